@@ -9,7 +9,11 @@ export class Fault extends Error {
   readonly rule: string | undefined
   readonly retryAfterSeconds: number | undefined
 
-  constructor(code: string, message: string, more: { field?: string; rule?: string; retryAfterSeconds?: number; cause?: unknown } = {}) {
+  constructor(
+    code: string,
+    message: string,
+    more: { field?: string; rule?: string; retryAfterSeconds?: number; cause?: unknown } = {},
+  ) {
     super(message, more.cause === undefined ? undefined : { cause: more.cause })
     this.code = code
     this.field = more.field

@@ -1,0 +1,7 @@
+export * from './operation.ts'
+export * from './primitives.ts'
+export * from './webhooks.ts'
+export * from './ecommerce.ts'
+export * from './sandbox.ts'
+export * from './errors.ts'
+export * from './openapi.ts'

@@ -1,0 +1,73 @@
+import type { Static, TObject, TSchema } from 'typebox'
+
+/** What a key may do. Every operation names the one scope that it needs. */
+export const scopes = [
+  'webhooks.read',
+  'webhooks.write',
+  'webhooks.secret',
+  'reports.read',
+  'payment_links.create',
+  'payment_links.read',
+  'payment_links.update',
+  'payment_links.cancel',
+  'payment_intents.create',
+  'payment_intents.read',
+  'payment_intents.confirm',
+  'payment_intents.cancel',
+  'refunds.create',
+  'refunds.read',
+  'qr.create',
+  'qr_webhooks.write',
+] as const
+export type Scope = (typeof scopes)[number]
+
+export type Area = 'webhooks' | 'ecommerce' | 'sandbox'
+export type Method = 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE'
+
+export interface Success {
+  readonly description: string
+  readonly schema: TSchema
+}
+
+/**
+ * One operation of the wire, declared once. The server's route, the SDK's method and the OpenAPI document are all made from
+ * this value and carry its `id`.
+ */
+export interface Operation {
+  readonly id: string
+  readonly area: Area
+  readonly method: Method
+  /** OpenAPI spelling, from the area's base address: `/v1/webhook_endpoints/{id}`. */
+  readonly path: string
+  readonly summary: string
+  readonly description: string
+  /** `key`: X-API-Key. `key_or_client_secret`: the payer's page may use the intent's client_secret instead. `partner_key`: a partner's key. */
+  readonly auth: 'key' | 'key_or_client_secret' | 'partner_key'
+  readonly scope?: Scope
+  /** Whether `Idempotency-Key` must be sent. */
+  readonly idempotency?: 'required' | 'optional'
+  readonly params?: TObject
+  readonly query?: TObject
+  readonly body?: TObject
+  readonly success: { readonly [status: number]: Success }
+  /** Codes of the area's catalogue that this operation can give beside those common to the area. */
+  readonly errors: readonly string[]
+  /** A request body that the documents show and the tests replay. */
+  readonly example?: unknown
+}
+
+/** Keeps the literal types of an operation's declaration. */
+export function operation<const O extends Operation>(declared: O): O {
+  return declared
+}
+
+type Shape<S> = S extends TSchema ? Static<S> : undefined
+
+export type ParamsOf<O extends Operation> = Shape<O['params']>
+export type QueryOf<O extends Operation> = Shape<O['query']>
+export type BodyOf<O extends Operation> = Shape<O['body']>
+export type AnswerOf<O extends Operation> = O['success'][keyof O['success']] extends infer S
+  ? S extends Success
+    ? Static<S['schema']>
+    : never
+  : never

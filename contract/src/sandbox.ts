@@ -1,0 +1,62 @@
+import Type from 'typebox'
+import { operation } from './operation.ts'
+import { Closed, Timestamp } from './primitives.ts'
+
+export const SandboxClock = Closed({
+  now: Timestamp('Business time.'),
+  offset_seconds: Type.Number({ description: 'How far business time is ahead of system time.' }),
+})
+
+export const AdvanceClock = Closed({
+  seconds: Type.Optional(
+    Type.Integer({ minimum: 0, maximum: 315_576_000, description: 'How far to go, in seconds (ten years at most).' }),
+  ),
+  to: Type.Optional(Timestamp('The time to go to; not before now.')),
+})
+
+/** Every code of the sandbox controls and its HTTP status. */
+export const sandboxErrors = {
+  BAD_REQUEST: 400,
+  INVALID_SECONDS: 400,
+  INVALID_TO: 400,
+  UNAUTHORIZED: 401,
+  FORBIDDEN: 403,
+  NOT_FOUND: 404,
+  METHOD_NOT_ALLOWED: 405,
+  PAYLOAD_TOO_LARGE: 413,
+  UNSUPPORTED_MEDIA_TYPE: 415,
+  MISDIRECTED_REQUEST: 421,
+  RATE_LIMITED: 429,
+  INTERNAL_ERROR: 500,
+  UNAVAILABLE: 503,
+} as const
+export type SandboxCode = keyof typeof sandboxErrors
+
+export const readSandboxClock = operation({
+  id: 'readSandboxClock',
+  area: 'sandbox',
+  method: 'GET',
+  path: '/sandbox/clock',
+  summary: "Read the sandbox's clock",
+  description: 'Business time: system time and an offset that only grows.',
+  auth: 'partner_key',
+  success: { 200: { description: 'The clock.', schema: SandboxClock } },
+  errors: [],
+})
+
+export const advanceSandboxClock = operation({
+  id: 'advanceSandboxClock',
+  area: 'sandbox',
+  method: 'POST',
+  path: '/sandbox/clock/advance',
+  summary: "Advance the sandbox's clock",
+  description:
+    'Moves business time forward by seconds, or to a time, runs everything that falls due on the way in its order, and answers when nothing is left to do.',
+  auth: 'partner_key',
+  body: AdvanceClock,
+  success: { 200: { description: 'The clock after the move.', schema: SandboxClock } },
+  errors: ['INVALID_SECONDS', 'INVALID_TO'],
+  example: { seconds: 3600 },
+})
+
+export const sandboxOperations = { readSandboxClock, advanceSandboxClock } as const

@@ -1,0 +1,120 @@
+import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { createServer, type AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { startTestCluster, type TestCluster } from '../server/test/cluster.ts'
+import { clusterVariable, testFiles, type TestFile } from './testing/files.ts'
+import { hasFailed, leftOut, textOfFile, totals } from './testing/print.ts'
+import { runFile, type FileResult } from './testing/run-file.ts'
+
+const usage = `npm test -- [options] [file or folder ...]
+
+  --tcp             the tests' PostgreSQL listens on TCP instead of a Unix socket
+  --database-only   only the files that use it
+  --name PATTERN    only the tests whose name matches the regular expression`
+
+const filesAtOnce = 2
+const fileMsMax = 60_000
+
+const stopping = new AbortController()
+// Ctrl-C comes more than once: from the terminal, from npm, from the script that started this one.
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => stopping.abort())
+
+process.exitCode = await main()
+
+async function main(): Promise<number> {
+  const { values, positionals } = readArguments()
+  if (values.help) return say(usage, 0)
+  const files = testFiles(positionals).filter(({ usesDatabase }) => usesDatabase || !values['database-only'])
+  if (files.length === 0)
+    return say(`kaha: no test file there: ${positionals.join(' ') || 'none uses the database yet'}`, 1)
+
+  forgetSettings()
+  const started = performance.now()
+  await using cluster = files.some(({ usesDatabase }) => usesDatabase)
+    ? await startCluster(values.tcp === true)
+    : undefined
+  if (cluster) process.env[clusterVariable] = cluster.handle
+  const results = await runAll(files, values.name)
+  return conclude(results, files.length, performance.now() - started)
+}
+
+function readArguments() {
+  try {
+    return parseArgs({
+      allowPositionals: true,
+      options: {
+        tcp: { type: 'boolean' },
+        'database-only': { type: 'boolean' },
+        name: { type: 'string' },
+        help: { type: 'boolean', short: 'h' },
+      },
+    })
+  } catch (error) {
+    return process.exit(say(`kaha: ${error instanceof Error ? error.message : String(error)}\n\n${usage}`, 1))
+  }
+}
+
+/** The settings of the person who runs the tests are not those of the tests. */
+function forgetSettings(): void {
+  for (const name of Object.keys(process.env)) {
+    if (name.startsWith('KAHA_') && !name.startsWith('KAHA_TEST_')) delete process.env[name]
+  }
+}
+
+/** One PostgreSQL for the whole run; each file makes databases of its own in it. */
+async function startCluster(tcp: boolean): Promise<TestCluster | undefined> {
+  if (process.env[clusterVariable] !== undefined) return undefined
+  return startTestCluster(tcp ? { tcpPort: await freePort() } : {})
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  server.close()
+  await once(server, 'close')
+  return port
+}
+
+async function runAll(files: readonly TestFile[], namePattern: string | undefined): Promise<FileResult[]> {
+  const scratch = await mkdtemp(join(tmpdir(), 'kaha-test-'))
+  // Those with a database take longest: begun first, they do not end last.
+  const queue = files.toSorted((a, b) => Number(b.usesDatabase) - Number(a.usesDatabase))
+  const results: FileResult[] = []
+  const worker = async (): Promise<void> => {
+    for (let file = queue.shift(); file && !stopping.signal.aborted; file = queue.shift()) {
+      const options = { scratch, durationMsMax: fileMsMax, namePattern, signal: stopping.signal }
+      const result = await runFile(file.path, options)
+      if (stopping.signal.aborted) return
+      results.push(result)
+      console.log(textOfFile(result))
+    }
+  }
+  try {
+    await Promise.all(Array.from({ length: filesAtOnce }, worker))
+  } finally {
+    await rm(scratch, { recursive: true, force: true })
+  }
+  return results
+}
+
+function conclude(results: readonly FileResult[], fileCount: number, durationMs: number): number {
+  const failed = results.filter(hasFailed)
+  const parts = leftOut(results)
+  console.log('')
+  for (const [part, count] of parts) console.log(`left out: ${part} (${count} ${count === 1 ? 'test' : 'tests'})`)
+  for (const { file } of failed) console.log(`failed: ${file}`)
+  console.log(totals(results, durationMs))
+  if (stopping.signal.aborted) return say(`kaha: stopped after ${results.length} of ${fileCount} files`, 130)
+  if (failed.length > 0) return 1
+  if (parts.size > 0 && process.env['CI'] === 'true') return say('kaha: with CI=true a part left out is a failure', 1)
+  return 0
+}
+
+function say(line: string, exitCode: number): number {
+  console.error(line)
+  return exitCode
+}

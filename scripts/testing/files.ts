@@ -1,0 +1,39 @@
+import { posix } from 'node:path'
+import { importsOf, listFiles, readFiles, scan, type Texts } from '../source.ts'
+
+/** The environment variable that carries the address of the run's own PostgreSQL to the test files. */
+export const clusterVariable = 'KAHA_TEST_CLUSTER'
+
+const folders = ['contract', 'server', 'sdk', 'cli', 'scripts']
+
+export interface TestFile {
+  readonly path: string
+  /** Whether it, or anything that it imports, reads the address of the run's PostgreSQL. */
+  readonly usesDatabase: boolean
+}
+
+/** Every test file of the repository below one of the wanted paths; all of them where none is named. */
+export function testFiles(wanted: readonly string[]): TestFile[] {
+  const texts = readFiles(listFiles(folders, ['.ts']))
+  const names = wanted.map((path) => posix.normalize(path.replaceAll('\\', '/')).replace(/\/$/, ''))
+  const isWanted = (path: string): boolean =>
+    names.length === 0 || names.some((name) => path === name || path.startsWith(`${name}/`))
+  return [...texts.keys()]
+    .filter((path) => path.endsWith('.test.ts') && isWanted(path))
+    .map((path) => ({ path, usesDatabase: reachesCluster(path, texts) }))
+}
+
+/** Follows relative imports; what reads the variable names it in a string or as a property. */
+export function reachesCluster(start: string, texts: Texts): boolean {
+  const seen = new Set([start])
+  for (const path of seen) {
+    const text = texts.get(path)
+    if (text === undefined) continue
+    const scanned = scan(text)
+    if (path.startsWith('server/') && text.includes(clusterVariable)) return true
+    for (const specifier of importsOf(scanned)) {
+      if (specifier.startsWith('.')) seen.add(posix.join(posix.dirname(path), specifier))
+    }
+  }
+  return false
+}

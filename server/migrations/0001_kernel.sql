@@ -1,0 +1,27 @@
+create schema if not exists kernel;
+
+-- Business time is system time plus this offset, which only grows. The version tells processes that it moved.
+create table kernel.clock (
+  only_row boolean primary key default true check (only_row),
+  offset_ms bigint not null default 0 check (offset_ms >= 0),
+  version bigint not null default 0
+);
+insert into kernel.clock default values;
+
+-- published
+create function kernel.now() returns timestamptz
+  language sql stable
+  return clock_timestamp() + (select c.offset_ms from kernel.clock c) * interval '1 millisecond';
+
+-- The smallest UUIDv7 of a millisecond: what a range of time is as a range of ids.
+-- published
+create function kernel.uuid_floor(at timestamptz) returns uuid
+  language sql immutable strict parallel safe
+  return (lpad(to_hex(floor(extract(epoch from at) * 1000)::bigint), 12, '0') || '70008000000000000000')::uuid;
+
+-- The master key itself is never stored; its fingerprint is, so that a start with another key is refused in words.
+create table kernel.master_keys (
+  key_id text primary key,
+  fingerprint bytea not null,
+  created_at timestamptz not null default clock_timestamp()
+);

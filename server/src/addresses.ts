@@ -1,0 +1,73 @@
+import type { Config } from './config.ts'
+
+/** The public addresses of the services. What was not set follows from the port, which is known once the server listens. */
+export interface Addresses {
+  readonly base: string
+  readonly terminal: string
+  readonly terminalWs: string
+  readonly webhooks: string
+  readonly qr: string
+  readonly checkout: string
+  readonly dashboard: string
+  readonly sandbox: string
+  settle(port: number): void
+}
+
+type Named = Pick<Config, 'host' | 'port' | 'urls'>
+
+const everywhere = ['127.0.0.1', '::1', '0.0.0.0', '::', 'localhost']
+
+export function addressesOf({ host, port: wanted, urls }: Named): Addresses {
+  let port = wanted
+  const base = () =>
+    urls.base ?? `http://${everywhere.includes(host) ? 'localhost' : host.includes(':') ? `[${host}]` : host}:${port}`
+  return {
+    settle(listening) {
+      port = listening
+    },
+    get base() {
+      return base()
+    },
+    get terminal() {
+      return urls.terminal ?? `${base()}/terminal`
+    },
+    get terminalWs() {
+      return urls.terminalWs ?? `${base().replace(/^http/, 'ws')}/terminal`
+    },
+    get webhooks() {
+      return urls.webhooks ?? `${base()}/webhooks`
+    },
+    get qr() {
+      return urls.qr ?? `${base()}/qr`
+    },
+    get checkout() {
+      return urls.checkout ?? `${base()}/pay`
+    },
+    get dashboard() {
+      return urls.dashboard ?? `${base()}/dashboard`
+    },
+    get sandbox() {
+      return urls.sandbox ?? `${base()}/sandbox`
+    },
+  }
+}
+
+/** Services that were given a host name of their own answer there with their bare paths. */
+export function prefixesOf({ urls }: Named): ReadonlyMap<string, string> {
+  const prefixes: readonly [string | null, string][] = [
+    [urls.terminal, '/terminal'],
+    [urls.webhooks, '/webhooks'],
+    [urls.qr, '/qr'],
+    [urls.checkout, '/pay'],
+    [urls.dashboard, '/dashboard'],
+    [urls.sandbox, '/sandbox'],
+  ]
+  const baseHost = urls.base === null ? null : new URL(urls.base).host
+  const own = new Map<string, string>()
+  for (const [url, prefix] of prefixes) {
+    if (url === null) continue
+    const { host, pathname } = new URL(url)
+    if (pathname === '/' && host !== baseHost) own.set(host, prefix)
+  }
+  return own
+}

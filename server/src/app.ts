@@ -1,0 +1,257 @@
+import type { FastifyInstance } from 'fastify'
+import { addressesOf, prefixesOf, type Addresses } from './addresses.ts'
+import type { Config } from './config.ts'
+import {
+  createIdempotency,
+  createEcommerceService,
+  ecommerceArea,
+  ecommerceRoutes,
+  paymentOwner,
+  startEcommerceTimers,
+} from './areas/ecommerce/index.ts'
+import { mountCheckout } from './areas/ecommerce/checkout/index.ts'
+import { createWebhooksService, webhooksArea, webhooksRoutes } from './areas/webhooks/index.ts'
+import { createDelivery, type Delivery, type DeliveryOptions } from './delivery/index.ts'
+import { egress as createEgress, type Lookup } from './delivery/egress.ts'
+import { createIdentity, type Identity } from './identity/service.ts'
+import { StartFault } from './kernel/fault.ts'
+import { postgresBus, type Bus } from './kernel/bus.ts'
+import { createClock, type Clock } from './kernel/clock.ts'
+import { createCursors } from './kernel/cursor.ts'
+import { createDb, type Db, type DbTarget } from './kernel/db.ts'
+import { mountArea, type Edge } from './kernel/http/area.ts'
+import { measureDb, mountOperations } from './kernel/http/operations.ts'
+import { createHttp, portOf } from './kernel/http/server.ts'
+import { startLoop, type Loop } from './kernel/loop.ts'
+import type { Log } from './kernel/log.ts'
+import { createMetrics } from './kernel/metrics.ts'
+import { createRateLimit } from './kernel/rate-limit.ts'
+import { createKeyring, type Keyring } from './kernel/seal.ts'
+import { holdMasterKey } from './kernel/master-key.ts'
+import type { Connector } from './payments/connectors/connector.ts'
+import { noConnector } from './payments/connectors/none.ts'
+import { mountPages } from './pages.ts'
+import { createPayments, type Payments } from './payments/service.ts'
+import { createSandboxClock, type SandboxClock } from './sandbox/clock.ts'
+import { mountInbox, type Arrival } from './sandbox/inbox.ts'
+import { sandboxArea, sandboxRoutes } from './sandbox/routes.ts'
+
+/** What a test may choose; production takes the defaults. */
+export interface Choices {
+  /** System time in ms. */
+  readonly wall?: () => number
+  readonly lookup?: Lookup
+  readonly delivery?: DeliveryOptions
+  readonly confirmWaitMsMax?: number
+  readonly databaseConnectionsMax?: number
+}
+
+/** A running platform: one process with its roles. */
+export interface Kaha extends AsyncDisposable {
+  readonly addresses: Addresses
+  readonly db: Db
+  readonly bus: Bus
+  readonly clock: Clock
+  readonly keyring: Keyring
+  readonly identity: Identity
+  readonly delivery: Delivery
+  readonly sandboxClock: SandboxClock
+  /** Where this very process answers, whatever its public address is. */
+  readonly localUrl: string
+  /** Takes requests no more; what is in flight ends. The first step of stopping. */
+  drain(): Promise<void>
+}
+
+const clockPollMs = 1_000
+
+type Owner = ReturnType<typeof paymentOwner>
+
+async function connectorFor(config: Config, db: Db, clock: Clock): Promise<Connector> {
+  if (config.mode === 'live') return noConnector
+  const [{ simulator }, { simulatorStore }] = await Promise.all([
+    import('./payments/connectors/simulator.ts'),
+    import('./payments/connectors/simulator-store.ts'),
+  ])
+  return simulator({ clock, store: simulatorStore({ db }) })
+}
+
+const confirmLimit = ({ confirmsPerMinute }: Config, clock: Clock) =>
+  createRateLimit({ perSecond: confirmsPerMinute / 60, burst: confirmsPerMinute, wall: clock.wall })
+
+/** Business time follows its row: at once when somebody says that it moved, within a second when nobody could. */
+function followClock(clock: Clock, db: Db, bus: Bus, log: Log): AsyncDisposable {
+  const loop = startLoop('clock', log, async () => {
+    await clock.refresh(db)
+    return clockPollMs
+  })
+  bus.listen('clock', () => loop.wake())
+  return loop
+}
+
+function startWorkers(
+  building: AsyncDisposableStack,
+  {
+    db,
+    bus,
+    log,
+    payments,
+    delivery,
+    owner,
+  }: { db: Db; bus: Bus; log: Log; payments: Payments; delivery: Delivery; owner: Owner },
+): void {
+  const timers: Loop = building.use(startLoop('payments', log, () => payments.runDue()))
+  bus.listen('clock', () => timers.wake())
+  building.use(startEcommerceTimers({ db, bus, log, owner }))
+  building.use(delivery.worker())
+}
+
+const localHost = (host: string): string =>
+  host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host.includes(':') ? `[${host}]` : host
+
+async function listen(http: FastifyInstance, { host, port }: Config): Promise<void> {
+  try {
+    await http.listen({ host, port })
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? error.code : undefined
+    if (code === 'EADDRINUSE')
+      throw new StartFault(
+        `port ${port} is taken: stop the program that uses it, or set KAHA_PORT to another (0 for any)`,
+      )
+    if (code === 'EACCES')
+      throw new StartFault(`port ${port} needs more rights than this user has: set KAHA_PORT to one above 1023`)
+    if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND')
+      throw new StartFault(`this machine has no address ${host}: set KAHA_HOST to one that it has`)
+    throw error
+  }
+}
+
+/** Builds everything, once, in order, and takes it down in reverse. The only place that builds things. */
+export async function startKaha(options: {
+  config: Config
+  target: DbTarget
+  masterKey: Buffer
+  log: Log
+  choices?: Choices
+  arrived?: (arrival: Arrival) => void
+}): Promise<Kaha> {
+  const { config, target, log, choices = {} } = options
+  await using building = new AsyncDisposableStack()
+  const onError = (error: Error) => log.warn({ err: error }, 'a connection to the database broke; it is made anew')
+
+  const metrics = createMetrics()
+  const edge: Edge = { log, metrics }
+  const connections = choices.databaseConnectionsMax
+  const db = building.use(
+    createDb({ target, onError, ...(connections === undefined ? {} : { connectionsMax: connections }) }),
+  )
+  const bus = building.use(await postgresBus({ db, target, onError }))
+  const clock = createClock(choices.wall)
+  await clock.refresh(db)
+  building.use(followClock(clock, db, bus, log))
+  const keyring = createKeyring(options.masterKey)
+  await holdMasterKey(db, keyring)
+  const cursors = createCursors(keyring)
+
+  const identity = createIdentity({
+    db,
+    bus,
+    clock,
+    rateLimit: createRateLimit({
+      perSecond: config.rateLimitPerSecond,
+      burst: config.rateLimitPerSecond * 2,
+      wall: clock.wall,
+    }),
+    keyPrefix: config.mode === 'sandbox' ? 'sk_test_' : 'sk_live_',
+  })
+  const egress = building.use(
+    createEgress({
+      targets: config.webhookTargets,
+      userAgent: 'Kaha/0.1',
+      ...(choices.lookup === undefined ? {} : { lookup: choices.lookup }),
+    }),
+  )
+  const delivery = createDelivery({
+    db,
+    bus,
+    clock,
+    keyring,
+    egress,
+    log,
+    metrics,
+    ...(choices.delivery === undefined ? {} : { options: choices.delivery }),
+  })
+  await delivery.ensurePartitions(clock.now())
+
+  const owner = paymentOwner({ db, bus, clock, identity, appendEvent: (tx, event) => delivery.appendEvent(tx, event) })
+  const payments = createPayments({
+    db,
+    clock,
+    keyring,
+    connector: await connectorFor(config, db, clock),
+    owner,
+    ...(choices.confirmWaitMsMax === undefined ? {} : { confirmWaitMsMax: choices.confirmWaitMsMax }),
+  })
+  const sandboxClock = createSandboxClock({
+    db,
+    bus,
+    clock,
+    ensurePartitions: (around) => delivery.ensurePartitions(around),
+  })
+
+  const addresses = addressesOf(config)
+  const sandbox = config.mode === 'sandbox'
+  const http = createHttp({ ...edge, clock, trustProxy: config.trustProxy, prefixOfHost: prefixesOf(config) })
+  building.defer(() => http.close())
+  measureDb(metrics, db)
+  mountOperations(http, {
+    metrics,
+    db,
+    bus,
+    withMetrics: config.metrics === 'main',
+    note: sandbox ? null : 'no card connector is configured: card payments are refused',
+  })
+  if (config.roles.includes('api')) {
+    mountPages(http, addresses)
+    const ecommerce = createEcommerceService({
+      db,
+      clock,
+      keyring,
+      cursors,
+      identity,
+      payments,
+      idempotency: createIdempotency({ db, keyring }),
+      settings: { currencies: config.currencies, sandbox, addresses },
+    })
+    const webhooks = createWebhooksService({ delivery, cursors, vet: (url) => egress.vet(url), sandbox })
+    await mountArea(http, webhooksArea(identity), webhooksRoutes(webhooks), edge)
+    const confirms = confirmLimit(config, clock)
+    await mountArea(http, ecommerceArea(identity, confirms), ecommerceRoutes(ecommerce, addresses), edge)
+    await mountCheckout(http, { ecommerce, identity, keyring, edge, addresses, confirmLimit: confirms, sandbox })
+    if (sandbox)
+      await mountArea(
+        http,
+        sandboxArea(identity, () => new URL(addresses.sandbox).host),
+        sandboxRoutes({ clock, sandboxClock }),
+        edge,
+      )
+    if (sandbox) await mountInbox(http, { delivery, wall: clock.wall, arrived: options.arrived ?? (() => {}) })
+  }
+  if (config.roles.includes('worker')) startWorkers(building, { db, bus, log, payments, delivery, owner })
+
+  await listen(http, config)
+  addresses.settle(portOf(http))
+  const held = building.move()
+  return {
+    addresses,
+    db,
+    bus,
+    clock,
+    keyring,
+    identity,
+    delivery,
+    sandboxClock,
+    localUrl: `http://${localHost(config.host)}:${portOf(http)}`,
+    drain: () => http.close(),
+    [Symbol.asyncDispose]: () => held.disposeAsync(),
+  }
+}

@@ -1,0 +1,232 @@
+// What the payer's pages gain with scripts. Every page works without this file, and the server checks everything again.
+
+const brands = [
+  { name: 'amex', starts: /^3[47]/, groups: [4, 6, 5], lengths: [15], cvc: 4 },
+  { name: 'jcb', starts: /^35(2[89]|[3-8])/, groups: [4, 4, 4, 4, 3], lengths: [16, 17, 18, 19], cvc: 3 },
+  { name: 'visa', starts: /^4/, groups: [4, 4, 4, 4, 3], lengths: [13, 16, 19], cvc: 3 },
+  {
+    name: 'mastercard',
+    starts: /^(5[1-5]|2(22[1-9]|2[3-9]|[3-6]|7[01]|720))/,
+    groups: [4, 4, 4, 4],
+    lengths: [16],
+    cvc: 3,
+  },
+  { name: 'discover', starts: /^6(011|4[4-9]|5)/, groups: [4, 4, 4, 4, 3], lengths: [16, 17, 18, 19], cvc: 3 },
+  { name: 'unionpay', starts: /^(62|81)/, groups: [4, 4, 4, 4, 3], lengths: [16, 17, 18, 19], cvc: 3 },
+]
+const digitsMax = 19
+
+const cardForm = document.querySelector('form')
+if (cardForm) {
+  formatNumber(cardForm)
+  formatExpiry(cardForm)
+  digitsOnly(cardForm.elements.cvc, 4)
+  checkBeforeSubmit(cardForm)
+  offerTestCards(cardForm)
+}
+leaveWhenTimeIsUp()
+followPayment()
+
+function digitsOf(input) {
+  return input.value.replace(/\D/g, '')
+}
+
+function brandOf(digits) {
+  return brands.find((brand) => brand.starts.test(digits))
+}
+
+/** Groups the digits as they are printed on the card, and keeps the caret behind the same digit. */
+function formatNumber(form) {
+  const input = form.elements.number
+  const format = () => {
+    const caret = input.value.slice(0, input.selectionStart ?? 0).replace(/\D/g, '').length
+    const digits = digitsOf(input).slice(0, digitsMax)
+    const brand = brandOf(digits)
+    let text = ''
+    let position = 0
+    for (const [group, size] of (brand?.groups ?? [4, 4, 4, 4, 3]).entries()) {
+      const part = digits.slice(position, position + size)
+      if (part !== '') text += (group === 0 ? '' : ' ') + part
+      position += size
+    }
+    form.dataset.brand = brand?.name ?? ''
+    if (text === input.value) return
+    input.value = text
+    const behind = text.split('').findIndex((_, index) => text.slice(0, index).replace(/ /g, '').length >= caret)
+    if (document.activeElement === input) {
+      const at = behind === -1 ? text.length : behind
+      input.setSelectionRange(at, at)
+    }
+  }
+  input.addEventListener('input', format)
+  format()
+}
+
+/** Writes `4/31`, `0431` and `04/2031` as `04 / 31`. */
+function formatExpiry(form) {
+  const input = form.elements.expiry
+  input.addEventListener('input', (event) => {
+    const deleting = event.inputType?.startsWith('delete') === true
+    let text = input.value
+    if (/^[2-9]/.test(text) || /^1\s*[/.-]/.test(text)) text = `0${text}`
+    let digits = text.replace(/\D/g, '')
+    if (/^\d\d20\d\d/.test(digits)) digits = digits.slice(0, 2) + digits.slice(4)
+    digits = digits.slice(0, /^\d\d20/.test(digits) ? 6 : 4)
+    if (input.selectionStart !== input.value.length && deleting) return
+    if (digits.length > 2) input.value = `${digits.slice(0, 2)} / ${digits.slice(2)}`
+    else if (digits.length === 2 && !deleting) input.value = `${digits} / `
+    else input.value = digits
+  })
+}
+
+function digitsOnly(input, lengthMax) {
+  input.addEventListener('input', () => {
+    const digits = digitsOf(input).slice(0, lengthMax)
+    if (digits !== input.value) input.value = digits
+  })
+}
+
+/** The name of the message for what is wrong with a field, or undefined. */
+function fault(form, name) {
+  const digits = digitsOf(form.elements[name])
+  const brand = brandOf(digitsOf(form.elements.number))
+  if (name === 'number') {
+    if (digits === '') return 'numberMissing'
+    const lengthFits = brand ? brand.lengths.includes(digits.length) : digits.length >= 12
+    return lengthFits && passesLuhn(digits) ? undefined : 'numberWrong'
+  }
+  if (name === 'expiry') {
+    if (digits === '') return 'expiryMissing'
+    const [, month, year] = /^(0[1-9]|1[0-2])(\d\d)$/.exec(digits) ?? []
+    if (month === undefined) return 'expiryWrong'
+    // The server decides by its own clock; a sandbox's may be ahead of this one, never behind it.
+    return new Date(2000 + Number(year), Number(month), 1) <= new Date() ? 'expiryPast' : undefined
+  }
+  if (name === 'cvc') {
+    if (brand) return digits.length === brand.cvc ? undefined : brand.cvc === 4 ? 'cvcFour' : 'cvcThree'
+    return digits.length === 3 || digits.length === 4 ? undefined : 'cvcThree'
+  }
+  return undefined
+}
+
+function passesLuhn(digits) {
+  let sum = 0
+  for (let index = 0; index < digits.length; index++) {
+    const digit = Number(digits[digits.length - 1 - index]) * (index % 2 === 0 ? 1 : 2)
+    sum += digit > 9 ? digit - 9 : digit
+  }
+  return sum % 10 === 0
+}
+
+function showFault(form, name) {
+  const input = form.elements[name]
+  const found = fault(form, name)
+  const message = document.getElementById(`${name}-error`)
+  message.textContent = found === undefined ? '' : form.dataset[found]
+  message.hidden = found === undefined
+  if (found === undefined) input.removeAttribute('aria-invalid')
+  else input.setAttribute('aria-invalid', 'true')
+  return found !== undefined
+}
+
+/** Tells what is wrong beside its field, and lets one submission through, once. */
+function checkBeforeSubmit(form) {
+  const names = ['number', 'expiry', 'cvc']
+  form.noValidate = true
+  for (const name of names) {
+    const input = form.elements[name]
+    input.addEventListener('blur', () => {
+      if (input.value !== '') showFault(form, name)
+    })
+    input.addEventListener('input', () => {
+      if (input.hasAttribute('aria-invalid') && fault(form, name) === undefined) showFault(form, name)
+    })
+  }
+  const button = form.querySelector('button[type=submit]')
+  const words = button.querySelector('span')
+  const payWords = words.textContent
+  let sent = false
+  form.addEventListener('submit', (event) => {
+    const wrong = sent ? [] : names.filter((name) => showFault(form, name))
+    if (sent || wrong.length > 0) event.preventDefault()
+    if (wrong.length > 0) form.elements[wrong[0]].focus()
+    if (sent || wrong.length > 0) return
+    setSent(true)
+  })
+  // The browser may show this page again as it was left, for the payer who goes back.
+  window.addEventListener('pageshow', () => setSent(false))
+
+  // aria-disabled, for a disabled button would drop the keyboard's focus.
+  function setSent(now) {
+    sent = now
+    form.toggleAttribute('data-sent', now)
+    button.setAttribute('aria-disabled', String(now))
+    words.textContent = now ? form.dataset.paying : payWords
+    document.getElementById('paying').textContent = now ? form.dataset.paying : ''
+  }
+}
+
+/** In a sandbox, a test card fills the form at a click. */
+function offerTestCards(form) {
+  for (const code of document.querySelectorAll('.test-cards code')) {
+    const button = document.createElement('button')
+    button.type = 'button'
+    code.replaceWith(button)
+    button.append(code)
+    button.addEventListener('click', () => {
+      const inFiveYears = String((new Date().getFullYear() + 5) % 100).padStart(2, '0')
+      fill(form.elements.number, code.textContent)
+      fill(form.elements.expiry, `12 / ${inFiveYears}`)
+      fill(form.elements.cvc, '123')
+      form.querySelector('button[type=submit]').focus()
+    })
+  }
+}
+
+function fill(input, text) {
+  input.value = text
+  input.dispatchEvent(new InputEvent('input'))
+}
+
+/** Counts down, goes back to the merchant, and stays when the payer says so. */
+function leaveWhenTimeIsUp() {
+  const leaving = document.getElementById('leaving')
+  if (!leaving) return
+  const shown = document.getElementById('seconds')
+  const stay = document.getElementById('stay')
+  let seconds = Number(shown.textContent)
+  const timer = setInterval(() => {
+    seconds -= 1
+    shown.textContent = String(Math.max(seconds, 0))
+    if (seconds > 0) return
+    clearInterval(timer)
+    location.assign(document.getElementById('return').href)
+  }, 1000)
+  stay.hidden = false
+  stay.addEventListener('click', () => {
+    clearInterval(timer)
+    document.getElementById('return').focus()
+    leaving.hidden = true
+  })
+}
+
+/** Asks how the payment stands, quietly and less and less often, and shows the page anew only when that has changed. */
+function followPayment() {
+  const { outcome, refreshSeconds } = document.body.dataset
+  if (refreshSeconds === undefined || document.getElementById('leaving')) return
+  const waitSecondsMax = 30
+  let waitSeconds = Number(refreshSeconds)
+  const look = async () => {
+    const now = await outcomeNow().catch(() => outcome)
+    if (now !== outcome) return location.reload()
+    waitSeconds = Math.min(waitSeconds * 1.3, waitSecondsMax)
+    setTimeout(look, waitSeconds * 1000)
+  }
+  setTimeout(look, waitSeconds * 1000)
+
+  async function outcomeNow() {
+    const response = await fetch(location.href, { cache: 'no-store', signal: AbortSignal.timeout(10_000) })
+    if (!response.ok) return outcome
+    return new DOMParser().parseFromString(await response.text(), 'text/html').body.dataset.outcome
+  }
+}

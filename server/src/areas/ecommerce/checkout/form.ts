@@ -1,0 +1,48 @@
+import type { CardInput } from '../../../payments/card.ts'
+import type { CardField } from './pay-page.ts'
+import { texts, type Locale } from './texts.ts'
+
+/** What a payer's browser posts. */
+export interface PayForm {
+  readonly nonce: string
+  readonly csrf: string
+  readonly card: CardInput
+}
+
+const fieldCharactersMax = 200
+
+/** The form as it was posted. The card's number may be grouped by spaces or hyphens; the expiry is MM / YY or MM / YYYY. */
+export function readPayForm(body: URLSearchParams): PayForm {
+  const field = (name: string) => (body.get(name) ?? '').slice(0, fieldCharactersMax).trim()
+  const [, month = '', year = ''] = /^(\d{1,2})\s*[/ -]?\s*(\d{2}|\d{4})$/.exec(field('expiry')) ?? []
+  const name = field('name')
+  return {
+    nonce: field('nonce'),
+    csrf: field('csrf'),
+    card: {
+      number: field('number').replaceAll(/[ -]/g, ''),
+      exp_month: month === '' ? 0 : Number(month),
+      exp_year: year.length === 2 ? 2000 + Number(year) : year === '' ? 0 : Number(year),
+      cvc: field('cvc'),
+      ...(name === '' ? {} : { name }),
+    },
+  }
+}
+
+/** What to tell a payer whose card was typed wrong, at the field where it can be mended. */
+export function problemOf(
+  refused: { field?: string | undefined; rule?: string | undefined },
+  card: CardInput,
+  locale: Locale,
+): { message: string; field: CardField } {
+  const words = texts(locale)
+  const field = refused.field?.split('.').at(-1)
+  if (field === 'number')
+    return { field: 'number', message: card.number === '' ? words.numberMissing : words.numberWrong }
+  if (field === 'cvc') return { field: 'cvc', message: /^3[47]/.test(card.number) ? words.cvcFour : words.cvcThree }
+  if (refused.rule === 'expired') return { field: 'expiry', message: words.expiryPast }
+  return {
+    field: 'expiry',
+    message: card.exp_month === 0 && card.exp_year === 0 ? words.expiryMissing : words.expiryWrong,
+  }
+}

@@ -1,0 +1,246 @@
+import { timingSafeEqual } from 'node:crypto'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Identity } from '../../../identity/service.ts'
+import { Fault } from '../../../kernel/fault.ts'
+import type { Edge } from '../../../kernel/http/area.ts'
+import { randomText } from '../../../kernel/ids.ts'
+import type { RateLimit } from '../../../kernel/rate-limit.ts'
+import type { Keyring } from '../../../kernel/seal.ts'
+import type { Intent } from '../../../payments/intent.ts'
+import type { EcommerceService } from '../service.ts'
+import type { LinkRow } from '../store.ts'
+import { assets } from './assets.ts'
+import { problemOf, readPayForm, type PayForm } from './form.ts'
+import { pageHeaders } from './headers.ts'
+import { noticeOf } from './notices.ts'
+import { payPage } from './pay-page.ts'
+import { resultPage } from './result-page.ts'
+import type { Locale } from './texts.ts'
+import {
+  busyViewOfLink,
+  endViewOfLink,
+  payViewOfIntent,
+  payViewOfLink,
+  resultViewOfIntent,
+  type FormOf,
+  type Place,
+} from './views.ts'
+
+export interface CheckoutDependencies {
+  readonly ecommerce: EcommerceService
+  readonly identity: Identity
+  readonly keyring: Keyring
+  readonly edge: Edge
+  readonly addresses: { readonly checkout: string }
+  readonly confirmLimit: RateLimit
+  readonly sandbox: boolean
+}
+
+const formBytesMax = 16 * 1024
+const nonceCharacters = 22
+const prefix = '/pay'
+
+type TokenRequest = FastifyRequest<{ Params: { token: string } }>
+
+/** The payer's pages: `/l/{token}` of a link, `/i/{token}` of an intent. A GET changes nothing; a POST ends in a redirect. */
+export async function mountCheckout(app: FastifyInstance, deps: CheckoutDependencies): Promise<void> {
+  const { ecommerce, identity, keyring, edge, addresses, confirmLimit, sandbox } = deps
+
+  const csrfOf = (token: string, nonce: string) =>
+    keyring.mac('checkout-form', `${token} ${nonce}`).toString('base64url')
+
+  const placeOf = (request: TokenRequest, kind: 'l' | 'i', token = request.params.token): Place => {
+    const locale = localeOf(request)
+    const url = `${addresses.checkout}/${kind}/${token}`
+    const asked = queryOf(request).get('lang') !== null
+    const other = locale === 'en' ? 'fil' : 'en'
+    return { locale, sandbox, url: asked ? `${url}?lang=${locale}` : url, otherLanguageUrl: `${url}?lang=${other}` }
+  }
+
+  const payeeOf = async (of: { merchant_id: string } | { merchantId: string }) => {
+    const merchant = await identity.entity('merchantId' in of ? of.merchantId : of.merchant_id)
+    return { merchantName: merchant?.name ?? '' }
+  }
+
+  const send = (reply: FastifyReply, page: string, redirects: Readonly<Record<string, string>> | null, status = 200) =>
+    reply
+      .code(status)
+      .headers(pageHeaders(Object.values(redirects ?? {})))
+      .send(page)
+
+  const readForm = (request: TokenRequest): PayForm => {
+    const site = request.headers['sec-fetch-site']
+    const form = readPayForm(request.body instanceof URLSearchParams ? request.body : new URLSearchParams())
+    const right = Buffer.from(csrfOf(request.params.token, form.nonce))
+    const given = Buffer.from(form.csrf)
+    const ours = given.length === right.length && timingSafeEqual(given, right)
+    if (!ours || (site !== undefined && site !== 'same-origin')) {
+      throw new Fault('FORBIDDEN', 'This form did not come from its own page.')
+    }
+    const waitSeconds = confirmLimit.take(request.ip)
+    if (waitSeconds > 0) throw new Fault('RATE_LIMITED', 'Too many attempts.', { retryAfterSeconds: waitSeconds })
+    return form
+  }
+
+  const formFor = (token: string, nonce: string): FormOf => ({ nonce, csrf: csrfOf(token, nonce) })
+
+  /** Pays, once per form. `pay` again when the card was typed wrong; whatever else happened, the intent's own page tells it. */
+  const submit = async (
+    request: TokenRequest,
+    reply: FastifyReply,
+    intent: Intent,
+    form: PayForm,
+    attemptCount: number,
+    again: (problem: FormOf['problem']) => Promise<unknown>,
+  ) => {
+    try {
+      if (intent.attemptCount === attemptCount) await ecommerce.confirm(intent, form.card, request.id, attemptCount)
+    } catch (error) {
+      if (!(error instanceof Fault)) throw error
+      if (error.code === 'INVALID_CARD') return again(problemOf(error, form.card, localeOf(request)))
+      if (!toldByIntent.has(error.code)) throw error
+    }
+    const place = placeOf(request, 'i', ecommerce.checkoutTokenOf(intent.id))
+    return reply.code(303).headers(pageHeaders()).header('location', place.url).send()
+  }
+
+  const findLink = async (request: TokenRequest): Promise<LinkRow> => {
+    const link = await ecommerce.findLinkByToken(request.params.token)
+    if (link === undefined) throw new Fault('NOT_FOUND', 'There is no such payment link.')
+    return link
+  }
+
+  const findIntent = async (request: TokenRequest): Promise<Intent> => {
+    const intent = await ecommerce.findIntentByToken(request.params.token)
+    if (intent === undefined) throw new Fault('NOT_FOUND', 'There is no such payment.')
+    return intent
+  }
+
+  const showLink = async (request: TokenRequest, reply: FastifyReply, link: LinkRow, form: FormOf, status = 200) => {
+    const payee = await payeeOf(link)
+    const place = placeOf(request, 'l')
+    const end = endViewOfLink(link, payee, place)
+    if (end !== undefined) return send(reply, resultPage(end), link.redirect_urls)
+    if (!ecommerce.hasFreeUse(link))
+      return send(reply, resultPage(busyViewOfLink(link, payee, place)), link.redirect_urls)
+    return send(reply, payPage(payViewOfLink(link, payee, place, form)), link.redirect_urls, status)
+  }
+
+  const showIntent = async (
+    request: TokenRequest,
+    reply: FastifyReply,
+    intent: Intent,
+    problem?: FormOf['problem'],
+  ) => {
+    const payee = await payeeOf(intent)
+    const place = placeOf(request, 'i')
+    const result = resultViewOfIntent(intent, payee, place, queryOf(request).get('stay') !== null)
+    if (result !== undefined) return send(reply, resultPage(result), intent.redirectUrls)
+    const link = intent.linkId === null ? undefined : await ecommerce.findLinkOfIntent(intent.linkId)
+    const form = formFor(request.params.token, String(intent.attemptCount))
+    const view = payViewOfIntent(
+      intent,
+      link,
+      payee,
+      place,
+      problem === undefined ? form : { ...form, problem, declined: false },
+    )
+    return send(reply, payPage(view), intent.redirectUrls, problem === undefined ? 200 : 400)
+  }
+
+  await app.register(
+    async (room) => {
+      room.removeAllContentTypeParsers()
+      room.addContentTypeParser(
+        'application/x-www-form-urlencoded',
+        { parseAs: 'string', bodyLimit: formBytesMax },
+        (_request, body, done) => done(null, new URLSearchParams(body as string)),
+      )
+      room.setErrorHandler((error, request, reply) => {
+        const { page, status, retryAfterSeconds } = noticeOf(error, localeOf(request))
+        if (status >= 500)
+          edge.log.error({ err: error, correlation_id: request.id }, 'a page failed for a cause of ours')
+        if (retryAfterSeconds !== undefined) reply.header('retry-after', String(retryAfterSeconds))
+        return send(reply, page, null, status)
+      })
+      room.setNotFoundHandler((request, reply) => {
+        const { page, status } = noticeOf(new Fault('NOT_FOUND', 'There is nothing here.'), localeOf(request))
+        return send(reply, page, null, status)
+      })
+
+      room.get<{ Params: { token: string } }>(
+        '/l/:token',
+        { config: { operationId: 'checkout.link' } },
+        async (request, reply) =>
+          showLink(request, reply, await findLink(request), formFor(request.params.token, randomText(nonceCharacters))),
+      )
+
+      room.post<{ Params: { token: string } }>(
+        '/l/:token',
+        { config: { operationId: 'checkout.payLink' } },
+        async (request, reply) => {
+          const form = readForm(request)
+          const link = await findLink(request)
+          const visited = await ecommerce.findIntentByForm(link.id, form.nonce)
+          if (visited === undefined && (link.state !== 'ACTIVE' || !ecommerce.hasFreeUse(link))) {
+            return showLink(request, reply, link, formFor(request.params.token, form.nonce))
+          }
+          const intent = visited ?? (await ecommerce.intentOfVisit(link, form.nonce))
+          return submit(request, reply, intent, form, 0, (problem) =>
+            showLink(request, reply, link, { ...formFor(request.params.token, form.nonce), problem }, 400),
+          )
+        },
+      )
+
+      room.get<{ Params: { token: string } }>(
+        '/i/:token',
+        { config: { operationId: 'checkout.intent' } },
+        async (request, reply) => showIntent(request, reply, await findIntent(request)),
+      )
+
+      room.post<{ Params: { token: string } }>(
+        '/i/:token',
+        { config: { operationId: 'checkout.payIntent' } },
+        async (request, reply) => {
+          const form = readForm(request)
+          const intent = await findIntent(request)
+          return submit(request, reply, intent, form, Number(form.nonce), (problem) =>
+            showIntent(request, reply, intent, problem),
+          )
+        },
+      )
+    },
+    { prefix },
+  )
+
+  for (const asset of assets) {
+    // With a host name of its own, every path of the checkout stands under the prefix.
+    for (const path of [asset.path, `${prefix}${asset.path}`]) {
+      app.get(path, { config: { operationId: 'checkout.asset' } }, async (_request, reply) =>
+        reply.headers(asset.headers).send(asset.bytes),
+      )
+    }
+  }
+}
+
+/** Refusals that are the intent's state: its page shows how it stands, so a second submission sees the result, not an error. */
+const toldByIntent = new Set([
+  'INTENT_PROCESSING',
+  'INTENT_INVALID_STATE',
+  'LINK_FULLY_RESERVED',
+  'ATTEMPT_LIMIT_REACHED',
+])
+
+const queryOf = (request: { url: string }): URLSearchParams => new URLSearchParams(request.url.split('?')[1] ?? '')
+
+/** The language that was asked for in the address, else the first of the browser's that we have. */
+function localeOf(request: { url: string; headers: { 'accept-language'?: string | undefined } }): Locale {
+  const asked = queryOf(request).get('lang')
+  if (asked === 'en' || asked === 'fil') return asked
+  for (const one of (request.headers['accept-language'] ?? '').split(',')) {
+    const language = one.trim().split(/[-;]/)[0]?.toLowerCase()
+    if (language === 'fil' || language === 'tl') return 'fil'
+    if (language === 'en') return 'en'
+  }
+  return 'en'
+}

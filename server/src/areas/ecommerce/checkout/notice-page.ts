@@ -1,0 +1,29 @@
+import { html } from '../../../kernel/html.ts'
+import { lineIcon } from './marks.ts'
+import { page } from './page.ts'
+import { sentence, texts } from './texts.ts'
+import type { Locale } from './texts.ts'
+
+/** A page that says why there is nothing to pay: not found, a bad request, too many requests, a failure of ours. */
+export interface NoticeView {
+  readonly locale: Locale
+  readonly title: string
+  readonly message: string
+  /** The HTTP status, shown small for whoever is asked for help. */
+  readonly status: number
+}
+
+/** A notice in the shape of the other pages. */
+export function noticePage(view: NoticeView): string {
+  return page({
+    locale: view.locale,
+    title: view.title,
+    sandbox: false,
+    shape: 'slip',
+    outcome: 'notice',
+    lid: html`<div class="emblem">${lineIcon('attention')}</div>
+<h1>${view.title}</h1>`,
+    sheet: html`<p class="message">${view.message}</p>
+<p class="hint">${sentence(texts(view.locale).status, { status: view.status })}</p>`,
+  })
+}

@@ -1,0 +1,68 @@
+import { Fault } from '../../../kernel/fault.ts'
+import { noticePage } from './notice-page.ts'
+import type { Locale } from './texts.ts'
+
+type Words = Readonly<Record<Locale, readonly [title: string, message: string]>>
+
+const notices: Readonly<Record<number, Words>> = {
+  400: {
+    en: ['This form could not be read', 'Go back, reload the page and try again. You have not been charged.'],
+    fil: ['Hindi mabasa ang form', 'Bumalik, i-reload ang pahina at subukang muli. Hindi ka siningil.'],
+  },
+  403: {
+    en: [
+      'This form is out of date',
+      'Open the payment page again and fill in the form there. You have not been charged.',
+    ],
+    fil: [
+      'Luma na ang form na ito',
+      'Buksang muli ang pahina ng pagbabayad at doon punan ang form. Hindi ka siningil.',
+    ],
+  },
+  404: {
+    en: ['There is nothing to pay here', 'Check the address, or ask the merchant for a new payment link.'],
+    fil: ['Walang babayaran dito', 'Pakisuri ang address, o humingi sa merchant ng bagong payment link.'],
+  },
+  429: {
+    en: ['Too many attempts', 'Wait a minute, then try again. You have not been charged.'],
+    fil: ['Napakaraming pagsubok', 'Maghintay ng isang minuto, saka subukang muli. Hindi ka siningil.'],
+  },
+  500: {
+    en: ['Something went wrong on our side', 'Reload the page to see how your payment stands before you pay again.'],
+    fil: [
+      'May nangyaring mali sa amin',
+      'I-reload ang pahina para makita ang lagay ng iyong bayad bago magbayad muli.',
+    ],
+  },
+  503: {
+    en: ['We will be back in a moment', 'Reload the page to see how your payment stands before you pay again.'],
+    fil: [
+      'Babalik kami sa ilang sandali',
+      'I-reload ang pahina para makita ang lagay ng iyong bayad bago magbayad muli.',
+    ],
+  },
+}
+
+const statusOfCode: Readonly<Record<string, number>> = {
+  NOT_FOUND: 404,
+  FORBIDDEN: 403,
+  RATE_LIMITED: 429,
+  UNAVAILABLE: 503,
+}
+
+/** Any error as a page for the payer: what happened, whether they were charged as far as is known, and what to do. */
+export function noticeOf(
+  error: unknown,
+  locale: Locale,
+): { page: string; status: number; retryAfterSeconds: number | undefined } {
+  const thrown = typeof error === 'object' && error !== null && 'statusCode' in error ? Number(error.statusCode) : 500
+  const status =
+    error instanceof Fault ? (statusOfCode[error.code] ?? 500) : thrown >= 400 && thrown < 500 ? thrown : 500
+  const words = notices[status] ?? (status < 500 ? notices[400] : notices[500])
+  const [title, message] = words?.[locale] ?? ['', '']
+  return {
+    page: noticePage({ locale, title, message, status }),
+    status,
+    retryAfterSeconds: error instanceof Fault ? error.retryAfterSeconds : undefined,
+  }
+}

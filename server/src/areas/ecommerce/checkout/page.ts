@@ -1,0 +1,95 @@
+import { attributes, html, htmlString } from '../../../kernel/html.ts'
+import type { HtmlPart, HtmlText } from '../../../kernel/html.ts'
+import { webAddress } from './addresses.ts'
+import { icon, script, stylesheet } from './assets.ts'
+import { kahaMark } from './marks.ts'
+import { sentence, texts } from './texts.ts'
+import type { Locale } from './texts.ts'
+
+/** The parts of one page of the checkout. */
+export interface Page {
+  readonly locale: Locale
+  /** The document's title, as plain text. */
+  readonly title: string
+  readonly sandbox: boolean
+  /** `split`: lid beside sheet where there is room; `slip`: one narrow column. */
+  readonly shape: 'split' | 'slip'
+  /** How the payment stands, for style and script. */
+  readonly outcome: string
+  /** The dark part on top: who, how much, how it stands. Holds the h1. */
+  readonly lid: HtmlText
+  /** The light part below: what to do. */
+  readonly sheet: HtmlPart
+  /** The same page in the other language. */
+  readonly otherLanguageUrl?: string | undefined
+  /** Reloads, or moves on to `url`, for a browser without scripts. With scripts checkout.js does it, and lets the payer stop it. */
+  readonly refresh?: { readonly seconds: number; readonly url?: string | undefined } | undefined
+}
+
+/** The whole document, ready to be sent with `pageHeaders()`. */
+export function page(parts: Page): string {
+  const words = texts(parts.locale)
+  return htmlString(html`<!doctype html>
+<html lang="${parts.locale}">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>${parts.title}</title>
+<meta name="color-scheme" content="light dark">
+<meta name="theme-color" content="${topColour(parts)}">
+<meta name="format-detection" content="telephone=no">
+<link rel="icon" href="${icon.path}" type="image/svg+xml">
+<link rel="stylesheet" href="${stylesheet.path}" integrity="${stylesheet.integrity}">
+<script type="module" src="${script.path}" integrity="${script.integrity}"></script>
+${refreshTag(parts.refresh)}
+</head>
+<body${attributes({ 'data-shape': parts.shape, 'data-outcome': parts.outcome, 'data-refresh-seconds': parts.refresh?.seconds })}>
+${parts.sandbox && html`<header class="ribbon">${words.sandboxRibbon}</header>`}
+<main class="box">
+<div class="lid">${parts.lid}</div>
+<div class="sheet">${parts.sheet}</div>
+</main>
+<footer class="foot">
+<p class="maker">${kahaMark(24)}<span>${sentence(words.footer, { kaha: html`<strong>Kaha</strong>` })}</span></p>
+${otherLanguage(parts.locale, parts.otherLanguageUrl)}
+</footer>
+</body>
+</html>
+`)
+}
+
+/** A text that came from a merchant, kept from turning the direction of the words around it. */
+export function isolated(text: string): HtmlText {
+  return html`<bdi>${text}</bdi>`
+}
+
+/** A merchant's first letter in a tile, where a logo would be. */
+export function monogram(merchantName: string): HtmlText {
+  const [first] = new Intl.Segmenter().segment(merchantName.trim())
+  return html`<span class="monogram" aria-hidden="true">${first?.segment.toLocaleUpperCase()}</span>`
+}
+
+/** The address of a page of ours: a path, or absolute http(s). Anything else is undefined. */
+export function ownAddress(url: string | undefined): string | undefined {
+  return url !== undefined && /^\/(?![/\\])/.test(url) ? url : webAddress(url)?.href
+}
+
+// The browser's frame takes the colour of what is on top: the ribbon, or the lid as checkout.css paints it.
+function topColour({ sandbox, outcome }: Page): string {
+  if (sandbox) return '#f6bd4a'
+  return ['open', 'succeeded', 'processing'].includes(outcome) ? '#0c3d33' : '#2c3a36'
+}
+
+// Inside noscript, for a timed redirect that the payer cannot stop is a barrier (WCAG 2.2.1).
+function refreshTag(refresh: Page['refresh']): HtmlPart {
+  if (refresh === undefined) return null
+  const content = refresh.url === undefined ? String(refresh.seconds) : `${refresh.seconds};url=${refresh.url}`
+  return html`<noscript><meta http-equiv="refresh" content="${content}"></noscript>`
+}
+
+function otherLanguage(locale: Locale, url: string | undefined): HtmlPart {
+  const address = ownAddress(url)
+  const other = locale === 'en' ? 'fil' : 'en'
+  if (address === undefined) return null
+  return html`<a class="quiet"${attributes({ href: address, lang: other, hreflang: other })}>${texts(other).language}</a>`
+}

@@ -1,0 +1,334 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { assets, script, stylesheet } from './assets.ts'
+import { checkoutCsp, pageHeaders } from './headers.ts'
+import { noticePage } from './notice-page.ts'
+import { payPage } from './pay-page.ts'
+import type { PayView } from './pay-page.ts'
+import { resultPage } from './result-page.ts'
+import type { ResultView } from './result-page.ts'
+import { resultKinds, texts } from './texts.ts'
+import type { Locale } from './texts.ts'
+
+const locales: readonly Locale[] = ['en', 'fil']
+
+const pay: PayView = {
+  locale: 'en',
+  merchantName: 'Kape Tala',
+  currency: 'PHP',
+  amount: '₱1,234.50',
+  description: 'Your order of 21 November',
+  orderReference: 'KT-20481',
+  lineItems: [
+    { name: 'Barako beans, 500 g', quantity: 2, unitPrice: '₱480.00', total: '₱960.00' },
+    { name: 'Filter papers', quantity: 1, unitPrice: '₱199.50', total: '₱199.50' },
+    { name: 'Delivery', quantity: 1, unitPrice: '₱75.00', total: '₱75.00' },
+  ],
+  expiresAt: new Date('2026-11-25T06:05:00Z'),
+  action: '/l/abc',
+  nonce: 'nonce-1',
+  csrf: 'csrf-1',
+  sandbox: false,
+  backUrl: 'https://shop.example/cart',
+  otherLanguageUrl: '/l/abc?lang=fil',
+}
+
+const result: ResultView = {
+  kind: 'succeeded',
+  locale: 'en',
+  merchantName: 'Kape Tala',
+  amount: '₱1,234.50',
+  message: 'Your payment was approved.',
+  receipt: {
+    approvalCode: '831204',
+    transactionId: '0193a4c2-7f10-7a52-9c1e-2b7d4f6a8e90',
+    invoiceNumber: '000128',
+    cardScheme: 'VISA',
+    cardLastFour: '4242',
+    completedAt: new Date('2026-11-21T06:12:31Z'),
+  },
+  redirect: { url: 'https://shop.example/thanks?a=1&b=2', seconds: 8, stayUrl: '/i/abc?stay=1' },
+  retryUrl: '/l/abc',
+  refreshSeconds: 3,
+  sandbox: false,
+  otherLanguageUrl: '/i/abc?lang=fil',
+}
+
+const everyPage = locales.flatMap((locale): [string, string][] => {
+  const problem = { message: 'This card number is not right.', field: 'number' } as const
+  return [
+    [`pay ${locale}`, payPage({ ...pay, locale })],
+    [`pay in a sandbox ${locale}`, payPage({ ...pay, locale, sandbox: true })],
+    [`pay with a problem ${locale}`, payPage({ ...pay, locale, problem })],
+    [`pay after a decline ${locale}`, payPage({ ...pay, locale, problem: { message: 'Declined.' }, declined: true })],
+    ...resultKinds.map((kind): [string, string] => [`${kind} ${locale}`, resultPage({ ...result, locale, kind })]),
+    [`notice ${locale}`, noticePage({ locale, title: 'Nothing here', message: 'Check the link.', status: 404 })],
+  ]
+})
+
+for (const [name, page] of everyPage) {
+  test(`the page "${name}" is well formed, in its language, with one h1 and one title`, () => {
+    const tags = tagsOf(page)
+    assert.equal(tags.filter((tag) => tag.name === 'h1').length, 1)
+    assert.equal(tags.filter((tag) => tag.name === 'title').length, 1)
+    assert.equal(tags.filter((tag) => tag.name === 'main').length, 1)
+    assert.equal(tags.find((tag) => tag.name === 'html')?.attributes.get('lang'), name.split(' ').at(-1))
+    const ids = tags.flatMap((tag) => tag.attributes.get('id') ?? [])
+    assert.equal(new Set(ids).size, ids.length, 'ids are unique')
+    for (const tag of tags) {
+      const references = ['for', 'aria-describedby', 'aria-labelledby'].flatMap((key) => tag.attributes.get(key) ?? [])
+      for (const id of references.flatMap((list) => list.split(' '))) assert.ok(ids.includes(id), `${id} exists`)
+    }
+  })
+
+  test(`the page "${name}" has no inline script, style or handler, and loads nothing from elsewhere`, () => {
+    for (const tag of tagsOf(page)) {
+      assert.notEqual(tag.name, 'style')
+      if (tag.name === 'script') assert.match(tag.attributes.get('src') ?? '', /^\/assets\/checkout\.[0-9a-f]{16}\.js$/)
+      for (const [attribute, value] of tag.attributes) {
+        assert.doesNotMatch(attribute, /^on|^style$|^srcset$/)
+        if (attribute === 'src' || tag.name === 'link') assert.doesNotMatch(value, /:|^\/\//)
+      }
+    }
+    assert.doesNotMatch(page.replaceAll('https://shop.example/', ''), /https?:|javascript:|"\/\//)
+  })
+
+  test(`the page "${name}" with all that it loads weighs at most 60 KiB`, () => {
+    assert.ok(weightOf(page) <= 60 * 1024, `${weightOf(page)} bytes`)
+  })
+
+  test(`the page "${name}" shows nothing of a card`, () => {
+    const inputs = tagsOf(page).filter((tag) => tag.name === 'input')
+    for (const input of inputs) assert.equal(input.attributes.has('value'), input.attributes.get('type') === 'hidden')
+    // In a sandbox the numbers of test cards are public and meant to be seen.
+    if (!name.includes('sandbox')) assert.doesNotMatch(page.replaceAll(/integrity="[^"]*"/g, ''), /\d(?:[ -]?\d){12,}/)
+  })
+}
+
+test('a hundred line items still weigh at most 60 KiB', () => {
+  const item = { name: 'A box of something with a long name', quantity: 3, unitPrice: '₱1,100.00', total: '₱3,300.00' }
+  const page = payPage({ ...pay, lineItems: Array.from({ length: 100 }, () => item) })
+  assert.equal(tagsOf(page).filter((tag) => tag.name === 'li').length, 100)
+  assert.ok(weightOf(page) <= 60 * 1024, `${weightOf(page)} bytes`)
+})
+
+test('hostile words from a merchant or a caller are shown as words', () => {
+  const hostile = `</title><script>alert('1')</script>" onfocus="alert(2)" autofocus x='&`
+  const item = { name: hostile, quantity: 2, unitPrice: hostile, total: hostile }
+  const receipt = { approvalCode: hostile, transactionId: hostile, invoiceNumber: hostile, cardScheme: hostile }
+  const pages = [
+    payPage({
+      ...pay,
+      merchantName: hostile,
+      amount: hostile,
+      description: hostile,
+      orderReference: hostile,
+      lineItems: [item, item, item],
+      action: hostile,
+      nonce: hostile,
+      csrf: hostile,
+      problem: { message: hostile, field: 'name' },
+      backUrl: `https://shop.example/${hostile}`,
+    }),
+    resultPage({
+      ...result,
+      merchantName: hostile,
+      amount: hostile,
+      message: hostile,
+      receipt: { ...receipt, cardLastFour: hostile, completedAt: new Date(0) },
+      redirect: { url: `https://shop.example/${hostile}`, seconds: 1, stayUrl: `/${hostile}` },
+      retryUrl: `/${hostile}`,
+    }),
+    noticePage({ locale: 'en', title: hostile, message: hostile, status: 400 }),
+  ]
+  for (const page of pages) {
+    const tags = tagsOf(page)
+    assert.equal(tags.filter((tag) => tag.name === 'script').length, 1)
+    assert.equal(tags.filter((tag) => tag.attributes.has('onfocus')).length, 0)
+    assert.ok(page.includes('&lt;script&gt;alert(&#39;1&#39;)'))
+  }
+})
+
+test('an address that is not http or https is never a link, and a receipt stays without it', () => {
+  for (const url of [
+    'javascript:alert(1)',
+    'data:text/html,x',
+    '//elsewhere.example',
+    ' jaVascript:x',
+    'vbscript:x',
+    '',
+  ]) {
+    const pages = [
+      payPage({ ...pay, backUrl: url, otherLanguageUrl: url }),
+      resultPage({ ...result, redirect: { url, seconds: 3, stayUrl: url }, retryUrl: url, otherLanguageUrl: url }),
+    ]
+    for (const page of pages) {
+      const tags = tagsOf(page)
+      assert.equal(tags.filter((tag) => tag.name === 'a').length, 0, url)
+      assert.equal(tags.filter((tag) => tag.attributes.has('http-equiv')).length, 0, url)
+    }
+    assert.match(pages[1] ?? '', /831204/)
+  }
+})
+
+test('a payer can pay without scripts: the form posts every field under its own label', () => {
+  const tags = tagsOf(payPage(pay))
+  const form = tags.find((tag) => tag.name === 'form')?.attributes
+  assert.equal(form?.get('method'), 'post')
+  assert.equal(form?.get('action'), '/l/abc')
+  const fields = tags.filter((tag) => tag.name === 'input').map((tag) => tag.attributes)
+  const described = fields.map((field) => [field.get('name'), field.get('autocomplete'), field.get('inputmode')])
+  assert.deepEqual(described, [
+    ['nonce', undefined, undefined],
+    ['csrf', undefined, undefined],
+    ['number', 'cc-number', 'numeric'],
+    ['expiry', 'cc-exp', 'numeric'],
+    ['cvc', 'cc-csc', 'numeric'],
+    ['name', 'cc-name', undefined],
+  ])
+  const labels = tags.filter((tag) => tag.name === 'label').map((tag) => tag.attributes.get('for'))
+  assert.deepEqual(labels, ['number', 'expiry', 'cvc', 'name'])
+  assert.deepEqual(
+    fields.slice(0, 2).map((field) => field.get('value')),
+    ['nonce-1', 'csrf-1'],
+  )
+})
+
+test('a problem is told first, in the title and beside its field', () => {
+  const page = payPage({ ...pay, problem: { message: 'This card has expired.', field: 'expiry' } })
+  const tags = tagsOf(page)
+  assert.match(page, /<title>Error: Pay ₱1,234\.50 to Kape Tala<\/title>/)
+  assert.match(page, /role="alert"[^]*<a href="#expiry">This card has expired\.<\/a>/)
+  assert.match(page, /<p class="error" id="expiry-error">This card has expired\.<\/p>/)
+  const invalid = tags.filter((tag) => tag.attributes.get('aria-invalid') === 'true')
+  assert.deepEqual(
+    invalid.map((tag) => tag.attributes.get('id')),
+    ['expiry'],
+  )
+  assert.equal(invalid[0]?.attributes.get('aria-describedby'), 'expiry-error')
+})
+
+test('a payer whose card was refused is told so, that nothing was charged, and may try again at once', () => {
+  const page = payPage({ ...pay, declined: true, problem: { message: 'Your bank refused this payment.' } })
+  assert.match(page, /<title>Declined: /)
+  assert.match(page, /Your bank refused this payment\.[^]*You have not been charged\.[^]*<form/)
+  assert.equal(tagsOf(page).filter((tag) => tag.attributes.has('aria-invalid')).length, 0)
+})
+
+test('the title and the heading tell the outcomes apart, in each language', () => {
+  for (const locale of locales) {
+    const titles = resultKinds.map((kind) => /<title>(.*)<\/title>/.exec(resultPage({ ...result, locale, kind }))?.[1])
+    assert.equal(new Set(titles).size, resultKinds.length)
+    assert.ok(titles.every((title) => title?.includes('₱1,234.50') && title.includes('Kape Tala')))
+  }
+})
+
+test('a payer goes back to the merchant without scripts too, by a timer or by the link', () => {
+  const page = resultPage(result)
+  const timer =
+    '<noscript><meta http-equiv="refresh" content="8;url=https://shop.example/thanks?a=1&amp;b=2"></noscript>'
+  assert.ok(page.includes(timer))
+  assert.match(page, /<a class="button second" id="return" href="https:\/\/shop\.example\/thanks\?a=1&amp;b=2"/)
+  assert.match(page, /<noscript><a class="link" href="\/i\/abc\?stay=1">Stay on this page<\/a><\/noscript>/)
+})
+
+test('a redirect without seconds waits for the payer', () => {
+  const page = resultPage({ ...result, redirect: { url: 'https://shop.example/declined' } })
+  assert.doesNotMatch(page, /http-equiv|id="leaving"/)
+  assert.match(page, /href="https:\/\/shop\.example\/declined"/)
+})
+
+test('only a payment that is processing looks again by itself', () => {
+  const redirect = undefined
+  assert.match(resultPage({ ...result, redirect, kind: 'processing' }), /http-equiv="refresh" content="3"/)
+  assert.doesNotMatch(resultPage({ ...result, redirect, kind: 'declined' }), /http-equiv/)
+})
+
+test('only a sandbox says that it is one, and offers test cards', () => {
+  assert.match(payPage({ ...pay, sandbox: true }), /Sandbox: no real money[^]*4242 4242 4242 4242/)
+  assert.doesNotMatch(payPage(pay), /[Ss]andbox|Test cards/)
+})
+
+test('a moment is shown in Philippine time, with the exact moment for programs', () => {
+  assert.match(payPage(pay), /<time datetime="2026-11-25T06:05:00\.000Z">Nov 25, 2026, 2:05.PM<\/time>/)
+})
+
+test('both languages fill in the same words', () => {
+  assert.deepEqual(holes('fil'), holes('en'))
+})
+
+test('the policy allows nothing but our own files, and a submitted form to end at the merchant', () => {
+  const common = `default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; connect-src 'self'; `
+  const end = `; base-uri 'none'; frame-ancestors 'none'`
+  assert.equal(checkoutCsp(), `${common}form-action 'self'${end}`)
+  const urls = [
+    'https://shop.example/a;b',
+    'https://shop.example/c',
+    `javascript:'; script-src *`,
+    'http://127.0.0.1:9/',
+  ]
+  assert.equal(checkoutCsp(urls), `${common}form-action 'self' https://shop.example http://127.0.0.1:9${end}`)
+})
+
+test('every page is sent with headers that keep it private, unframed and fresh', () => {
+  const headers = pageHeaders()
+  assert.equal(headers['content-security-policy'], checkoutCsp())
+  assert.equal(headers['cache-control'], 'no-store')
+  assert.equal(headers['referrer-policy'], 'no-referrer')
+  assert.equal(headers['x-content-type-options'], 'nosniff')
+  assert.equal(headers['cross-origin-opener-policy'], 'same-origin')
+  assert.match(headers['permissions-policy'] ?? '', /camera=\(\)/)
+})
+
+test('a page runs only the script, and wears only the style, that it was made for', () => {
+  const page = payPage(pay)
+  assert.ok(page.includes(`src="${script.path}" integrity="${script.integrity}"`))
+  assert.ok(page.includes(`href="${stylesheet.path}" integrity="${stylesheet.integrity}"`))
+})
+
+function holes(locale: Locale): [string, string[] | undefined][] {
+  return Object.entries(texts(locale)).map(([key, text]) => [
+    key,
+    JSON.stringify(text)
+      .match(/\{\w+\}/g)
+      ?.toSorted(),
+  ])
+}
+
+interface Tag {
+  readonly name: string
+  readonly attributes: ReadonlyMap<string, string>
+}
+
+const voidTags = new Set(['meta', 'link', 'input', 'br', 'hr', 'img'])
+
+/** The tags of a document, read more strictly than a browser would: all closed in order, all values in double quotes. */
+function tagsOf(page: string): Tag[] {
+  assert.ok(page.startsWith('<!doctype html>\n'))
+  const tags: Tag[] = []
+  const open: string[] = []
+  let end = '<!doctype html>'.length
+  for (const match of page.matchAll(/<(\/?)([a-z][a-z0-9]*)((?:\s+[a-zA-Z:-]+(?:="[^"<>]*")?)*)\s*(\/?)>/g)) {
+    assert.doesNotMatch(page.slice(end, match.index), /[<>]/)
+    end = match.index + match[0].length
+    const [, closing, name = '', list = '', selfClosing] = match
+    if (closing === '/') {
+      assert.equal(open.pop(), name)
+      continue
+    }
+    const pairs = [...list.matchAll(/([a-zA-Z:-]+)(?:="([^"]*)")?/g)].map(
+      ([, key = '', value = '']) => [key, value] as const,
+    )
+    const attributes = new Map(pairs)
+    assert.equal(attributes.size, pairs.length, `an attribute twice: ${match[0]}`)
+    tags.push({ name, attributes })
+    if (selfClosing !== '/' && !voidTags.has(name)) open.push(name)
+  }
+  assert.deepEqual(open, [])
+  assert.equal(page.slice(end).trim(), '')
+  return tags
+}
+
+function weightOf(page: string): number {
+  return Buffer.byteLength(page) + assets.reduce((sum, asset) => sum + asset.bytes.length, 0)
+}

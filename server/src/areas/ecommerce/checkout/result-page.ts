@@ -1,0 +1,121 @@
+import { html } from '../../../kernel/html.ts'
+import type { HtmlPart, HtmlText } from '../../../kernel/html.ts'
+import { webAddress } from './addresses.ts'
+import { cardSchemeName, kahaMark, lineIcon } from './marks.ts'
+import { isolated, ownAddress, page } from './page.ts'
+import { moment, plainSentence, sentence, texts } from './texts.ts'
+import type { Locale, ResultKind, Texts } from './texts.ts'
+
+/** How a payment stands, for the payer. The amount comes formatted, the message in the page's language. */
+export interface ResultView {
+  readonly kind: ResultKind
+  readonly locale: Locale
+  readonly merchantName: string
+  readonly amount: string
+  readonly message: string
+  readonly receipt?: ReceiptView | undefined
+  /**
+   * The way back to the merchant. With `seconds` the page goes there by itself; a browser without scripts can only be stopped by
+   * `stayUrl`, this page without the timer.
+   */
+  readonly redirect?:
+    { readonly url: string; readonly seconds?: number | undefined; readonly stayUrl?: string | undefined } | undefined
+  readonly retryUrl?: string | undefined
+  /** A page that is still processing looks again after so many seconds. */
+  readonly refreshSeconds?: number | undefined
+  readonly sandbox: boolean
+  readonly otherLanguageUrl?: string | undefined
+}
+
+export interface ReceiptView {
+  readonly approvalCode: string
+  readonly transactionId: string
+  readonly invoiceNumber: string
+  readonly cardScheme: string
+  readonly cardLastFour: string
+  readonly completedAt: Date
+}
+
+/** The page after paying, and the page of a link that cannot be paid. */
+export function resultPage(view: ResultView): string {
+  const words = texts(view.locale)
+  const outcome = words.result[view.kind]
+  const { amount } = view
+  const returnUrl = webAddress(view.redirect?.url)?.href
+  return page({
+    locale: view.locale,
+    title: plainSentence(words.resultTitle, { outcome, amount, merchant: view.merchantName }),
+    sandbox: view.sandbox,
+    shape: 'slip',
+    outcome: view.kind,
+    lid: html`<div class="emblem">${emblems[view.kind]}</div>
+<h1>${outcome}</h1>
+<p class="sum">${sentence(words.amountTo, { amount: html`<b>${amount}</b>`, merchant: isolated(view.merchantName) })}</p>`,
+    sheet: html`<p class="message">${view.message}</p>
+${view.kind === 'processing' && html`<p class="hint">${words.processingHint}</p>`}
+${view.receipt && receipt(view.receipt, view, words)}
+${actions(view, returnUrl, words)}`,
+    otherLanguageUrl: view.otherLanguageUrl,
+    refresh: refresh(view, returnUrl),
+  })
+}
+
+const emblems: Readonly<Record<ResultKind, HtmlText>> = {
+  succeeded: lineIcon('done'),
+  declined: lineIcon('refused'),
+  failed: lineIcon('attention'),
+  processing: kahaMark(44),
+  expired: lineIcon('waiting'),
+  cancelled: lineIcon('refused'),
+  used_up: lineIcon('done'),
+  fully_reserved: lineIcon('waiting'),
+}
+
+function receipt(lines: ReceiptView, view: ResultView, words: Texts): HtmlText {
+  const card = { scheme: cardSchemeName(lines.cardScheme), lastFour: lines.cardLastFour }
+  const rows: [string, HtmlPart][] = [
+    [words.receiptAmount, view.amount],
+    [words.receiptPaidTo, isolated(view.merchantName)],
+    [words.receiptDate, sentence(words.receiptDateZone, { time: moment(view.locale, lines.completedAt) })],
+    [words.receiptCard, sentence(words.receiptCardText, card)],
+    [words.receiptApprovalCode, lines.approvalCode],
+    [words.receiptInvoiceNumber, lines.invoiceNumber],
+    [words.receiptTransactionId, lines.transactionId],
+  ]
+  return html`<section class="receipt" aria-labelledby="receipt-heading">
+<h2 id="receipt-heading">${words.receipt}</h2>
+<dl>${rows.map(([term, value]) => html`<div><dt>${term}</dt><dd>${value}</dd></div>`)}</dl>
+</section>`
+}
+
+function actions(view: ResultView, returnUrl: string | undefined, words: Texts): HtmlPart {
+  const retryUrl = ownAddress(view.retryUrl)
+  const merchant = isolated(view.merchantName)
+  const retry = retryUrl !== undefined && html`<a class="button" href="${retryUrl}">${words.retry}</a>`
+  // The first action is the filled button; next to a retry, going back is the quieter one.
+  const look = retry === false ? 'button' : 'button second'
+  return html`${returnUrl !== undefined && redirectNotice(view, words)}
+${retry}
+${
+  returnUrl !== undefined &&
+  html`<a class="${look}" id="return" href="${returnUrl}" rel="noreferrer"><span>${sentence(words.returnTo, { merchant })}</span></a>`
+}`
+}
+
+function redirectNotice(view: ResultView, words: Texts): HtmlPart {
+  const { seconds, stayUrl } = view.redirect ?? {}
+  if (seconds === undefined) return null
+  const stay = ownAddress(stayUrl)
+  const count = html`<span id="seconds">${seconds}</span>`
+  const notice = sentence(words.redirectNotice, { merchant: isolated(view.merchantName), seconds: count })
+  return html`<div class="leaving" id="leaving"><p>${notice}</p>
+<button class="link" type="button" id="stay" hidden>${words.stay}</button>
+${stay !== undefined && html`<noscript><a class="link" href="${stay}">${words.stay}</a></noscript>`}</div>`
+}
+
+function refresh(view: ResultView, returnUrl: string | undefined) {
+  if (view.redirect?.seconds !== undefined && returnUrl !== undefined) {
+    return { seconds: view.redirect.seconds, url: returnUrl }
+  }
+  return view.kind === 'processing' && view.refreshSeconds !== undefined ? { seconds: view.refreshSeconds } : undefined
+}

@@ -1,0 +1,195 @@
+import { html } from '../../../kernel/html.ts'
+import type { HtmlPart } from '../../../kernel/html.ts'
+
+/** The languages of the payer's pages, as `lang` and `hreflang` name them. */
+export type Locale = 'en' | 'fil'
+
+/** How a payment, or the link to it, can stand for the payer. */
+export const resultKinds = [
+  'succeeded',
+  'declined',
+  'failed',
+  'processing',
+  'expired',
+  'cancelled',
+  'used_up',
+  'fully_reserved',
+] as const
+
+export type ResultKind = (typeof resultKinds)[number]
+
+const en = {
+  language: 'English',
+  payTitle: 'Pay {amount} to {merchant}',
+  payHeading: 'Pay {merchant}',
+  problemTitle: 'Error: {title}',
+  declinedTitle: 'Declined: {title}',
+  backTo: 'Back to {merchant}',
+  orderReference: 'Order {reference}',
+  itemsHeading: 'What you are paying for',
+  items: '{count} items',
+  total: 'Total',
+  openUntil: 'You can pay until {time}, Philippine time.',
+  cardHeading: 'Pay by card',
+  acceptedCards: 'Accepted: Visa, Mastercard, American Express, Discover, JCB and UnionPay.',
+  number: 'Card number',
+  expiry: 'Expiry',
+  expiryHint: 'MM / YY',
+  cvc: 'CVC',
+  cvcHint: '3 or 4 digits',
+  name: 'Name on card',
+  nameHint: 'optional',
+  payButton: 'Pay {amount}',
+  paying: 'Paying…',
+  assurance: 'Your card number and CVC are never stored.',
+  problemHeading: 'Please check your card details',
+  declinedHeading: 'Your payment was not accepted',
+  declinedHint: 'You have not been charged. Try again, or use another card.',
+  numberMissing: 'Enter your card number.',
+  numberWrong: 'This card number is not right. Check the digits.',
+  expiryMissing: 'Enter the expiry date.',
+  expiryWrong: 'Enter month and year, like 04 / 31.',
+  expiryPast: 'This card has expired. Use another one.',
+  cvcThree: 'Enter the 3 digits on the back of the card.',
+  cvcFour: 'Enter the 4 digits on the front of the card.',
+  sandboxRibbon: 'Sandbox: no real money',
+  testCards: 'Test cards',
+  testCardApproved: 'approved',
+  testCardDeclined: 'declined',
+  testCardChallenged: 'asks the payer to confirm',
+  testCardsHint: 'Any expiry date in the future, any CVC.',
+  result: {
+    succeeded: 'Payment complete',
+    declined: 'Payment declined',
+    failed: 'Payment not completed',
+    processing: 'Confirming your payment',
+    expired: 'This payment link has expired',
+    cancelled: 'This payment link was cancelled',
+    used_up: 'This payment link has been used',
+    fully_reserved: 'Someone is paying with this link right now',
+  } satisfies Record<ResultKind, string>,
+  resultTitle: '{outcome}: {amount} to {merchant}',
+  amountTo: '{amount} to {merchant}',
+  processingHint: 'Please do not pay again. This page follows the payment by itself.',
+  receipt: 'Receipt',
+  receiptPaidTo: 'Paid to',
+  receiptAmount: 'Amount',
+  receiptDate: 'Date',
+  receiptDateZone: '{time}, Philippine time',
+  receiptCard: 'Card',
+  receiptCardText: '{scheme} ending in {lastFour}',
+  receiptApprovalCode: 'Approval code',
+  receiptInvoiceNumber: 'Invoice number',
+  receiptTransactionId: 'Transaction ID',
+  returnTo: 'Return to {merchant}',
+  redirectNotice: 'Taking you back to {merchant} in {seconds} seconds.',
+  stay: 'Stay on this page',
+  retry: 'Try again',
+  status: 'Error {status}',
+  footer: 'Payments by {kaha}',
+}
+
+/** Every word of the payer's pages in one language; `{…}` marks what a page fills in. */
+export type Texts = typeof en
+
+const fil: Texts = {
+  language: 'Filipino',
+  payTitle: 'Magbayad ng {amount} sa {merchant}',
+  payHeading: 'Magbayad sa {merchant}',
+  problemTitle: 'May mali: {title}',
+  declinedTitle: 'Hindi tinanggap: {title}',
+  backTo: 'Bumalik sa {merchant}',
+  orderReference: 'Order {reference}',
+  itemsHeading: 'Ang binabayaran mo',
+  items: '{count} item',
+  total: 'Kabuuan',
+  openUntil: 'Maaari kang magbayad hanggang {time}, oras sa Pilipinas.',
+  cardHeading: 'Magbayad gamit ang card',
+  acceptedCards: 'Tinatanggap: Visa, Mastercard, American Express, Discover, JCB at UnionPay.',
+  number: 'Numero ng card',
+  expiry: 'Expiry',
+  expiryHint: 'MM / YY',
+  cvc: 'CVC',
+  cvcHint: '3 o 4 na numero',
+  name: 'Pangalan sa card',
+  nameHint: 'opsyonal',
+  payButton: 'Magbayad ng {amount}',
+  paying: 'Nagbabayad…',
+  assurance: 'Hindi kailanman iniimbak ang numero at CVC ng iyong card.',
+  problemHeading: 'Pakisuri ang mga detalye ng iyong card',
+  declinedHeading: 'Hindi tinanggap ang iyong bayad',
+  declinedHint: 'Walang siningil sa iyo. Subukan muli, o gumamit ng ibang card.',
+  numberMissing: 'Ilagay ang numero ng iyong card.',
+  numberWrong: 'Mali ang numero ng card. Pakisuri ang mga numero.',
+  expiryMissing: 'Ilagay ang petsa ng expiry.',
+  expiryWrong: 'Ilagay ang buwan at taon, gaya ng 04 / 31.',
+  expiryPast: 'Expired na ang card na ito. Gumamit ng iba.',
+  cvcThree: 'Ilagay ang 3 numero sa likod ng card.',
+  cvcFour: 'Ilagay ang 4 na numero sa harap ng card.',
+  sandboxRibbon: 'Sandbox: hindi totoong pera',
+  testCards: 'Mga pansubok na card',
+  testCardApproved: 'tinatanggap',
+  testCardDeclined: 'tinatanggihan',
+  testCardChallenged: 'humihingi ng kumpirmasyon sa nagbabayad',
+  testCardsHint: 'Kahit anong expiry na hindi pa lumilipas, kahit anong CVC.',
+  result: {
+    succeeded: 'Nabayaran na',
+    declined: 'Hindi tinanggap ang bayad',
+    failed: 'Hindi natuloy ang bayad',
+    processing: 'Kinukumpirma ang iyong bayad',
+    expired: 'Nag-expire na ang payment link na ito',
+    cancelled: 'Kinansela ang payment link na ito',
+    used_up: 'Nagamit na ang payment link na ito',
+    fully_reserved: 'May nagbabayad ngayon gamit ang link na ito',
+  },
+  resultTitle: '{outcome}: {amount} sa {merchant}',
+  amountTo: '{amount} sa {merchant}',
+  processingHint: 'Huwag munang magbayad ulit. Kusang sinusundan ng pahinang ito ang bayad.',
+  receipt: 'Resibo',
+  receiptPaidTo: 'Ibinayad sa',
+  receiptAmount: 'Halaga',
+  receiptDate: 'Petsa',
+  receiptDateZone: '{time}, oras sa Pilipinas',
+  receiptCard: 'Card',
+  receiptCardText: '{scheme} na nagtatapos sa {lastFour}',
+  receiptApprovalCode: 'Approval code',
+  receiptInvoiceNumber: 'Numero ng invoice',
+  receiptTransactionId: 'Transaction ID',
+  returnTo: 'Bumalik sa {merchant}',
+  redirectNotice: 'Ibabalik ka sa {merchant} sa loob ng {seconds} segundo.',
+  stay: 'Manatili sa pahinang ito',
+  retry: 'Subukan muli',
+  status: 'Error {status}',
+  footer: 'Mga bayad sa pamamagitan ng {kaha}',
+}
+
+const textsOfLocale: Readonly<Record<Locale, Texts>> = { en, fil }
+
+/** The words in one language. */
+export function texts(locale: Locale): Texts {
+  return textsOfLocale[locale]
+}
+
+/** A sentence as markup, its `{names}` replaced by the given parts. A name without a part stays as it is. */
+export function sentence(text: string, parts: Readonly<Record<string, HtmlPart>>): HtmlPart {
+  return text.split(/(\{\w+\})/).map((piece) => (piece.startsWith('{') ? (parts[piece.slice(1, -1)] ?? piece) : piece))
+}
+
+/** A sentence as plain text, for a title or an attribute. */
+export function plainSentence(text: string, values: Readonly<Record<string, string>>): string {
+  return text.replace(/\{(\w+)\}/g, (whole, name: string) => values[name] ?? whole)
+}
+
+/** A moment in the Philippines, for a person, with the exact moment beside it for a program. */
+export function moment(locale: Locale, at: Date): HtmlPart {
+  return html`<time datetime="${at.toISOString()}">${momentFormats[locale].format(at)}</time>`
+}
+
+const momentFormats: Readonly<Record<Locale, Intl.DateTimeFormat>> = {
+  en: momentFormat('en-PH'),
+  fil: momentFormat('fil-PH'),
+}
+
+function momentFormat(tag: string): Intl.DateTimeFormat {
+  return new Intl.DateTimeFormat(tag, { dateStyle: 'medium', timeStyle: 'short', timeZone: 'Asia/Manila' })
+}

@@ -1,0 +1,143 @@
+import { formatMoney } from '../../../kernel/money.ts'
+import type { Intent } from '../../../payments/intent.ts'
+import { linkInUse, userMessageOf } from '../../../payments/messages.ts'
+import type { LinkRow } from '../store.ts'
+import type { LineItemView, PayView } from './pay-page.ts'
+import type { ResultView } from './result-page.ts'
+import type { Locale, ResultKind } from './texts.ts'
+
+/** Where a page stands: its language, and its own address in that language and in the other. */
+export interface Place {
+  readonly locale: Locale
+  readonly sandbox: boolean
+  readonly url: string
+  readonly otherLanguageUrl: string
+}
+
+export interface Payee {
+  readonly merchantName: string
+}
+
+const redirectSeconds = 8
+const refreshSeconds = 3
+
+const lines = (link: LinkRow, locale: Locale): LineItemView[] =>
+  link.line_items.map((item) => ({
+    name: item.name,
+    quantity: item.quantity,
+    unitPrice: formatMoney(BigInt(item.unit_price), link.currency, locale),
+    total: formatMoney(BigInt(item.unit_price) * BigInt(item.quantity), link.currency, locale),
+  }))
+
+export type FormOf = Pick<PayView, 'nonce' | 'csrf'> & Partial<Pick<PayView, 'problem' | 'declined'>>
+
+const common = ({ locale, sandbox, otherLanguageUrl }: Place, { merchantName }: Payee) => ({
+  locale,
+  sandbox,
+  otherLanguageUrl,
+  merchantName,
+})
+
+export function payViewOfLink(link: LinkRow, payee: Payee, place: Place, form: FormOf): PayView {
+  return {
+    ...common(place, payee),
+    ...form,
+    currency: link.currency,
+    amount: formatMoney(link.amount, link.currency, place.locale),
+    description: link.description ?? undefined,
+    orderReference: link.order_reference ?? undefined,
+    lineItems: lines(link, place.locale),
+    expiresAt: link.expires_at,
+    action: place.url,
+  }
+}
+
+/** The form of an intent. Of an intent of a link it shows the link's lines; after a refusal, the refusal and the merchant's way out. */
+export function payViewOfIntent(
+  intent: Intent,
+  link: LinkRow | undefined,
+  payee: Payee,
+  place: Place,
+  form: FormOf,
+): PayView {
+  const refused = intent.shown.status === 'DECLINED' || intent.shown.status === 'FAILED'
+  const message = intent.shown.userMessage?.[place.locale]
+  return {
+    ...common(place, payee),
+    currency: intent.currency,
+    amount: formatMoney(intent.amount, intent.currency, place.locale),
+    description: intent.description ?? undefined,
+    orderReference: intent.orderReference ?? undefined,
+    lineItems: link === undefined ? [] : lines(link, place.locale),
+    expiresAt: intent.expiresAt,
+    action: place.url,
+    backUrl: refused ? intent.redirectUrls?.['declined'] : undefined,
+    ...(refused && message !== undefined ? { problem: { message }, declined: true } : {}),
+    ...form,
+  }
+}
+
+const kindOfEnd = { CONSUMED: 'used_up', EXPIRED: 'expired', CANCELLED: 'cancelled' } as const satisfies Record<
+  string,
+  ResultKind
+>
+
+/** A link that cannot be paid any more. */
+export function endViewOfLink(link: LinkRow, payee: Payee, place: Place): ResultView | undefined {
+  if (link.state === 'ACTIVE') return undefined
+  const message = userMessageOf({ status: link.state, category: null, reason: null })
+  const back = link.state === 'EXPIRED' ? link.redirect_urls?.['expired'] : undefined
+  return {
+    ...common(place, payee),
+    kind: kindOfEnd[link.state],
+    amount: formatMoney(link.amount, link.currency, place.locale),
+    message: message?.[place.locale] ?? '',
+    redirect: back === undefined ? undefined : { url: back },
+  }
+}
+
+/** A link whose last free use is being paid by somebody else at this moment. */
+export function busyViewOfLink(link: LinkRow, payee: Payee, place: Place): ResultView {
+  return {
+    ...common(place, payee),
+    kind: 'fully_reserved',
+    amount: formatMoney(link.amount, link.currency, place.locale),
+    message: linkInUse[place.locale],
+    retryUrl: place.url,
+  }
+}
+
+/** How a payment ended, or that it has not yet; undefined while the payer can still pay. */
+export function resultViewOfIntent(intent: Intent, payee: Payee, place: Place, stay: boolean): ResultView | undefined {
+  const { status, userMessage } = intent.shown
+  const base = {
+    ...common(place, payee),
+    amount: formatMoney(intent.amount, intent.currency, place.locale),
+    message: userMessage?.[place.locale] ?? '',
+  }
+  switch (status) {
+    case 'SUCCEEDED': {
+      const back = intent.redirectUrls?.['success']
+      const { receipt } = intent
+      const stayUrl = `${place.url}${place.url.includes('?') ? '&' : '?'}stay=1`
+      return {
+        ...base,
+        kind: 'succeeded',
+        receipt: receipt === null ? undefined : { ...receipt, cardScheme: receipt.cardScheme ?? '' },
+        redirect:
+          back === undefined ? undefined : { url: back, ...(stay ? {} : { seconds: redirectSeconds, stayUrl }) },
+      }
+    }
+    case 'PROCESSING':
+      return { ...base, kind: 'processing', refreshSeconds }
+    case 'EXPIRED': {
+      const back = intent.redirectUrls?.['expired']
+      return { ...base, kind: 'expired', redirect: back === undefined ? undefined : { url: back } }
+    }
+    case 'CONSUMED':
+    case 'CANCELLED':
+      return { ...base, kind: kindOfEnd[status] }
+    default:
+      return undefined
+  }
+}

@@ -1,0 +1,41 @@
+import type { Bus } from '../../kernel/bus.ts'
+import type { Db } from '../../kernel/db.ts'
+import { startLoop, type Loop } from '../../kernel/loop.ts'
+import type { Log } from '../../kernel/log.ts'
+import type { paymentOwner } from './owner.ts'
+import { ecommerceStore as store } from './store.ts'
+
+export { createIdempotency } from './idempotency.ts'
+export { paymentOwner, type NewEvent } from './owner.ts'
+export { ecommerceArea, ecommerceRoutes } from './routes.ts'
+export { createEcommerceService, type EcommerceService } from './service.ts'
+
+const rowsMax = 200
+
+/** Stores expiries of links as they pass and tells of them, and drops answers that were kept long enough. Worker role. */
+export function startEcommerceTimers(deps: {
+  db: Db
+  bus: Bus
+  log: Log
+  owner: ReturnType<typeof paymentOwner>
+}): Loop {
+  const { db, bus, log, owner } = deps
+  const loop = startLoop('ecommerce', log, async () => {
+    const ended = await db.tx(async (tx) => {
+      const rows = await store.expireLinks(tx, rowsMax)
+      for (const { id } of rows) await owner.announceExpiry(tx, id)
+      return rows.length
+    })
+    if (ended > 0) owner.announced()
+    const dropped = await store.dropAnswers(db, rowsMax)
+    return ended === rowsMax || dropped === rowsMax ? 0 : store.nextTurn(db)
+  })
+  const forget = bus.listen('clock', () => loop.wake())
+  return {
+    wake: () => loop.wake(),
+    async [Symbol.asyncDispose]() {
+      forget()
+      await loop[Symbol.asyncDispose]()
+    },
+  }
+}

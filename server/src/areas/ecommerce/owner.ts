@@ -1,0 +1,90 @@
+import type { Identity } from '../../identity/service.ts'
+import type { Bus } from '../../kernel/bus.ts'
+import type { Clock } from '../../kernel/clock.ts'
+import type { Db, Queries } from '../../kernel/db.ts'
+import { newId } from '../../kernel/ids.ts'
+import type { PaymentOwner } from '../../payments/service.ts'
+import { eventDataOfIntent, eventDataOfLink, presentEvent } from './present.ts'
+import { ecommerceStore as store, type LinkRow } from './store.ts'
+
+/** An event on its way to the outbox, in the transaction of the change that it tells of. */
+export interface NewEvent {
+  readonly id: string
+  readonly dialect: 'signed'
+  readonly type: string
+  readonly partnerId: string
+  readonly merchantId: string
+  readonly branchId: string
+  readonly paymentIntentId: string | null
+  readonly paymentLinkId: string | null
+  readonly body: string
+  readonly at: Date
+}
+
+export interface OwnerDependencies {
+  readonly db: Db
+  readonly bus: Bus
+  readonly clock: Clock
+  readonly identity: Identity
+  readonly appendEvent: (tx: Queries, event: NewEvent) => Promise<void>
+}
+
+/** What this area does for the payments of its links and intents: uses of links, and events of area A. */
+export function paymentOwner({ db, bus, clock, identity, appendEvent }: OwnerDependencies): PaymentOwner & {
+  /** Tells that a link has expired, once, if it was left without any payment. */
+  announceExpiry(tx: Queries, linkId: string): Promise<void>
+} {
+  const announceLink = async (tx: Queries, link: LinkRow) => {
+    const branch = await identity.entity(link.branch_id)
+    const event = { id: newId(clock.now()), type: 'payment.expired', at: clock.now() }
+    await appendEvent(tx, {
+      ...event,
+      dialect: 'signed',
+      partnerId: link.partner_id,
+      merchantId: link.merchant_id,
+      branchId: link.branch_id,
+      paymentIntentId: null,
+      paymentLinkId: link.id,
+      body: presentEvent(event, eventDataOfLink(link, branch?.name ?? '')),
+    })
+  }
+
+  const announceExpiry = async (tx: Queries, linkId: string) => {
+    const link = await store.takeExpiryNotice(tx, linkId)
+    if (link !== undefined) await announceLink(tx, link)
+  }
+
+  return {
+    announceExpiry,
+    async reserve(tx, { linkId, attemptId }) {
+      if (await store.takeUse(tx, linkId, attemptId)) return 'taken'
+      return (await store.readUses(tx, linkId))?.active === true ? 'full' : 'ended'
+    },
+    async isFree(linkId) {
+      const uses = await store.readUses(db, linkId)
+      // A link that ended is the intent's state to tell, not a lack of uses.
+      return uses === undefined || !uses.active || uses.free
+    },
+    async settle(tx, { linkId, attemptId, succeeded, at }) {
+      if (succeeded) return { linkConsumed: await store.spendUse(tx, attemptId, at) }
+      await store.releaseUse(tx, attemptId)
+      await announceExpiry(tx, linkId)
+      return { linkConsumed: false }
+    },
+    async announce(tx, intent, type, at) {
+      const event = { id: newId(at), type, at }
+      const status = type === 'payment.expired' ? 'EXPIRED' : type.slice('payment.'.length).toUpperCase()
+      await appendEvent(tx, {
+        ...event,
+        dialect: 'signed',
+        partnerId: intent.partnerId,
+        merchantId: intent.merchantId,
+        branchId: intent.branchId,
+        paymentIntentId: intent.id,
+        paymentLinkId: intent.linkId,
+        body: presentEvent(event, eventDataOfIntent(intent, status)),
+      })
+    },
+    announced: () => bus.hint('events'),
+  }
+}

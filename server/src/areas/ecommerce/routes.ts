@@ -1,0 +1,144 @@
+import {
+  confirmPaymentIntent,
+  createPaymentIntent,
+  createPaymentLink,
+  ecommerceWireCodes,
+  listPaymentLinks,
+  retrievePaymentIntent,
+  retrievePaymentLink,
+  type EcommerceError,
+} from '@kaha/contract'
+import type { Static } from 'typebox'
+import { requireScope, type Principal } from '../../identity/principal.ts'
+import type { Identity } from '../../identity/service.ts'
+import { Fault } from '../../kernel/fault.ts'
+import type { RateLimit } from '../../kernel/rate-limit.ts'
+import { route, type Area, type Route } from '../../kernel/http/area.ts'
+import type { Violation } from '../../kernel/http/validation.ts'
+import { statuses } from './errors.ts'
+import type { Replayable } from './idempotency.ts'
+import { presentCreatedIntent, presentIntent, presentLink } from './present.ts'
+import type { EcommerceService } from './service.ts'
+
+/** A caller without a key may still confirm, by the client_secret of the intent. */
+export type Caller = Principal | null
+
+const bodyBytesMax = 256 * 1024
+
+/** `confirmLimit` bounds what one client address may try by client_secret. */
+export function ecommerceArea(identity: Identity, confirmLimit: RateLimit): Area<Caller> {
+  return {
+    name: 'ecommerce',
+    prefix: '/ecom/v1',
+    bodyBytesMax,
+    statuses,
+    wireCodes: ecommerceWireCodes,
+    envelope: ({ code, message, correlationId, field, rule }): Static<typeof EcommerceError> => ({
+      error: {
+        code,
+        message,
+        correlation_id: correlationId,
+        ...(field === undefined || rule === undefined ? {} : { details: { field, rule } }),
+      },
+    }),
+    codeOf: codeOfField,
+    async authenticate(request, operation) {
+      const apiKey = request.headers['x-api-key']
+      if (apiKey === undefined && operation.auth === 'key_or_client_secret') {
+        const waitSeconds = confirmLimit.take(request.ip)
+        if (waitSeconds > 0) throw tooMany(waitSeconds)
+        return null
+      }
+      const principal = await identity.authenticate(Array.isArray(apiKey) ? undefined : apiKey)
+      if (operation.scope !== undefined) requireScope(principal, operation.scope)
+      return principal
+    },
+  }
+}
+
+const tooMany = (retryAfterSeconds: number) =>
+  new Fault('RATE_LIMITED', 'Too many attempts from this address; wait and try again.', { retryAfterSeconds })
+
+/** The code of a field whose code is not its own name. */
+export function codeOfField({ field, rule }: Violation): string | undefined {
+  const path = field.split('.')
+  if (path[0] === 'payment_method' && path[1] === 'card' && rule !== 'unknown') return 'INVALID_CARD'
+  if (path.includes('metadata')) return 'INVALID_METADATA'
+  if (path[0] === 'date_from' || path[0] === 'date_to') return 'INVALID_DATE_RANGE'
+  if (path[0] === 'cursor') return 'INVALID_CURSOR'
+  return undefined
+}
+
+const keyed = (caller: Caller): Principal => {
+  if (caller === null) throw new Error('an operation for keys was reached without one')
+  return caller
+}
+
+const created = <Body>({ status, body, replayed }: Replayable & { replayed: boolean }) => ({
+  status: status as 201,
+  body: body as Body,
+  ...(replayed ? { headers: { 'idempotent-replayed': 'true' } } : {}),
+})
+
+export function ecommerceRoutes(service: EcommerceService, addresses: { readonly checkout: string }): Route<Caller>[] {
+  const requestOf = (
+    operation: { id: string },
+    call: { principal: Caller; body: unknown; header(name: string): string | undefined },
+  ) => ({
+    principal: keyed(call.principal),
+    operation: operation.id,
+    key: call.header('idempotency-key'),
+    body: call.body,
+  })
+
+  return [
+    route<typeof createPaymentLink, Caller>(createPaymentLink, async (call) =>
+      created(
+        await service.createLink(requestOf(createPaymentLink, call), call.body, (link) =>
+          presentLink(link, addresses.checkout),
+        ),
+      ),
+    ),
+
+    route<typeof listPaymentLinks, Caller>(listPaymentLinks, async ({ principal, query }) => {
+      const { rows, pageSize, nextCursor } = await service.listLinks(keyed(principal), query)
+      return {
+        status: 200,
+        body: {
+          data: rows.map((link) => presentLink(link, addresses.checkout)),
+          pagination: { page_size: pageSize, has_more: nextCursor !== null, next_cursor: nextCursor },
+        },
+      }
+    }),
+
+    route<typeof retrievePaymentLink, Caller>(retrievePaymentLink, async ({ principal, params }) => ({
+      status: 200,
+      body: presentLink(await service.findLink(keyed(principal), params.id), addresses.checkout),
+    })),
+
+    route<typeof createPaymentIntent, Caller>(createPaymentIntent, async (call) =>
+      created(
+        await service.createIntent(
+          requestOf(createPaymentIntent, call),
+          call.body,
+          ({ intent, clientSecret, checkoutUrl }) =>
+            presentCreatedIntent(presentIntent(intent), clientSecret, checkoutUrl),
+        ),
+      ),
+    ),
+
+    route<typeof retrievePaymentIntent, Caller>(retrievePaymentIntent, async ({ principal, params }) => ({
+      status: 200,
+      body: presentIntent(await service.findIntent(keyed(principal), params.id)),
+    })),
+
+    route<typeof confirmPaymentIntent, Caller>(
+      confirmPaymentIntent,
+      async ({ principal, params, body, correlationId }) => {
+        const intent = await service.intentToConfirm(principal, params.id, body.client_secret)
+        const confirmed = await service.confirm(intent, body.payment_method.card, correlationId)
+        return { status: confirmed.shown.status === 'PROCESSING' ? 202 : 200, body: presentIntent(confirmed) }
+      },
+    ),
+  ]
+}

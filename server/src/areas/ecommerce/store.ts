@@ -1,0 +1,247 @@
+import { perLevel, type Principal } from '../../identity/principal.ts'
+import { statement, type Queries } from '../../kernel/db.ts'
+
+export type LinkState = 'ACTIVE' | 'CONSUMED' | 'EXPIRED' | 'CANCELLED'
+
+export interface LineItem {
+  readonly sku: string
+  readonly name: string
+  readonly unit_price: number
+  readonly quantity: number
+  readonly metadata?: Readonly<Record<string, string>>
+}
+
+export interface LinkRow {
+  readonly id: string
+  readonly partner_id: string
+  readonly merchant_id: string
+  readonly branch_id: string
+  readonly branch_reference_number: string
+  readonly token: string
+  readonly type: 'one_time' | 'multi_use'
+  /** Exact at `read_at`: a link past its time reads as EXPIRED before anybody has stored it. */
+  readonly state: LinkState
+  readonly amount: bigint
+  readonly currency: string
+  readonly line_items: LineItem[]
+  readonly description: string | null
+  readonly order_reference: string | null
+  readonly redirect_urls: Record<string, string> | null
+  readonly metadata: Record<string, string>
+  readonly max_uses: number | null
+  readonly reserved_count: number
+  readonly success_count: number
+  readonly expires_at: Date
+  readonly cancelled_at: Date | null
+  readonly cancellation_reason: string | null
+  readonly created_at: Date
+  readonly updated_at: Date
+}
+
+/** One answer kept under one Idempotency-Key. */
+export interface KeptAnswer {
+  readonly entityId: string
+  readonly operation: string
+  readonly key: string
+  readonly requestHash: Buffer
+  readonly response: Buffer
+}
+
+const expired = `(l.state = 'ACTIVE' and l.expires_at <= kernel.now())`
+const linkColumns = `
+  l.id, l.partner_id, l.merchant_id, l.branch_id, l.branch_reference_number, l.token, l.type,
+  case when ${expired} then 'EXPIRED' else l.state end as state, l.amount, l.currency, l.line_items, l.description,
+  l.order_reference, l.redirect_urls, l.metadata, l.max_uses, l.reserved_count, l.success_count, l.expires_at, l.cancelled_at,
+  l.cancellation_reason, l.created_at, case when ${expired} then l.expires_at else l.updated_at end as updated_at`
+
+const keepAnswer = `
+  insert into ecommerce.idempotency (entity_id, operation, key, request_hash, response, expires_at)
+  values ($1, $2, $3, $4, $5, kernel.now() + interval '24 hours')
+  on conflict (entity_id, operation, key) do update
+     set request_hash = excluded.request_hash, response = excluded.response, expires_at = excluded.expires_at
+   where ecommerce.idempotency.expires_at <= kernel.now()
+  returning 1`
+
+const insertAnswer = statement('ecommerce.insertAnswer', keepAnswer)
+
+// Link and kept answer in one statement: half of the round trips, and a repeat that races waits for the first one's commit.
+const insertLinkOnce = statement(
+  'ecommerce.insertLinkOnce',
+  `with kept as (${keepAnswer})
+   insert into ecommerce.links (id, partner_id, merchant_id, branch_id, branch_reference_number, token, type, amount, currency,
+     line_items, description, order_reference, redirect_urls, metadata, max_uses, expires_at, created_at, updated_at)
+   select $6::uuid, $7::uuid, $8::uuid, $9::uuid, $10, $11, $12, $13::bigint, $14, $15::json, $16, $17, $18::json, $19::json, $20::integer,
+          $21::timestamptz, $22::timestamptz, $22::timestamptz
+     from kept
+   returning id`,
+)
+
+const findAnswer = statement(
+  'ecommerce.findAnswer',
+  'select request_hash, response from ecommerce.idempotency where entity_id = $1 and operation = $2 and key = $3',
+)
+
+const findLink = perLevel(
+  'ecommerce.findLink',
+  (entity) => `select ${linkColumns} from ecommerce.links l where l.id = $1 and l.${entity} = $2`,
+)
+
+const readLink = statement('ecommerce.readLink', `select ${linkColumns} from ecommerce.links l where l.id = $1`)
+
+const findLinkByToken = statement(
+  'ecommerce.findLinkByToken',
+  `select ${linkColumns} from ecommerce.links l where l.token = $1`,
+)
+
+// Ids carry the time of creation, so both date filters are bounds of the one index.
+const listLinks = perLevel(
+  'ecommerce.listLinks',
+  (entity) => `select ${linkColumns} from ecommerce.links l
+    where l.${entity} = $1 and l.id < $2 and l.id >= $3
+      and ($4::text[] is null or case when ${expired} then 'EXPIRED' else l.state end = any ($4))
+      and ($5::text is null or l.branch_reference_number = $5)
+    order by l.id desc limit $6`,
+)
+
+const cap = `case l.type when 'one_time' then 1 else coalesce(l.max_uses, 2147483647) end`
+
+const takeUse = statement(
+  'ecommerce.takeUse',
+  `with taken as (
+     update ecommerce.links l set reserved_count = l.reserved_count + 1
+      where l.id = $1 and l.state = 'ACTIVE' and l.expires_at > kernel.now() and l.reserved_count + l.success_count < ${cap}
+     returning l.id
+   )
+   insert into ecommerce.link_uses (attempt_id, link_id, state) select $2, id, 'RESERVED' from taken returning attempt_id`,
+)
+
+const readUses = statement(
+  'ecommerce.readUses',
+  `select l.reserved_count + l.success_count < ${cap} as free,
+          l.state = 'ACTIVE' and l.expires_at > kernel.now() as active
+     from ecommerce.links l where l.id = $1`,
+)
+
+// A link that ended meanwhile keeps its final state; the payment counts all the same.
+const spendUse = statement(
+  'ecommerce.spendUse',
+  `with used as (
+     update ecommerce.link_uses set state = 'SPENT' where attempt_id = $1 and state = 'RESERVED' returning link_id
+   )
+   update ecommerce.links l
+      set reserved_count = l.reserved_count - 1, success_count = l.success_count + 1, updated_at = $2,
+          state = case when l.state = 'ACTIVE' and l.success_count + 1 >= ${cap} then 'CONSUMED' else l.state end
+     from used where l.id = used.link_id
+   returning l.state = 'CONSUMED' as consumed`,
+)
+
+const releaseUse = statement(
+  'ecommerce.releaseUse',
+  `with used as (
+     update ecommerce.link_uses set state = 'RELEASED' where attempt_id = $1 and state = 'RESERVED' returning link_id
+   )
+   update ecommerce.links l set reserved_count = l.reserved_count - 1 from used where l.id = used.link_id returning l.id`,
+)
+
+const expireLinks = statement(
+  'ecommerce.expireLinks',
+  `with due as (
+     select id from ecommerce.links where state = 'ACTIVE' and expires_at <= kernel.now()
+      order by expires_at limit $1 for update skip locked
+   )
+   update ecommerce.links l set state = 'EXPIRED', updated_at = l.expires_at from due where l.id = due.id returning l.id`,
+)
+
+// True once, when an expired link is left without any payment that succeeded or still may.
+const takeExpiryNotice = statement(
+  'ecommerce.takeExpiryNotice',
+  `update ecommerce.links l set expiry_announced = true
+    where l.id = $1 and l.state = 'EXPIRED' and l.success_count = 0 and l.reserved_count = 0 and not l.expiry_announced
+   returning ${linkColumns}`,
+)
+
+const dropAnswers = statement(
+  'ecommerce.dropAnswers',
+  `delete from ecommerce.idempotency where ctid in (
+     select ctid from ecommerce.idempotency where expires_at <= kernel.now() limit $1) returning 1 as dropped`,
+)
+
+const nextTurn = statement(
+  'ecommerce.nextTurn',
+  `select ceil(1000 * extract(epoch from min(expires_at) - kernel.now()))::float8 as wait_ms
+     from ecommerce.links where state = 'ACTIVE'`,
+)
+
+export interface LinkFilters {
+  readonly before: string
+  readonly from: string
+  readonly statuses: readonly string[] | null
+  readonly branchReference: string | null
+  readonly rowsMax: number
+}
+
+export const ecommerceStore = {
+  /** False when the key has an answer already. */
+  insertLinkOnce: async (on: Queries, kept: KeptAnswer, link: LinkRow) =>
+    (
+      await on.run(insertLinkOnce, [
+        kept.entityId,
+        kept.operation,
+        kept.key,
+        kept.requestHash,
+        kept.response,
+        link.id,
+        link.partner_id,
+        link.merchant_id,
+        link.branch_id,
+        link.branch_reference_number,
+        link.token,
+        link.type,
+        link.amount,
+        link.currency,
+        JSON.stringify(link.line_items),
+        link.description,
+        link.order_reference,
+        link.redirect_urls === null ? null : JSON.stringify(link.redirect_urls),
+        JSON.stringify(link.metadata),
+        link.max_uses,
+        link.expires_at,
+        link.created_at,
+      ])
+    ).length === 1,
+  /** False when the key has an answer already. */
+  insertAnswer: async (on: Queries, kept: KeptAnswer) =>
+    (await on.run(insertAnswer, [kept.entityId, kept.operation, kept.key, kept.requestHash, kept.response])).length ===
+    1,
+  findAnswer: async (on: Queries, entityId: string, operation: string, key: string) =>
+    (await on.run<{ request_hash: Buffer; response: Buffer }>(findAnswer, [entityId, operation, key]))[0],
+  findLink: async (on: Queries, principal: Principal, id: string) =>
+    (await on.run<LinkRow>(findLink[principal.level], [id, principal.entityId]))[0],
+  /** For a caller that holds an intent of the link. */
+  readLink: async (on: Queries, id: string) => (await on.run<LinkRow>(readLink, [id]))[0],
+  findLinkByToken: async (on: Queries, token: string) => (await on.run<LinkRow>(findLinkByToken, [token]))[0],
+  listLinks: (on: Queries, principal: Principal, filters: LinkFilters) =>
+    on.run<LinkRow>(listLinks[principal.level], [
+      principal.entityId,
+      filters.before,
+      filters.from,
+      filters.statuses,
+      filters.branchReference,
+      filters.rowsMax,
+    ]),
+  takeUse: async (on: Queries, linkId: string, attemptId: string) =>
+    (await on.run(takeUse, [linkId, attemptId])).length === 1,
+  readUses: async (on: Queries, linkId: string) =>
+    (await on.run<{ free: boolean; active: boolean }>(readUses, [linkId]))[0],
+  spendUse: async (on: Queries, attemptId: string, at: Date) =>
+    (await on.run<{ consumed: boolean }>(spendUse, [attemptId, at]))[0]?.consumed ?? false,
+  releaseUse: (on: Queries, attemptId: string) => on.run(releaseUse, [attemptId]),
+  expireLinks: (on: Queries, rowsMax: number) => on.run<{ id: string }>(expireLinks, [rowsMax]),
+  takeExpiryNotice: async (on: Queries, linkId: string) => (await on.run<LinkRow>(takeExpiryNotice, [linkId]))[0],
+  dropAnswers: async (on: Queries, rowsMax: number) => (await on.run(dropAnswers, [rowsMax])).length,
+  /** Milliseconds until something is due; Infinity when nothing is open. */
+  nextTurn: async (on: Queries) => {
+    const [row] = await on.run<{ wait_ms: number | null }>(nextTurn, [])
+    return row?.wait_ms == null ? Infinity : Math.max(0, row.wait_ms)
+  },
+}

@@ -1,0 +1,8 @@
+import { webhooksErrors, type WebhooksCode } from '@kaha/contract'
+import { Fault } from '../../kernel/fault.ts'
+
+/** Code to status, exhaustively: a code that the contract does not list does not compile. */
+export const statuses: Readonly<Record<WebhooksCode, number>> = webhooksErrors
+
+/** A refusal with one of this area's codes. */
+export const refuse = (code: WebhooksCode, message: string): Fault => new Fault(code, message)

@@ -1,0 +1,2 @@
+export { webhooksArea, webhooksRoutes } from './routes.ts'
+export { createWebhooksService } from './service.ts'

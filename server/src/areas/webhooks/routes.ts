@@ -1,0 +1,80 @@
+import {
+  createWebhookEndpoint,
+  listWebhookEndpoints,
+  listWebhookEvents,
+  retrieveSigningSecret,
+  retrieveWebhookEndpoint,
+  type WebhooksError,
+} from '@kaha/contract'
+import type { Static } from 'typebox'
+import { requireScope, type Principal } from '../../identity/principal.ts'
+import type { Identity } from '../../identity/service.ts'
+import { route, type Area, type Route } from '../../kernel/http/area.ts'
+import type { Violation } from '../../kernel/http/validation.ts'
+import { statuses } from './errors.ts'
+import { presentEndpoint, presentEvent, presentSigningSecret } from './present.ts'
+import type { Page, WebhooksService } from './service.ts'
+
+const bodyBytesMax = 64 * 1024
+
+export function webhooksArea(identity: Identity): Area<Principal> {
+  return {
+    name: 'webhooks',
+    prefix: '/v1',
+    bodyBytesMax,
+    statuses,
+    envelope: ({ code, message, correlationId }): Static<typeof WebhooksError> => ({
+      error: { code, message, correlation_id: correlationId },
+    }),
+    codeOf: codeOfField,
+    async authenticate(request, operation) {
+      const apiKey = request.headers['x-api-key']
+      const principal = await identity.authenticate(Array.isArray(apiKey) ? undefined : apiKey)
+      if (operation.scope !== undefined) requireScope(principal, operation.scope)
+      return principal
+    },
+  }
+}
+
+/** The code of a field whose code is not its own name. */
+function codeOfField({ field }: Violation): string | undefined {
+  const [top] = field.split('.')
+  if (top === 'date_from' || top === 'date_to') return 'INVALID_DATE_RANGE'
+  if (top === 'cursor') return 'INVALID_CURSOR'
+  return undefined
+}
+
+const envelopeOf = <Row, Shown>({ rows, pageSize, nextCursor }: Page<Row>, present: (row: Row) => Shown) => ({
+  data: rows.map(present),
+  pagination: { page_size: pageSize, has_more: nextCursor !== null, next_cursor: nextCursor },
+})
+
+export function webhooksRoutes(service: WebhooksService): Route<Principal>[] {
+  return [
+    route<typeof createWebhookEndpoint, Principal>(createWebhookEndpoint, async ({ principal, body }) => ({
+      status: 201,
+      body: presentEndpoint(await service.createEndpoint(principal, body)),
+    })),
+
+    route<typeof listWebhookEndpoints, Principal>(listWebhookEndpoints, async ({ principal, query }) => ({
+      status: 200,
+      body: envelopeOf(await service.listEndpoints(principal, query), presentEndpoint),
+    })),
+
+    route<typeof retrieveWebhookEndpoint, Principal>(retrieveWebhookEndpoint, async ({ principal, params }) => ({
+      status: 200,
+      body: presentEndpoint(await service.findEndpoint(principal, params.id)),
+    })),
+
+    route<typeof retrieveSigningSecret, Principal>(retrieveSigningSecret, async ({ principal, params }) => ({
+      status: 200,
+      body: presentSigningSecret(params.id.toLowerCase(), await service.signingSecret(principal, params.id)),
+      headers: { 'cache-control': 'no-store' },
+    })),
+
+    route<typeof listWebhookEvents, Principal>(listWebhookEvents, async ({ principal, query }) => ({
+      status: 200,
+      body: envelopeOf(await service.listEvents(principal, query), presentEvent),
+    })),
+  ]
+}

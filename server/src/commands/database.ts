@@ -1,0 +1,82 @@
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import pg from 'pg'
+import { roles, type Config } from '../config.ts'
+import { connectionConfig, type DbTarget } from '../kernel/db.ts'
+import { StartFault } from '../kernel/fault.ts'
+import { migrate } from '../kernel/migrate.ts'
+import { startEmbeddedPostgres } from '../kernel/postgres/embedded.ts'
+
+export interface OpenDatabase extends AsyncDisposable {
+  readonly target: DbTarget
+}
+
+const database = 'postgres'
+const socketDirLine = 4
+
+/** The database of the settings: the one at KAHA_DATABASE_URL, else the embedded one, started here. */
+export async function openDatabase(
+  config: Config,
+  options: { log: (line: string) => void; onFatal?: (reason: Error) => void },
+): Promise<OpenDatabase> {
+  if (config.databaseUrl !== null) return { target: { url: config.databaseUrl }, [Symbol.asyncDispose]: async () => {} }
+  if (roles.some((role) => !config.roles.includes(role))) {
+    throw new StartFault(
+      'a process with some of the roles needs a database that others reach too: set KAHA_DATABASE_URL',
+    )
+  }
+  const postgres = await startEmbeddedPostgres({ dataDir: config.dataDir, ...options })
+  return {
+    target: { socketDir: postgres.socketDir, user: postgres.user, database },
+    [Symbol.asyncDispose]: () => postgres.stop(),
+  }
+}
+
+/** The database of a Kaha that runs on the data directory, when one does; else as `openDatabase`. For commands beside a server. */
+export async function joinDatabase(config: Config): Promise<OpenDatabase> {
+  const running = config.databaseUrl === null ? await runningOn(config.dataDir) : undefined
+  if (running === undefined) return openDatabase(config, { log: () => {} })
+  return { target: running, [Symbol.asyncDispose]: async () => {} }
+}
+
+async function runningOn(dataDir: string): Promise<DbTarget | undefined> {
+  const file = await readFile(join(dataDir, 'postgres', 'postmaster.pid'), 'utf8').catch(() => '')
+  const socketDir = file.split('\n')[socketDirLine]
+  if (socketDir === undefined || socketDir === '') return undefined
+  const target = { socketDir, user: 'kaha', database }
+  const client = new pg.Client({ ...connectionConfig(target), connectionTimeoutMillis: 1_000 })
+  client.on('error', () => {})
+  try {
+    await client.connect()
+    return target
+  } catch {
+    return undefined
+  } finally {
+    await client.end().catch(() => {})
+  }
+}
+
+/** Migrates, and says in one line why a database could not be reached. */
+export async function migrateOrExplain(target: DbTarget): Promise<string[]> {
+  try {
+    return await migrate(target)
+  } catch (error) {
+    if (error instanceof StartFault || !('url' in target)) throw error
+    const where = new URL(target.url)
+    const code = error instanceof Error && 'code' in error ? String(error.code) : 'no answer'
+    const place = `${where.hostname}:${where.port === '' ? 5432 : where.port}${where.pathname}`
+    if (code === '28P01' || code === '28000') {
+      throw new StartFault(`the database at ${place} refuses this user or password: correct KAHA_DATABASE_URL`)
+    }
+    if (code === '3D000')
+      throw new StartFault(
+        `there is no database ${where.pathname.slice(1)} at ${where.host}: create it, or correct KAHA_DATABASE_URL`,
+      )
+    if (/^(E[A-Z]+|57P03|no answer|53300)$/.test(code)) {
+      throw new StartFault(
+        `the database at ${place} cannot be reached (${code}): start it, or correct KAHA_DATABASE_URL`,
+      )
+    }
+    throw error
+  }
+}

@@ -1,0 +1,102 @@
+import { parseArgs } from 'node:util'
+import { scopes } from '@kaha/contract'
+import type { Config } from '../config.ts'
+import { issueKey } from '../identity/issue.ts'
+import { identityStore } from '../identity/store.ts'
+import { createClock } from '../kernel/clock.ts'
+import { createDb, statement, type Db } from '../kernel/db.ts'
+import { StartFault } from '../kernel/fault.ts'
+import { isUuid } from '../kernel/ids.ts'
+import { holdMasterKey } from '../kernel/master-key.ts'
+import { createKeyring } from '../kernel/seal.ts'
+import { masterKeyIn } from './data-dir.ts'
+import { joinDatabase, migrateOrExplain } from './database.ts'
+import { say } from './words.ts'
+
+export const keysHelp = [
+  'kaha keys list [--json]',
+  'kaha keys issue --entity ID [--scopes a,b] [--json]    all scopes when none are named; the key is shown this once',
+  'kaha keys suspend ID | resume ID | revoke ID',
+  '',
+  `Scopes: ${scopes.join(', ')}`,
+  '',
+].join('\n')
+
+const moves = {
+  suspend: { to: 'SUSPENDED', from: ['ACTIVE'] },
+  resume: { to: 'ACTIVE', from: ['SUSPENDED'] },
+  revoke: { to: 'REVOKED', from: ['ACTIVE', 'SUSPENDED', 'EXPIRED'] },
+} as const
+
+// Other processes forget what they remember of keys; those that do not hear it forget by themselves within a second.
+const hintKeys = statement('kernel.notify', `select pg_notify('kaha', $1)`)
+
+/** Lists, issues, suspends and revokes secret keys, beside a running server or without one. */
+export async function keysCommand(config: Config, args: readonly string[]): Promise<void> {
+  const { values, positionals } = parseArgs({
+    args: [...args],
+    allowPositionals: true,
+    options: { entity: { type: 'string' }, scopes: { type: 'string' }, json: { type: 'boolean' } },
+  })
+  await using database = await joinDatabase(config)
+  await migrateOrExplain(database.target)
+  await using db = createDb({ target: database.target, connectionsMax: 1, onError: () => {} })
+  const [action = 'list', id] = positionals
+  if (action === 'list') return list(db, values.json === true)
+  if (action === 'issue') return issue(db, config, values)
+  if (action in moves) return move(db, action as keyof typeof moves, id)
+  throw new StartFault(`there is no \`kaha keys ${action}\`; \`kaha keys --help\` lists what there is`)
+}
+
+async function list(db: Db, json: boolean): Promise<void> {
+  const keys = await identityStore.listKeys(db)
+  if (json) {
+    return say(JSON.stringify(keys))
+  }
+  for (const key of keys)
+    say(`${key.id}  …${key.last_four}  ${key.state.padEnd(9)}  ${key.level.padEnd(8)}  ${key.entity_id}  ${key.name}`)
+}
+
+async function issue(
+  db: Db,
+  config: Config,
+  values: { entity?: string; scopes?: string; json?: boolean },
+): Promise<void> {
+  if (values.entity === undefined || !isUuid(values.entity))
+    throw new StartFault('say whose key it is: --entity and the id of a partner, merchant or branch')
+  const wanted = values.scopes?.split(',') ?? [...scopes]
+  const unknown = wanted.find((one) => !scopes.includes(one as (typeof scopes)[number]))
+  if (unknown !== undefined) throw new StartFault(`there is no scope ${unknown}; \`kaha keys --help\` lists them`)
+  const entity = await identityStore.findEntity(db, values.entity)
+  if (entity === undefined)
+    throw new StartFault(`there is no entity ${values.entity}; \`kaha keys list\` shows those that have keys`)
+  const keyring = createKeyring(config.masterKey ?? (await masterKeyIn(config.dataDir)))
+  await holdMasterKey(db, keyring)
+  const clock = createClock()
+  await clock.refresh(db)
+  const keyPrefix = config.mode === 'sandbox' ? 'sk_test_' : 'sk_live_'
+  const made = await issueKey(
+    db,
+    { keyring, keyPrefix },
+    { entityId: entity.id, level: entity.level, scopes: wanted },
+    clock.now(),
+  )
+  say(
+    values.json === true
+      ? JSON.stringify({ id: made.id, secret_key: made.secretKey })
+      : `${made.secretKey}\n\nKeep it now: it is not shown again. Its id is ${made.id}.`,
+  )
+}
+
+async function move(db: Db, action: keyof typeof moves, id: string | undefined): Promise<void> {
+  if (id === undefined || !isUuid(id))
+    throw new StartFault(`say which key: \`kaha keys ${action} ID\`, with an id of \`kaha keys list\``)
+  const clock = createClock()
+  await clock.refresh(db)
+  const { to, from } = moves[action]
+  if (!(await identityStore.setKeyState(db, id, to, from, clock.now()))) {
+    throw new StartFault(`no key ${id} is ${from.join(' or ')}: \`kaha keys list\` shows how it stands`)
+  }
+  await db.run(hintKeys, ['command keys'])
+  say(`${id} is ${to}.`)
+}

@@ -1,0 +1,19 @@
+const sameSignalMs = 500
+
+/**
+ * Resolves when somebody asks to stop, by a signal or by `stop`. Ctrl-C comes twice through npm: a second SIGINT within half a second
+ * is the same one, a later one ends the program at once.
+ */
+export function untilAskedToStop(): { stopped: Promise<Error | undefined>; stop: (reason?: Error) => void } {
+  const { promise, resolve } = Promise.withResolvers<Error | undefined>()
+  let firstAt: number | undefined
+  const heard = () => {
+    const at = performance.now()
+    if (firstAt !== undefined && at - firstAt > sameSignalMs) process.exit(1)
+    firstAt ??= at
+    resolve(undefined)
+  }
+  process.on('SIGINT', heard)
+  process.on('SIGTERM', heard)
+  return { stopped: promise, stop: resolve }
+}

@@ -1,0 +1,235 @@
+import { resolve } from 'node:path'
+import { StartFault } from './kernel/fault.ts'
+import type { LogLevel } from './kernel/log.ts'
+import { currencies as knownCurrencies } from './kernel/money.ts'
+
+export type Role = 'api' | 'gateway' | 'worker'
+export const roles: readonly Role[] = ['api', 'gateway', 'worker']
+
+export interface Config {
+  readonly mode: 'sandbox' | 'live'
+  readonly host: string
+  readonly port: number
+  readonly dataDir: string
+  /** Null: the embedded database. */
+  readonly databaseUrl: string | null
+  readonly roles: readonly Role[]
+  /** Null in a sandbox: made once in the data directory. */
+  readonly masterKey: Buffer | null
+  /** Public addresses as set; null where they follow from the host and port. */
+  readonly urls: {
+    readonly base: string | null
+    readonly terminal: string | null
+    readonly terminalWs: string | null
+    readonly webhooks: string | null
+    readonly qr: string | null
+    readonly checkout: string | null
+    readonly dashboard: string | null
+    readonly sandbox: string | null
+  }
+  readonly webhookTargets: 'public' | 'any'
+  readonly currencies: readonly string[]
+  readonly rateLimitPerSecond: number
+  readonly confirmsPerMinute: number
+  readonly trustProxy: false | string[]
+  /** Where metrics are served: with the API, on an address of their own, or nowhere. */
+  readonly metrics: 'main' | { readonly host: string; readonly port: number } | 'off'
+  readonly logLevel: LogLevel
+}
+
+type Environment = Readonly<Record<string, string | undefined>>
+
+export interface Setting {
+  readonly name: string
+  readonly default: string
+  readonly says: string
+}
+
+/** Every setting there is; help and docs are made from this list. */
+export const settings: readonly Setting[] = [
+  { name: 'KAHA_MODE', default: 'sandbox', says: 'sandbox or live' },
+  { name: 'KAHA_HOST', default: '127.0.0.1', says: 'address to listen on' },
+  { name: 'KAHA_PORT', default: '8080', says: 'port to listen on; 0 takes any that is free' },
+  { name: 'KAHA_DATA_DIR', default: '.kaha', says: 'where the embedded database and the keys of a sandbox are kept' },
+  {
+    name: 'KAHA_DATABASE_URL',
+    default: 'the embedded database',
+    says: 'a PostgreSQL of version 15 or newer: postgres://…',
+  },
+  { name: 'KAHA_ROLES', default: 'api,gateway,worker', says: 'what this process does' },
+  {
+    name: 'KAHA_MASTER_KEY',
+    default: 'made once in a sandbox',
+    says: '32 bytes in base64; seals secrets; required in live',
+  },
+  { name: 'KAHA_BASE_URL', default: 'http://localhost:PORT', says: 'public address of the merchant APIs' },
+  { name: 'KAHA_TERMINAL_URL', default: 'BASE/terminal', says: 'public address of the terminal API' },
+  { name: 'KAHA_TERMINAL_WS_URL', default: 'ws BASE/terminal', says: 'public address of the terminal sockets' },
+  { name: 'KAHA_WEBHOOKS_URL', default: 'BASE/webhooks', says: 'public address of the encrypted webhook service' },
+  { name: 'KAHA_QR_URL', default: 'BASE/qr', says: 'public address of the QR service' },
+  { name: 'KAHA_CHECKOUT_URL', default: 'BASE/pay', says: "public address of the payer's pages" },
+  { name: 'KAHA_DASHBOARD_URL', default: 'BASE/dashboard', says: 'public address of the dashboard' },
+  { name: 'KAHA_SANDBOX_URL', default: 'BASE/sandbox', says: 'address of the sandbox controls' },
+  {
+    name: 'KAHA_WEBHOOK_TARGETS',
+    default: 'any in a sandbox on a loopback address, else public',
+    says: 'where webhooks may go: public (https, public addresses) or any; live takes public alone',
+  },
+  { name: 'KAHA_CURRENCIES', default: 'PHP', says: 'currencies of links and intents, comma-separated' },
+  {
+    name: 'KAHA_TERMINAL_CURRENCIES',
+    default: 'USD,EUR,GBP,PHP,JPY,CAD,AUD',
+    says: 'currencies of terminals, comma-separated',
+  },
+  { name: 'KAHA_QR_BIC', default: 'TESTPHM1XXX', says: 'the bank code in QR Ph codes' },
+  { name: 'KAHA_QR_TAG_28_05', default: '010', says: 'tag 28-05 of QR Ph codes' },
+  {
+    name: 'KAHA_RATE_LIMIT',
+    default: '1000 in a sandbox, 100 in live',
+    says: 'requests a second per key, twice that in a burst; 0 is off',
+  },
+  {
+    name: 'KAHA_CONFIRM_LIMIT',
+    default: '0 in a sandbox, 30 in live',
+    says: 'confirms by client_secret a minute per client address; 0 is off',
+  },
+  {
+    name: 'KAHA_TRUST_PROXY',
+    default: 'none',
+    says: 'networks of proxies that may name the client: none, or CIDRs, comma-separated',
+  },
+  {
+    name: 'KAHA_METRICS',
+    default: 'the main port on a loopback address, else off',
+    says: 'HOST:PORT of an own listener for metrics, main or off',
+  },
+  { name: 'KAHA_LOG_LEVEL', default: 'info', says: 'debug, info, warn, error or silent' },
+]
+
+const loopbackHosts = ['127.0.0.1', 'localhost', '::1']
+const keyBytes = 32
+
+/** Reads and checks the settings. Throws a StartFault that names the setting and what it takes. */
+export function readConfig(env: Environment): Config {
+  const read = reader(env)
+  const mode = read.oneOf('KAHA_MODE', ['sandbox', 'live'], 'sandbox')
+  const host = read.text('KAHA_HOST') ?? '127.0.0.1'
+  const onLoopback = loopbackHosts.includes(host)
+  const webhookTargets = read.oneOf(
+    'KAHA_WEBHOOK_TARGETS',
+    ['public', 'any'],
+    mode === 'sandbox' && onLoopback ? 'any' : 'public',
+  )
+  if (mode === 'live' && webhookTargets === 'any')
+    throw bad('KAHA_WEBHOOK_TARGETS', 'is any, which live mode does not allow; unset it')
+  const masterKey = read.masterKey(mode)
+  return Object.freeze({
+    mode,
+    host,
+    port: read.integer('KAHA_PORT', 8080, 65_535),
+    dataDir: resolve(read.text('KAHA_DATA_DIR') ?? '.kaha'),
+    databaseUrl: read.databaseUrl(),
+    roles: read.list('KAHA_ROLES', roles, roles),
+    masterKey,
+    urls: {
+      base: read.url('KAHA_BASE_URL', mode),
+      terminal: read.url('KAHA_TERMINAL_URL', mode),
+      terminalWs: read.url('KAHA_TERMINAL_WS_URL', mode, ['ws:', 'wss:']),
+      webhooks: read.url('KAHA_WEBHOOKS_URL', mode),
+      qr: read.url('KAHA_QR_URL', mode),
+      checkout: read.url('KAHA_CHECKOUT_URL', mode),
+      dashboard: read.url('KAHA_DASHBOARD_URL', mode),
+      sandbox: read.url('KAHA_SANDBOX_URL', mode),
+    },
+    webhookTargets,
+    currencies: read.list('KAHA_CURRENCIES', Object.keys(knownCurrencies), ['PHP']),
+    rateLimitPerSecond: read.integer('KAHA_RATE_LIMIT', mode === 'sandbox' ? 1_000 : 100, 1_000_000),
+    confirmsPerMinute: read.integer('KAHA_CONFIRM_LIMIT', mode === 'sandbox' ? 0 : 30, 1_000_000),
+    trustProxy: read.trustProxy(),
+    metrics: read.metrics(onLoopback),
+    logLevel: read.oneOf('KAHA_LOG_LEVEL', ['debug', 'info', 'warn', 'error', 'silent'], 'info'),
+  } satisfies Config)
+}
+
+/** Names that look like settings and are none: most likely misspelt. */
+export function unknownSettings(env: Environment): string[] {
+  const known = new Set(settings.map((setting) => setting.name))
+  return Object.keys(env).filter(
+    (name) => name.startsWith('KAHA_') && !name.startsWith('KAHA_TEST_') && !known.has(name),
+  )
+}
+
+const bad = (name: string, why: string) => new StartFault(`${name} ${why}`)
+
+function reader(env: Environment) {
+  const text = (name: string): string | undefined => (env[name] === '' ? undefined : env[name])
+  return {
+    text,
+    oneOf<const V extends string>(name: string, values: readonly V[], otherwise: V): V {
+      const value = text(name) ?? otherwise
+      if (!values.includes(value as V)) throw bad(name, `is none of ${values.join(', ')}`)
+      return value as V
+    },
+    integer(name: string, otherwise: number, max: number): number {
+      const value = text(name)
+      if (value === undefined) return otherwise
+      if (!/^\d{1,9}$/.test(value) || Number(value) > max) throw bad(name, `must be a whole number from 0 to ${max}`)
+      return Number(value)
+    },
+    list<const V extends string>(name: string, values: readonly V[], otherwise: readonly V[]): readonly V[] {
+      const given = text(name)?.split(',')
+      const wrong = given?.find((one) => !values.includes(one as V))
+      if (wrong !== undefined) throw bad(name, `knows no ${wrong === '' ? 'empty entry' : wrong}`)
+      return (given as V[] | undefined) ?? otherwise
+    },
+    url(name: string, mode: Config['mode'], schemes: readonly string[] = ['http:', 'https:']): string | null {
+      const value = text(name)
+      if (value === undefined) return null
+      const url = URL.canParse(value) ? new URL(value) : undefined
+      if (
+        url === undefined ||
+        !schemes.includes(url.protocol) ||
+        url.search !== '' ||
+        url.hash !== '' ||
+        url.username !== ''
+      ) {
+        throw bad(name, `must be an address that begins with ${schemes.join(' or ')}//, without a query`)
+      }
+      if (mode === 'live' && !['https:', 'wss:'].includes(url.protocol))
+        throw bad(name, 'must begin with https (wss for sockets) in live mode')
+      return value.replace(/\/+$/, '')
+    },
+    databaseUrl(): string | null {
+      const value = text('KAHA_DATABASE_URL')
+      if (value === undefined) return null
+      if (!/^postgres(ql)?:\/\//.test(value)) throw bad('KAHA_DATABASE_URL', 'must begin with postgres://')
+      return value
+    },
+    masterKey(mode: Config['mode']): Buffer | null {
+      const value = text('KAHA_MASTER_KEY')
+      if (value === undefined) {
+        if (mode === 'live')
+          throw bad('KAHA_MASTER_KEY', 'is required in live mode: 32 random bytes in base64 (openssl rand -base64 32)')
+        return null
+      }
+      const key = Buffer.from(value, 'base64')
+      if (key.length !== keyBytes || key.toString('base64') !== value)
+        throw bad('KAHA_MASTER_KEY', 'must be 32 bytes in padded base64')
+      return key
+    },
+    trustProxy(): false | string[] {
+      const value = text('KAHA_TRUST_PROXY')
+      return value === undefined || value === 'none' ? false : value.split(',')
+    },
+    metrics(onLoopback: boolean): Config['metrics'] {
+      const value = text('KAHA_METRICS')
+      if (value === undefined) return onLoopback ? 'main' : 'off'
+      if (value === 'main' || value === 'off') return value
+      const at = value.lastIndexOf(':')
+      const port = Number(value.slice(at + 1))
+      if (at < 1 || !Number.isInteger(port) || port < 0 || port > 65_535)
+        throw bad('KAHA_METRICS', 'must be HOST:PORT, main or off')
+      return { host: value.slice(0, at), port }
+    },
+  }
+}

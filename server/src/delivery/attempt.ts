@@ -1,0 +1,145 @@
+import type { Clock } from '../kernel/clock.ts'
+import { newId } from '../kernel/ids.ts'
+import type { Dialect, Dialects, Prepared } from './dialects.ts'
+import type { Egress, EgressAnswer, EgressFailure, EgressResult } from './egress.ts'
+import { retryAfterMsOf, waitAfter, waitAfterSetback } from './schedule.ts'
+import type { ClaimedRow, LaneRow } from './store-claim.ts'
+import type { AttemptRow, LaneChange, Settlement } from './store-settle.ts'
+
+/** A claimed delivery and where it goes. */
+export interface Work {
+  readonly row: ClaimedRow
+  readonly lane: LaneRow
+}
+
+export interface Attempted {
+  readonly settlement: Settlement
+  readonly change: LaneChange | null
+  readonly outcome: 'delivered' | 'failed' | 'exhausted' | 'gone' | 'setback'
+  readonly owner: EgressFailure['owner'] | 'none'
+  /** For the operator, where the failure is ours. */
+  readonly cause: unknown
+}
+
+export interface AttemptDependencies {
+  readonly clock: Clock
+  readonly egress: Egress
+  readonly dialects: Dialects
+  readonly open: (secret: { readonly id: string; readonly sealed: string }) => string
+  readonly random: () => number
+  /** Instead of the dialect's own. */
+  readonly deadlineMs: number | undefined
+}
+
+/** An answer that takes longer puts its destination among the slow ones. */
+const slowMs = 1_000
+
+/** Makes one attempt and says what it means. Never rejects: whatever goes wrong on our side is a setback. */
+export function createAttempt({ clock, egress, dialects, open, random, deadlineMs }: AttemptDependencies) {
+  return async (work: Work, signal: AbortSignal): Promise<Attempted> => {
+    const { row, lane } = work
+    // A process hears of an advance a moment after the database; an attempt must not seem older than its claim.
+    const startedAt = new Date(Math.max(clock.now().getTime(), row.claimed_at.getTime()))
+    const setback = (cause: unknown) => afterSetback(work, startedAt, random, cause)
+    const dialect = dialects[lane.dialect]
+    if (dialect === undefined) return setback(new Error(`no dialect ${lane.dialect} is spoken here`))
+    try {
+      const prepared = await dialect.prepare({
+        eventId: row.event_id,
+        destinationId: row.destination_id,
+        type: row.type,
+        body: row.body,
+        secrets: lane.secrets.map(open),
+        wallMs: clock.wall(),
+      })
+      const result = await egress.post({ url: lane.url, ...prepared, signal, deadlineMs: deadlineMs ?? dialect.deadlineMs })
+      if (!result.ok && result.failure.owner === 'ours') return setback(result.failure)
+      return judge({ work, dialect, prepared, startedAt, result, random, wallMs: clock.wall() })
+    } catch (error) {
+      return setback(error)
+    }
+  }
+}
+
+export interface Judged {
+  readonly work: Work
+  readonly dialect: Dialect
+  readonly prepared: Prepared
+  /** Business time. */
+  readonly startedAt: Date
+  readonly result: EgressResult
+  readonly random: () => number
+  readonly wallMs: number
+}
+
+/** What the result of an attempt means for the delivery and for its destination. */
+export function judge({ work, dialect, prepared, startedAt, result, random, wallMs }: Judged): Attempted {
+  const answer = result.ok ? result.answer : undefined
+  const failure = result.ok ? undefined : result.failure
+  const { row, lane } = work
+  const held = { event_id: row.event_id, destination_id: row.destination_id, fence: row.fence }
+  const delivered = answer !== undefined && dialect.acknowledges(answer.status)
+  const owner = delivered ? 'none' : (failure?.owner ?? 'destination')
+  const attempt = attemptRow(startedAt, prepared, answer, failure, delivered ? null : owner === 'path' ? 'path' : 'destination')
+  const slow = !delivered || attempt.durationMs > slowMs
+
+  if (delivered) {
+    const change = slow === lane.slow ? null : { destinationId: row.destination_id, slow, failingSince: null, disable: null }
+    return { settlement: { held, end: 'DELIVERED', runAt: null, attempt }, change, outcome: 'delivered', owner, cause: null }
+  }
+
+  const gone = answer !== undefined && dialect.autoDisable.statuses.includes(answer.status)
+  const waitMs = gone ? null : waitAfter(dialect.schedule, row.attempt_no + 1, random, retryAfterMsOf(answer?.headers['retry-after'], wallMs))
+  const end = gone ? 'CLOSED' : waitMs === null ? 'EXHAUSTED' : null
+  const change: LaneChange = {
+    destinationId: row.destination_id,
+    slow: lane.slow ? null : true,
+    // The path's failures say nothing about the destination.
+    failingSince: owner === 'destination' && lane.failing_since === null ? startedAt : null,
+    disable: gone
+      ? { reason: `The endpoint answered ${answer.status}: it is gone.`, failingBefore: null }
+      : owner === 'destination'
+        ? failingTooLong(dialect, lane.failing_since, startedAt)
+        : null,
+  }
+  return {
+    settlement: { held, end, runAt: waitMs === null ? null : new Date(startedAt.getTime() + waitMs), attempt },
+    change: change.slow === null && change.failingSince === null && change.disable === null ? null : change,
+    outcome: gone ? 'gone' : end === null ? 'failed' : 'exhausted',
+    owner,
+    cause: null,
+  }
+}
+
+function failingTooLong(dialect: Dialect, since: Date | null, startedAt: Date): LaneChange['disable'] {
+  const { failingMsMax } = dialect.autoDisable
+  if (since === null || failingMsMax === null) return null
+  const failingBefore = new Date(startedAt.getTime() - failingMsMax)
+  return since > failingBefore ? null : { reason: `Every attempt since ${since.toISOString()} failed.`, failingBefore }
+}
+
+function attemptRow(
+  startedAt: Date,
+  prepared: Prepared,
+  answer: EgressAnswer | undefined,
+  failure: EgressFailure | undefined,
+  owner: AttemptRow['owner'],
+): AttemptRow {
+  return {
+    id: newId(startedAt),
+    startedAt,
+    durationMs: answer?.durationMs ?? failure?.durationMs ?? 0,
+    status: answer?.status ?? null,
+    errorClass: failure?.errorClass ?? null,
+    errorMessage: failure?.message ?? null,
+    owner,
+    requestHeaders: prepared.headers,
+    answer: answer?.body ?? null,
+  }
+}
+
+function afterSetback({ row }: Work, startedAt: Date, random: () => number, cause: unknown): Attempted {
+  const held = { event_id: row.event_id, destination_id: row.destination_id, fence: row.fence }
+  const runAt = new Date(startedAt.getTime() + waitAfterSetback(row.setback_count + 1, random))
+  return { settlement: { held, end: null, runAt, attempt: null }, change: null, outcome: 'setback', owner: 'ours', cause }
+}

@@ -1,0 +1,88 @@
+import type { Principal } from '../identity/principal.ts'
+import type { Bus } from '../kernel/bus.ts'
+import type { Clock } from '../kernel/clock.ts'
+import type { Db, Queries } from '../kernel/db.ts'
+import type { Log } from '../kernel/log.ts'
+import type { Metrics } from '../kernel/metrics.ts'
+import type { Keyring } from '../kernel/seal.ts'
+import { createAttempt } from './attempt.ts'
+import { createDestinations, type Destinations } from './destinations.ts'
+import { signed, type Dialects } from './dialects.ts'
+import { startDispatcher } from './dispatcher.ts'
+import type { Egress } from './egress.ts'
+import { createFigures } from './figures.ts'
+import { ensurePartitions, retentionDefaults, startRetention, type RetentionOptions } from './retention.ts'
+import { createOpenedSecrets } from './secrets.ts'
+import { startSender } from './sender.ts'
+import { createSlots } from './slots.ts'
+import { eventStore, type EventFilter, type EventRow, type NewEvent } from './store-events.ts'
+
+export type { Destinations, NewDestination } from './destinations.ts'
+export type { DestinationRow } from './store-destinations.ts'
+export type { EventFilter, EventRow, EventStatus, NewEvent } from './store-events.ts'
+
+export interface DeliveryOptions {
+  /** For one attempt, instead of the dialect's own. */
+  readonly deadlineMs?: number
+  /** How long a claim is respected without a sign of life. */
+  readonly leaseMs?: number
+  readonly inFlightMax?: number
+  readonly perDestinationMax?: number
+  /** How long a stop waits for attempts in flight, and again for their results to be stored. */
+  readonly drainMsMax?: number
+  readonly retention?: RetentionOptions
+  /** Gives [0, 1). */
+  readonly random?: () => number
+  /** Besides the dialect of area A. */
+  readonly dialects?: Dialects
+}
+
+export interface DeliveryDependencies {
+  readonly db: Db
+  readonly bus: Bus
+  readonly clock: Clock
+  readonly keyring: Keyring
+  readonly egress: Egress
+  readonly log: Log
+  readonly metrics: Metrics
+  readonly options?: DeliveryOptions
+}
+
+/** The door of the room: what other rooms may do with events and destinations. */
+export interface Delivery {
+  /** Writes an event in the caller's transaction. The caller hints `events` once that is committed. */
+  appendEvent(tx: Queries, event: NewEvent): Promise<void>
+  readonly destinations: Destinations
+  readonly events: {
+    /** Newest first. */
+    list(principal: Principal, filter: EventFilter): Promise<EventRow[]>
+  }
+  /** Starts dispatching, sending and retention. Disposing stops: what is in flight ends or is given back. */
+  worker(): AsyncDisposable & { stop(): Promise<void> }
+  /** Before business time jumps: events and attempts of that time need a place. */
+  ensurePartitions(around: Date): Promise<void>
+}
+
+export function createDelivery({ db, bus, clock, keyring, egress, log, metrics, options = {} }: DeliveryDependencies): Delivery {
+  const { leaseMs = 15_000, inFlightMax = 512, perDestinationMax = 64, drainMsMax = 3_000, random = Math.random } = options
+  const slots = createSlots({ inFlightMax, perDestinationMax })
+  const figures = createFigures({ metrics, db, inFlight: () => slots.inFlight })
+  const dialects: Dialects = { signed, ...options.dialects }
+  const attempt = createAttempt({ clock, egress, dialects, open: createOpenedSecrets(keyring), random, deadlineMs: options.deadlineMs })
+
+  return {
+    async appendEvent(tx, event) {
+      await eventStore.append(tx, event)
+    },
+    destinations: createDestinations({ db, clock, keyring }),
+    events: { list: (principal, filter) => eventStore.list(db, principal, filter) },
+    worker() {
+      const parts = new AsyncDisposableStack()
+      parts.use(startRetention({ db, bus, clock, log }, options.retention ?? retentionDefaults))
+      parts.use(startSender({ db, bus, clock, log, slots, attempt, figures, options: { leaseMs, drainMsMax, random } }))
+      parts.use(startDispatcher({ db, bus, log, figures, options: { leaseMs, random } }))
+      return { stop: () => parts.disposeAsync(), [Symbol.asyncDispose]: () => parts.disposeAsync() }
+    },
+    ensurePartitions: (around) => ensurePartitions(db, around),
+  }
+}

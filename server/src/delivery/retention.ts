@@ -1,0 +1,59 @@
+import type { Bus } from '../kernel/bus.ts'
+import type { Clock } from '../kernel/clock.ts'
+import type { Db } from '../kernel/db.ts'
+import type { Log } from '../kernel/log.ts'
+import { startLoop } from '../kernel/loop.ts'
+import { partitionStore as store } from './store-partitions.ts'
+
+const hour = 60 * 60 * 1_000
+const day = 24 * hour
+
+export interface RetentionOptions {
+  readonly attemptsMs: number
+  /** Of events and their deliveries. */
+  readonly eventsMs: number
+}
+
+export const retentionDefaults: RetentionOptions = { attemptsMs: 30 * day, eventsMs: 90 * day }
+
+const behindMs = 7 * day
+const aheadMs = 35 * day
+const queueRowsMax = 5_000
+
+/** Makes the partitions that hold what happens around a time: the week before it and five after. */
+export async function ensurePartitions(db: Db, around: Date): Promise<void> {
+  await store.ensure(db, new Date(around.getTime() - behindMs), new Date(around.getTime() + aheadMs))
+}
+
+/** Once an hour of business time: partitions ahead are made, and those whose time is up are dropped whole. */
+export function startRetention(
+  { db, bus, clock, log }: { db: Db; bus: Bus; clock: Clock; log: Log },
+  { attemptsMs, eventsMs }: RetentionOptions,
+): AsyncDisposable {
+  let doneAt = -Infinity
+
+  const turn = async (): Promise<number> => {
+    const now = clock.now().getTime()
+    if (now - doneAt < hour) return doneAt + hour - now
+    await ensurePartitions(db, new Date(now))
+    const eventsEnd = new Date(now - eventsMs)
+    while ((await store.dropOldQueue(db, eventsEnd, queueRowsMax)) === queueRowsMax);
+    const dropped = [
+      ...(await store.drop(db, 'attempts', new Date(now - attemptsMs))),
+      ...(await store.drop(db, 'deliveries', eventsEnd)),
+      ...(await store.drop(db, 'events', eventsEnd)),
+    ]
+    if (dropped.length > 0) log.info({ dropped }, 'retention dropped what was kept for long enough')
+    doneAt = now
+    return hour
+  }
+
+  const loop = startLoop('delivery.retention', log, turn)
+  const unlisten = bus.listen('clock', () => loop.wake())
+  return {
+    async [Symbol.asyncDispose]() {
+      unlisten()
+      await loop[Symbol.asyncDispose]()
+    },
+  }
+}

@@ -1,0 +1,221 @@
+import { statement, type Queries } from '../kernel/db.ts'
+import type { DialectName } from './dialects.ts'
+
+/** How much of what a worker may take now. */
+export interface ClaimRequest {
+  /** Deliveries in all. */
+  readonly rowsMax: number
+  /** Destinations that hold all that they may already. */
+  readonly full: readonly string[]
+  /** Destinations that hold something, and how much more each may. */
+  readonly busy: readonly { readonly destinationId: string; readonly room: number }[]
+  /** How much any other destination may hold. */
+  readonly quickRoom: number
+  readonly slowRoom: number
+  /** Slow destinations in all. */
+  readonly slowLanesMax: number
+  readonly leaseMs: number
+}
+
+/** A delivery that is ours until its lease runs out. */
+export interface ClaimedRow {
+  readonly event_id: string
+  readonly destination_id: string
+  readonly fence: number
+  readonly attempt_no: number
+  readonly setback_count: number
+  readonly type: string
+  readonly body: string
+  /** Whether a lease of somebody else ran out on it. */
+  readonly expired: boolean
+  /** Business time of the claim. */
+  readonly claimed_at: Date
+}
+
+/** A destination as the claim found it. */
+export interface LaneRow {
+  readonly destination_id: string
+  readonly dialect: DialectName
+  readonly url: string
+  readonly slow: boolean
+  readonly failing_since: Date | null
+  /** In force, newest first; `sealed` in base64. */
+  readonly secrets: readonly { readonly id: string; readonly sealed: string }[]
+}
+
+export interface Claim {
+  readonly deliveries: readonly ClaimedRow[]
+  readonly lanes: ReadonlyMap<string, LaneRow>
+  /** There may be more for the asking. */
+  readonly more: boolean
+  /** A destination got as much as it may hold: more of it may be due. */
+  readonly cut: boolean
+  /** Lanes wait to be closed. */
+  readonly closing: boolean
+  /** When to look again, if nothing happens before; in ms. */
+  readonly lookInMs: number
+}
+
+// The claim, and the reason for lanes. Measured on 2 cores with 700-byte bodies: 256 deliveries in 8 ms from 50 destinations, the same
+// with a million due deliveries of one dead destination at the head, and 8 ms from 256 of 10,000 destinations with one each.
+//
+// A lane is not locked while it is searched, so several workers share a busy one; rows that one has locked the others skip. Afterwards
+// the lane's next look is set: now where it was left with more (so lanes take turns), else at its first retry or the end of its first
+// lease, which is what finds the work of a worker that died. That needs the lane as it was (`version`): work added meanwhile wins. A lane
+// that somebody holds is left as it is and looked at again: waiting for it here could close a circle of waits.
+const claimDue = statement(
+  'delivery.claimDue',
+  `with moment as materialized (select kernel.now() as now, $8::integer * interval '1 millisecond' as lease),
+   lane as materialized (
+     select row_number() over () as place, l.slow, l.destination_id, l.version, coalesce(b.room, l.room) as room
+       from (
+         (select s.slow, s.destination_id, s.version, $5::integer as room from delivery.lanes s
+           where s.state = 'OPEN' and s.slow and s.look_at <= (select now from moment) and s.destination_id <> all ($2::uuid[])
+           order by s.look_at limit $6::integer)
+         union all
+         (select q.slow, q.destination_id, q.version, $7::integer as room from delivery.lanes q
+           where q.state = 'OPEN' and not q.slow and q.look_at <= (select now from moment) and q.destination_id <> all ($2::uuid[])
+           order by q.look_at limit $1::integer)
+       ) l
+       left join unnest($3::uuid[], $4::integer[]) as b (destination_id, room) on b.destination_id = l.destination_id
+   ),
+   due as materialized (
+     select l.place, d.*
+       from lane l
+      cross join lateral (
+        select q.event_id, q.destination_id, q.lease_until is not null as expired
+          from delivery.queue q
+         where q.destination_id = l.destination_id and q.run_at <= (select now from moment)
+           and (q.lease_until is null or q.lease_until <= clock_timestamp())
+         order by q.run_at, q.event_id
+         limit l.room
+           for update skip locked
+      ) d
+      limit $1::integer
+   ),
+   claimed as (
+     update delivery.queue q set lease_until = clock_timestamp() + (select lease from moment), fence = q.fence + 1
+       from due d
+      where q.event_id = d.event_id and q.destination_id = d.destination_id
+     returning q.event_id, q.destination_id, q.fence, q.attempt_no, q.setback_count, d.expired, d.place
+   ),
+   -- Where the limit cut, the last lanes were not searched to their end.
+   searched as materialized (
+     select l.*, (select count(*) from due d where d.place = l.place) as taken
+       from lane l
+      where l.place < (select case when count(*) < $1 then 'infinity'::float8 else max(d.place) end from due d)
+   ),
+   held as materialized (
+     select s.*
+       from searched s
+       join delivery.lanes l on l.destination_id = s.destination_id and l.version = s.version
+      order by s.destination_id
+        for update of l skip locked
+   ),
+   looked as (
+     update delivery.lanes l
+        set look_at = case when h.taken = h.room then (select now from moment)
+          else least(
+            (select min(q.run_at) from delivery.queue q
+              where q.destination_id = h.destination_id and q.run_at > (select now from moment)),
+            (select m.now + min(case when q.lease_until > clock_timestamp() then q.lease_until - clock_timestamp() else m.lease end)
+               from delivery.queue q, moment m
+              where q.destination_id = h.destination_id and q.run_at <= (select now from moment)
+              group by m.now),
+            'infinity')
+          end
+       from held h
+      where l.destination_id = h.destination_id
+     returning l.look_at
+   ),
+   taken as (
+     select c.*, row_number() over (partition by c.place order by c.event_id) = 1 as first from claimed c
+   ),
+   told as (
+     select (select count(*) from due) = $1
+              or exists (select from lane l having count(*) filter (where not l.slow) = $1 or count(*) filter (where l.slow) = nullif($6, 0)) as more,
+            exists (select from searched s where s.taken = s.room) as cut,
+            exists (select from delivery.lanes l where l.state = 'CLOSING' and l.look_at <= m.now) as closing,
+            case when (select count(*) from searched) > (select count(*) from held) then 5
+            else extract(epoch from least(
+              (select min(look_at) from looked where look_at > m.now),
+              (select min(l.look_at) from delivery.lanes l where l.state = 'OPEN' and l.slow and l.look_at > m.now),
+              (select min(l.look_at) from delivery.lanes l where l.state = 'OPEN' and not l.slow and l.look_at > m.now),
+              m.now + interval '1 minute') - m.now) * 1000
+            end::float8 as look_in_ms,
+            m.now
+       from moment m
+   )
+   select t.more, t.cut, t.closing, t.look_in_ms, t.now as claimed_at,
+          c.event_id, c.destination_id, c.fence, c.attempt_no, c.setback_count, c.expired, e.type, e.body,
+          d.dialect, d.url, f.slow, f.failing_since,
+          case when c.first then (
+            select json_agg(json_build_object('id', s.id, 'sealed', encode(s.sealed, 'base64')) order by s.id desc)
+              from delivery.secrets s
+             where s.destination_id = c.destination_id and (s.expires_at is null or s.expires_at > t.now)) end as secrets
+     from told t
+     left join (taken c join delivery.events e on e.id = c.event_id) on true
+     left join delivery.destinations d on c.first and d.id = c.destination_id
+     left join delivery.lanes f on c.first and f.destination_id = c.destination_id
+    order by c.place, c.event_id`,
+)
+
+// Lanes in the order of their next look, so this is bounded however many there are; an older one may stand behind the thousandth.
+const oldestDue = statement(
+  'delivery.oldestDue',
+  `select coalesce(extract(epoch from max(m.now - q.run_at) filter (where not l.slow)), 0)::float8 as due,
+          coalesce(extract(epoch from max(m.now - q.run_at) filter (where l.slow)), 0)::float8 as throttled
+     from (select kernel.now() as now) m
+    cross join lateral (
+      select l.destination_id, l.slow from delivery.lanes l where l.state = 'OPEN' and l.look_at <= m.now order by l.look_at limit 1000
+    ) l
+    cross join lateral (
+      select q.run_at from delivery.queue q
+       where q.destination_id = l.destination_id and q.run_at <= m.now and (q.lease_until is null or q.lease_until <= clock_timestamp())
+       order by q.run_at
+       limit 1
+    ) q`,
+)
+
+type ClaimedLine = { readonly more: boolean; readonly cut: boolean; readonly closing: boolean; readonly look_in_ms: number } & {
+  [Column in keyof (ClaimedRow & LaneRow)]: (ClaimedRow & LaneRow)[Column] | null
+}
+
+
+export const claimStore = {
+  async claimDue(on: Queries, request: ClaimRequest): Promise<Claim> {
+    const lines = await on.run<ClaimedLine>(claimDue, [
+      request.rowsMax,
+      request.full,
+      request.busy.map((lane) => lane.destinationId),
+      request.busy.map((lane) => lane.room),
+      request.slowRoom,
+      request.slowLanesMax,
+      request.quickRoom,
+      request.leaseMs,
+    ])
+    return claimOf(lines)
+  },
+
+  /** Ages in seconds of what is due and in nobody's hands. */
+  oldestDue: async (on: Queries) => (await on.run<{ due: number; throttled: number }>(oldestDue, []))[0] ?? { due: 0, throttled: 0 },
+}
+
+function claimOf(lines: readonly ClaimedLine[]): Claim {
+  const deliveries: ClaimedRow[] = []
+  const lanes = new Map<string, LaneRow>()
+  for (const line of lines) {
+    if (line.event_id === null || line.destination_id === null) continue
+    deliveries.push(line as ClaimedRow)
+    if (line.url !== null) lanes.set(line.destination_id, { ...(line as LaneRow), secrets: line.secrets ?? [] })
+  }
+  const [told] = lines
+  return {
+    deliveries,
+    lanes,
+    more: told?.more ?? false,
+    cut: told?.cut ?? false,
+    closing: told?.closing ?? false,
+    lookInMs: told?.look_in_ms ?? 0,
+  }
+}

@@ -1,0 +1,207 @@
+import { perLevel, type Principal } from '../identity/principal.ts'
+import { statement, type Queries } from '../kernel/db.ts'
+import type { DialectName } from './dialects.ts'
+
+export type EventStatus = 'PENDING' | 'SUBMITTING' | 'SUBMIT_FAILED' | 'SUBMITTED' | 'DELIVERED' | 'EXHAUSTED' | 'NOT_SUBSCRIBED'
+
+export interface EventRow {
+  readonly id: string
+  readonly type: string
+  readonly status: EventStatus
+  readonly merchant_id: string
+  readonly branch_id: string
+  readonly payment_intent_id: string | null
+  readonly payment_link_id: string | null
+  /** Over all destinations. */
+  readonly attempt_count: number
+  readonly next_attempt_at: Date | null
+  readonly created_at: Date
+  readonly updated_at: Date
+  readonly delivered_at: Date | null
+}
+
+/** An event for the outbox. The id is of the time `at`, in business time; a partition is found by it. */
+export interface NewEvent {
+  readonly id: string
+  readonly dialect: DialectName
+  readonly type: string
+  readonly partnerId: string
+  readonly merchantId: string
+  readonly branchId: string
+  readonly paymentIntentId: string | null
+  readonly paymentLinkId: string | null
+  /** Made once, sent unchanged on every attempt. */
+  readonly body: string
+  readonly at: Date
+}
+
+export interface EventFilter {
+  readonly branchId: string
+  readonly type: string | null
+  readonly statuses: readonly string[] | null
+  /** Ids from this one on, and below that one: times are ranges of ids. */
+  readonly from: string
+  readonly before: string
+  readonly rowsMax: number
+  readonly dialect?: DialectName
+}
+
+/** An event that is ours to dispatch until its lease runs out. */
+export interface ClaimedEvent {
+  readonly id: string
+  readonly fence: number
+  readonly setback_count: number
+  /** From its payment's change to this claim, in business time. */
+  readonly lag_ms: number
+}
+
+const append = statement('delivery.append', 'select delivery.append_event($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)')
+
+// No index holds the status or the lease, so taking an event rewrites its row on its page and nothing else.
+const claimEvents = statement(
+  'delivery.claimEvents',
+  `with moment as materialized (select kernel.now() as now),
+   due as materialized (
+     select e.id
+       from delivery.events e
+      where e.run_at <= (select now from moment) and (e.lease_until is null or e.lease_until <= clock_timestamp())
+      order by e.run_at, e.id
+      limit $1::integer
+        for update skip locked
+   ),
+   claimed as (
+     update delivery.events e
+        set status = 'SUBMITTING', fence = e.fence + 1, lease_until = clock_timestamp() + $2::integer * interval '1 millisecond',
+            updated_at = m.now
+       from due d, moment m
+      where e.id = d.id
+     returning e.id, e.fence, e.setback_count, extract(epoch from m.now - e.created_at)::float8 * 1000 as lag_ms
+   )
+   select c.*,
+          case when (select count(*) from due) < $1 then extract(epoch from least(
+            (select min(e.run_at) from delivery.events e where e.run_at > m.now) - m.now,
+            (select min(e.lease_until) - clock_timestamp() from delivery.events e where e.run_at <= m.now and e.lease_until > clock_timestamp()),
+            interval '1 minute')) * 1000 else 0 end::float8 as look_in_ms
+     from moment m left join claimed c on true
+    order by c.id`,
+)
+
+// Events to deliveries. Subscribed is who is so now. A destination that was paused or deleted since this statement began is caught by its
+// lane, which is locked and read anew; what is added here and what such a change drops exclude each other. Owners are looked up once per
+// kind of event: a batch is mostly the events of a few branches.
+const dispatch = statement(
+  'delivery.dispatch',
+  `with moment as materialized (select kernel.now() as now),
+   taken as materialized (
+     select e.id, e.type, e.dialect, e.branch_id, e.merchant_id, e.partner_id
+       from unnest($1::uuid[], $2::integer[]) as r (id, fence)
+       join delivery.events e on e.id = r.id and e.fence = r.fence and e.status = 'SUBMITTING'
+      order by e.id
+        for update of e
+   ),
+   kind as materialized (
+     select k.*, d.id as destination_id
+       from (select distinct t.type, t.dialect, t.branch_id, t.merchant_id, t.partner_id from taken t) k
+      cross join lateral (values (k.branch_id), (k.merchant_id), (k.partner_id)) as owner (id)
+       join delivery.destinations d on d.owner_id = owner.id and d.dialect = k.dialect and d.deleted_at is null
+      where k.type = any (d.types) and d.state = 'ENABLED'
+   ),
+   lane as materialized (
+     select l.destination_id
+       from delivery.lanes l
+      where l.destination_id in (select k.destination_id from kind k) and l.state = 'OPEN'
+      order by l.destination_id
+        for update of l
+   ),
+   queued as (
+     insert into delivery.queue (event_id, destination_id, run_at, created_at)
+     select t.id, k.destination_id, m.now, m.now
+       from moment m
+      cross join taken t
+       join kind k using (type, dialect, branch_id, merchant_id, partner_id)
+       join lane l using (destination_id)
+     on conflict (event_id, destination_id) do nothing
+     returning event_id
+   ),
+   told as (
+     update delivery.lanes l set look_at = least(l.look_at, m.now), version = l.version + 1
+       from lane c, moment m
+      where l.destination_id = c.destination_id
+   ),
+   tally as materialized (select q.event_id, count(*) as open from queued q group by q.event_id)
+   update delivery.events e
+      set status = case when c.open > 0 then 'SUBMITTED' else 'NOT_SUBSCRIBED' end, open_count = coalesce(c.open, 0),
+          run_at = null, lease_until = null, setback_count = 0, updated_at = m.now
+     from moment m cross join taken t left join tally c on c.event_id = t.id
+    where e.id = t.id
+   returning e.open_count`,
+)
+
+const failDispatch = statement(
+  'delivery.failDispatch',
+  `update delivery.events e
+      set status = 'SUBMIT_FAILED', setback_count = e.setback_count + 1, lease_until = null, updated_at = m.now,
+          run_at = m.now + $3::integer * interval '1 millisecond'
+     from (select kernel.now() as now) m
+    where e.id = $1 and e.fence = $2 and e.status = 'SUBMITTING'
+   returning e.id`,
+)
+
+// Every list stands on one index: ids carry the time, so times are a range of it, and the partitions outside are not touched.
+const listEvents = perLevel(
+  'delivery.listEvents',
+  (entity) => `
+   select e.id, e.type, e.status, e.merchant_id, e.branch_id, e.payment_intent_id, e.payment_link_id, e.attempt_count,
+          coalesce(e.run_at, (select min(q.run_at) from delivery.queue q where q.event_id = e.id)) as next_attempt_at,
+          e.created_at, e.updated_at, e.delivered_at
+     from delivery.events e
+    where e.${entity} = $1 and e.branch_id = $2 and e.dialect = $3 and not e.test and e.id >= $4 and e.id < $5
+      and ($6::text is null or e.type = $6) and ($7::text[] is null or e.status = any ($7))
+    order by e.id desc
+    limit $8`,
+)
+
+export const eventStore = {
+  append: (on: Queries, event: NewEvent) =>
+    on.run(append, [
+      event.id,
+      event.dialect,
+      event.type,
+      event.partnerId,
+      event.merchantId,
+      event.branchId,
+      event.paymentIntentId,
+      event.paymentLinkId,
+      event.body,
+      event.at,
+    ]),
+
+  /** At most `rowsMax` events, and in how many ms there may be others. */
+  async claim(on: Queries, rowsMax: number, leaseMs: number): Promise<{ events: readonly ClaimedEvent[]; lookInMs: number }> {
+    const lines = await on.run<{ [Column in keyof ClaimedEvent]: ClaimedEvent[Column] | null } & { look_in_ms: number }>(claimEvents, [
+      rowsMax,
+      leaseMs,
+    ])
+    return { events: lines.filter((line) => line.id !== null) as readonly ClaimedEvent[], lookInMs: lines[0]?.look_in_ms ?? 0 }
+  },
+
+  /** Queues the deliveries of those that are still ours; resolves to how many. */
+  async dispatch(on: Queries, events: readonly ClaimedEvent[]): Promise<number> {
+    const rows = await on.run<{ open_count: number }>(dispatch, [events.map(({ id }) => id), events.map(({ fence }) => fence)])
+    return rows.reduce((sum, row) => sum + row.open_count, 0)
+  },
+
+  failDispatch: (on: Queries, event: ClaimedEvent, waitMs: number) => on.run(failDispatch, [event.id, event.fence, waitMs]),
+
+  list: (on: Queries, principal: Principal, filter: EventFilter) =>
+    on.run<EventRow>(listEvents[principal.level], [
+      principal.entityId,
+      filter.branchId,
+      filter.dialect ?? 'signed',
+      filter.from,
+      filter.before,
+      filter.type,
+      filter.statuses,
+      filter.rowsMax,
+    ]),
+}

@@ -1,0 +1,123 @@
+import type { Bus } from '../kernel/bus.ts'
+import type { Clock } from '../kernel/clock.ts'
+import type { Db } from '../kernel/db.ts'
+import { Fault } from '../kernel/fault.ts'
+import type { RateLimit } from '../kernel/rate-limit.ts'
+import { sha256 } from '../kernel/seal.ts'
+import type { Principal } from './principal.ts'
+import { identityStore as store, type BranchRow, type EntityRow, type KeyRow } from './store.ts'
+
+export interface Identity {
+  /**
+   * The caller behind an X-API-Key header. UNAUTHORIZED without a known ACTIVE key, FORBIDDEN when its account is not ACTIVE,
+   * RATE_LIMITED over the key's rate. A change of state counts from the next request on, within a second in other processes.
+   */
+  authenticate(apiKey: string | undefined): Promise<Principal>
+  /** The branch that a payment is for: named by its reference number, or the branch of the key. */
+  branchFor(principal: Principal, reference: string | undefined): Promise<BranchRow>
+  entity(id: string): Promise<EntityRow | undefined>
+}
+
+export interface IdentityDependencies {
+  readonly db: Db
+  readonly bus: Bus
+  readonly clock: Clock
+  readonly rateLimit: RateLimit
+  readonly keyPrefix: 'sk_test_' | 'sk_live_'
+}
+
+const keysCachedMax = 10_000
+// However a hint was lost, a revoked key works for a second at most.
+const cachedMsMax = 1_000
+const randomCharacters = 24
+
+interface Cached {
+  readonly principal: Principal
+  readonly row: KeyRow
+  readonly readAt: number
+}
+
+export function createIdentity({ db, bus, clock, rateLimit, keyPrefix }: IdentityDependencies): Identity {
+  const cache = new Map<string, Cached>()
+  bus.listen('keys', () => cache.clear())
+  const form = new RegExp(`^${keyPrefix}[0-9A-Za-z]{${randomCharacters}}$`)
+
+  const lookUp = async (apiKey: string): Promise<Cached | undefined> => {
+    const hash = sha256(apiKey)
+    const slot = hash.toString('latin1')
+    const known = cache.get(slot)
+    const age = known === undefined ? Infinity : clock.wall() - known.readAt
+    if (known !== undefined && age >= 0 && age < cachedMsMax && bus.connected) return known
+    const row = await store.findKey(db, hash)
+    cache.delete(slot)
+    if (row === undefined) return undefined
+    const found = { row, principal: principalOf(row), readAt: clock.wall() }
+    if (cache.size >= keysCachedMax) {
+      const oldest = cache.keys().next()
+      if (!oldest.done) cache.delete(oldest.value)
+    }
+    cache.set(slot, found)
+    return found
+  }
+
+  return {
+    async authenticate(apiKey) {
+      if (apiKey === undefined) throw new Fault('UNAUTHORIZED', 'Send your secret key in the header X-API-Key.')
+      const found = form.test(apiKey) ? await lookUp(apiKey) : undefined
+      const expired = found?.row.expires_at != null && found.row.expires_at <= clock.now()
+      if (found === undefined || found.row.state !== 'ACTIVE' || expired) {
+        throw new Fault('UNAUTHORIZED', 'The API key is not known or not active; use one that is.')
+      }
+      if (!found.row.account_active) {
+        throw new Fault('FORBIDDEN', 'The account of this key is not active; ask its operator.')
+      }
+      const waitSeconds = rateLimit.take(found.principal.keyId)
+      if (waitSeconds > 0) {
+        throw new Fault('RATE_LIMITED', 'Too many requests with this key; slow down and try again.', {
+          retryAfterSeconds: waitSeconds,
+        })
+      }
+      return found.principal
+    },
+
+    async branchFor(principal, reference) {
+      if (reference === undefined && principal.branchId === null) {
+        throw new Fault(
+          'BAD_REQUEST',
+          'merchant_branch_reference_number: is missing; keys of partners and merchants name the branch.',
+          {
+            field: 'merchant_branch_reference_number',
+            rule: 'required',
+          },
+        )
+      }
+      const branch =
+        reference === undefined
+          ? ((await store.findEntity(db, principal.branchId as string)) as BranchRow | undefined)
+          : await store.findBranchByReference(db, principal, reference)
+      if (branch === undefined) {
+        throw new Fault(
+          'INVALID_MERCHANT_BRANCH_REFERENCE_NUMBER',
+          'merchant_branch_reference_number: names no branch of this key.',
+          {
+            field: 'merchant_branch_reference_number',
+            rule: 'known_branch',
+          },
+        )
+      }
+      return branch
+    },
+
+    entity: (id) => store.findEntity(db, id),
+  }
+}
+
+const principalOf = (row: KeyRow): Principal => ({
+  keyId: row.id,
+  level: row.level,
+  entityId: row.entity_id,
+  partnerId: row.partner_id,
+  merchantId: row.merchant_id,
+  branchId: row.branch_id,
+  scopes: new Set(row.scopes),
+})

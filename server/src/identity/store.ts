@@ -1,0 +1,176 @@
+import { statement, type Queries } from '../kernel/db.ts'
+import type { Level, Principal } from './principal.ts'
+
+export interface KeyRow {
+  readonly id: string
+  readonly state: string
+  readonly scopes: string[]
+  readonly expires_at: Date | null
+  readonly level: Level
+  readonly entity_id: string
+  readonly partner_id: string
+  readonly merchant_id: string | null
+  readonly branch_id: string | null
+  /** The entity and everything above it is ACTIVE. */
+  readonly account_active: boolean
+}
+
+const findKey = statement(
+  'identity.findKey',
+  `select k.id, k.state, k.scopes, k.expires_at, e.level, e.id as entity_id, e.partner_id, e.merchant_id, e.branch_id,
+          not exists (
+            select from identity.entities above
+            where above.id in (e.id, e.merchant_id, e.partner_id) and above.state <> 'ACTIVE'
+          ) as account_active
+     from identity.keys k join identity.entities e on e.id = k.entity_id
+    where k.hash = $1`,
+)
+
+const insertEntity = statement(
+  'identity.insertEntity',
+  `insert into identity.entities (id, level, partner_id, merchant_id, branch_id, name, reference_number, created_at)
+   values ($1, $2, $3, $4, $5, $6, $7, $8)`,
+)
+
+const insertKey = statement(
+  'identity.insertKey',
+  `insert into identity.keys (id, hash, last_four, entity_id, scopes, sealed, expires_at, created_at, updated_at)
+   values ($1, $2, $3, $4, $5, $6, $7, $8, $8)`,
+)
+
+const setKeyState = statement(
+  'identity.setKeyState',
+  `update identity.keys set state = $2, updated_at = $3 where id = $1 and state = any($4) returning id`,
+)
+
+const listKeys = statement(
+  'identity.listKeys',
+  `select k.id, k.last_four, k.state, k.scopes, k.expires_at, k.created_at, e.id as entity_id, e.level, e.name
+     from identity.keys k join identity.entities e on e.id = k.entity_id
+    order by k.id limit $1`,
+)
+
+const findEntity = statement(
+  'identity.findEntity',
+  `select id, level, partner_id, merchant_id, branch_id, name, reference_number from identity.entities where id = $1`,
+)
+
+const findBranchByReference = statement(
+  'identity.findBranchByReference',
+  `select id, partner_id, merchant_id, branch_id, name, reference_number from identity.entities
+    where partner_id = $1 and reference_number = $2 and level = 'branch' and ($3::uuid is null or merchant_id = $3) and ($4::uuid is null or id = $4)`,
+)
+
+const insertEncryptionKey = statement(
+  'identity.insertEncryptionKey',
+  `insert into identity.encryption_keys (id, merchant_id, sealed, created_at) values ($1, $2, $3, $4)`,
+)
+
+const insertActivationCode = statement(
+  'identity.insertActivationCode',
+  `insert into identity.activation_codes (code, branch_id, created_at) values ($1, $2, $3)`,
+)
+
+const insertGroup = statement(
+  'identity.insertGroup',
+  `insert into identity.groups (id, merchant_id, created_at) values ($1, $2, $3)`,
+)
+
+const insertTerminalKey = statement(
+  'identity.insertTerminalKey',
+  `insert into identity.terminal_keys (id, api_key_hash, sealed_secret, role, group_id, branch_id, created_at, updated_at)
+   values ($1, $2, $3, $4, $5, $6, $7, $7)`,
+)
+
+export interface EntityRow {
+  readonly id: string
+  readonly level: Level
+  readonly partner_id: string
+  readonly merchant_id: string | null
+  readonly branch_id: string | null
+  readonly name: string
+  readonly reference_number: string | null
+}
+
+export interface BranchRow {
+  readonly id: string
+  readonly partner_id: string
+  readonly merchant_id: string
+  readonly branch_id: string
+  readonly name: string
+  readonly reference_number: string
+}
+
+export interface KeyListing {
+  readonly id: string
+  readonly last_four: string
+  readonly state: string
+  readonly scopes: string[]
+  readonly expires_at: Date | null
+  readonly created_at: Date
+  readonly entity_id: string
+  readonly level: Level
+  readonly name: string
+}
+
+const keysListedMax = 1_000
+
+export const identityStore = {
+  findKey: async (on: Queries, hash: Buffer) => (await on.run<KeyRow>(findKey, [hash]))[0],
+  insertEntity: (on: Queries, row: EntityRow, at: Date) =>
+    on.run(insertEntity, [
+      row.id,
+      row.level,
+      row.partner_id,
+      row.merchant_id,
+      row.branch_id,
+      row.name,
+      row.reference_number,
+      at,
+    ]),
+  insertKey: (
+    on: Queries,
+    key: {
+      id: string
+      hash: Buffer
+      lastFour: string
+      entityId: string
+      scopes: readonly string[]
+      sealed: Buffer | null
+      expiresAt: Date | null
+    },
+    at: Date,
+  ) => on.run(insertKey, [key.id, key.hash, key.lastFour, key.entityId, key.scopes, key.sealed, key.expiresAt, at]),
+  /** True when the key stood in one of the states and now stands in the new one. */
+  setKeyState: async (on: Queries, id: string, state: string, from: readonly string[], at: Date) =>
+    (await on.run(setKeyState, [id, state, at, from])).length === 1,
+  listKeys: (on: Queries) => on.run<KeyListing>(listKeys, [keysListedMax]),
+  findEntity: async (on: Queries, id: string) => (await on.run<EntityRow>(findEntity, [id]))[0],
+  /** A branch that the caller sees, by its reference number. */
+  findBranchByReference: async (on: Queries, principal: Principal, reference: string) =>
+    (
+      await on.run<BranchRow>(findBranchByReference, [
+        principal.partnerId,
+        reference,
+        principal.merchantId,
+        principal.branchId,
+      ])
+    )[0],
+  insertEncryptionKey: (on: Queries, key: { id: string; merchantId: string; sealed: Buffer }, at: Date) =>
+    on.run(insertEncryptionKey, [key.id, key.merchantId, key.sealed, at]),
+  insertActivationCode: (on: Queries, code: string, branchId: string, at: Date) =>
+    on.run(insertActivationCode, [code, branchId, at]),
+  insertGroup: (on: Queries, id: string, merchantId: string, at: Date) => on.run(insertGroup, [id, merchantId, at]),
+  insertTerminalKey: (
+    on: Queries,
+    key: {
+      id: string
+      apiKeyHash: Buffer
+      sealedSecret: Buffer
+      role: 'desktop' | 'terminal'
+      groupId: string
+      branchId: string | null
+    },
+    at: Date,
+  ) => on.run(insertTerminalKey, [key.id, key.apiKeyHash, key.sealedSecret, key.role, key.groupId, key.branchId, at]),
+}

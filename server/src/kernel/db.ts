@@ -1,0 +1,145 @@
+import pg from 'pg'
+import { Fault } from './fault.ts'
+
+/** A query by name. Named statements are prepared once per connection. */
+export interface Statement {
+  readonly name: string
+  readonly text: string
+}
+
+export const statement = (name: string, text: string): Statement => ({ name, text })
+
+export interface Queries {
+  run<Row extends object = Record<string, never>>(statement: Statement, values: readonly unknown[]): Promise<Row[]>
+}
+
+export interface Db extends Queries, AsyncDisposable {
+  /**
+   * One transaction. Deadlocks and serialization failures are tried again, three times in all, so `work` must be repeatable.
+   * No network call belongs inside.
+   */
+  tx<T>(work: (tx: Queries) => Promise<T>): Promise<T>
+  /** Connections open, idle and waited for, and statements run so far. */
+  stats(): { total: number; idle: number; waiting: number; statements: number }
+}
+
+export type DbTarget =
+  { readonly url: string } | { readonly socketDir: string; readonly user: string; readonly database: string }
+
+export interface DbOptions {
+  readonly target: DbTarget
+  readonly connectionsMax?: number
+  readonly acquireWaitMsMax?: number
+  readonly statementMsMax?: number
+  readonly onError: (error: Error) => void
+}
+
+const triesMax = 3
+const int8 = 20
+
+// int8 is a bigint here, never a float and never text.
+const types: pg.CustomTypesConfig = {
+  getTypeParser: ((oid: number, format?: 'text' | 'binary') =>
+    oid === int8 ? BigInt : pg.types.getTypeParser(oid, format as 'text')) as pg.CustomTypesConfig['getTypeParser'],
+}
+
+export function connectionConfig(target: DbTarget): pg.ClientConfig {
+  const where =
+    'url' in target
+      ? { connectionString: target.url }
+      : { host: target.socketDir, user: target.user, database: target.database }
+  return { ...where, types, application_name: 'kaha' }
+}
+
+export function createDb(options: DbOptions): Db {
+  const statementMsMax = options.statementMsMax ?? 10_000
+  const pool = new pg.Pool({
+    ...connectionConfig(options.target),
+    max: options.connectionsMax ?? 8,
+    connectionTimeoutMillis: options.acquireWaitMsMax ?? 2_000,
+    idleTimeoutMillis: 60_000,
+    options: `-c statement_timeout=${statementMsMax} -c idle_in_transaction_session_timeout=${statementMsMax}`,
+  })
+  // Without a listener an idle connection that the server ends would end this process.
+  pool.on('error', options.onError)
+  let statements = 0
+
+  const runOn = async <Row extends object>(
+    on: pg.Pool | pg.PoolClient,
+    query: Statement,
+    values: readonly unknown[],
+  ) => {
+    statements += 1
+    const result = await on.query<Row>({ name: query.name, text: query.text, values: values as unknown[] })
+    return result.rows
+  }
+
+  const once = async <T>(work: (tx: Queries) => Promise<T>): Promise<T> => {
+    const client = await pool.connect()
+    let broken: Error | undefined
+    try {
+      await client.query('begin')
+      const result = await work({ run: (query, values) => runOn(client, query, values) })
+      const { command } = await client.query('commit')
+      // COMMIT of an aborted transaction resolves, with the tag ROLLBACK.
+      if (command !== 'COMMIT') throw new Error('the transaction was rolled back by the server')
+      return result
+    } catch (error) {
+      await client.query('rollback').catch((failure: Error) => (broken = failure))
+      throw error
+    } finally {
+      client.release(broken)
+    }
+  }
+
+  return {
+    async run(query, values) {
+      try {
+        return await runOn(pool, query, values)
+      } catch (error) {
+        throw asFault(error)
+      }
+    },
+    async tx(work) {
+      for (let tries = 1; ; tries += 1) {
+        try {
+          return await once(work)
+        } catch (error) {
+          if (tries < triesMax && isConflict(error)) continue
+          throw asFault(error)
+        }
+      }
+    },
+    stats: () => ({ total: pool.totalCount, idle: pool.idleCount, waiting: pool.waitingCount, statements }),
+    [Symbol.asyncDispose]: () => pool.end(),
+  }
+}
+
+const codeOf = (error: unknown): string =>
+  typeof error === 'object' && error !== null && 'code' in error && typeof error.code === 'string' ? error.code : ''
+
+// Serialization failure and deadlock: nothing happened, and the same work may go through now.
+const isConflict = (error: unknown): boolean => ['40001', '40P01'].includes(codeOf(error))
+
+const awayCodes = /^(08\w{3}|57P0[1-4]|53300|ECONNREFUSED|ECONNRESET|ENOENT|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN)$/
+const awayMessages =
+  /Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error|not queryable/
+
+/** Whether the database could not be reached or went away, so that the outcome of a commit may be unknown. */
+export function isAway(error: unknown): boolean {
+  if (error instanceof Fault) return error.code === 'UNAVAILABLE'
+  return awayCodes.test(codeOf(error)) || (error instanceof Error && awayMessages.test(error.message))
+}
+
+function asFault(error: unknown): unknown {
+  if (error instanceof Fault || !isAway(error)) return error
+  return new Fault('UNAVAILABLE', 'The database is away for a moment. Try again.', {
+    retryAfterSeconds: 1,
+    cause: error,
+  })
+}
+
+/** The name of the constraint that refused a row, if one did. */
+export function refusedBy(error: unknown): string | undefined {
+  return error instanceof pg.DatabaseError ? error.constraint : undefined
+}

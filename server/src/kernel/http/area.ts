@@ -1,0 +1,261 @@
+import type { AnswerOf, BodyOf, Operation, ParamsOf, QueryOf } from '@kaha/contract'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { Fault } from '../fault.ts'
+import type { Log } from '../log.ts'
+import type { Metrics } from '../metrics.ts'
+import { compile, isMalformed, readJson, readQuery, type Violation } from './validation.ts'
+
+/** A refusal on its way out, to be put into the area's envelope. */
+export interface Refusal {
+  readonly code: string
+  readonly message: string
+  readonly field: string | undefined
+  readonly rule: string | undefined
+  readonly correlationId: string
+}
+
+/** What the edge of one area knows: its codes, its envelope, who may come in. `P` is the area's idea of a caller. */
+export interface Area<P> {
+  readonly name: string
+  /** Where its paths begin: `/ecom/v1`. Unknown paths under it are told in its envelope. */
+  readonly prefix: string
+  readonly bodyBytesMax: number
+  readonly statuses: Readonly<Record<string, number>>
+  readonly wireCodes?: Readonly<Record<string, string>>
+  envelope(refusal: Refusal): unknown
+  /** Codes of fields whose code is not INVALID_ and their name. */
+  codeOf?(violation: Violation): string | undefined
+  /** Runs before the body is read. Throws UNAUTHORIZED, FORBIDDEN, RATE_LIMITED. */
+  authenticate(request: FastifyRequest, operation: Operation): Promise<P>
+}
+
+export interface Call<O extends Operation, P> {
+  readonly principal: P
+  readonly params: ParamsOf<O>
+  readonly query: QueryOf<O>
+  readonly body: BodyOf<O>
+  readonly correlationId: string
+  readonly clientAddress: string
+  header(name: string): string | undefined
+}
+
+export interface Answer<O extends Operation> {
+  readonly status: keyof O['success'] & number
+  readonly body: AnswerOf<O>
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+export interface Route<P> {
+  readonly operation: Operation
+  readonly handle: (
+    call: Call<Operation, P>,
+  ) => Promise<{ status: number; body: unknown; headers?: Readonly<Record<string, string>> }>
+}
+
+/** Binds an operation of the contract to what does it. */
+export function route<O extends Operation, P>(
+  operation: O,
+  handle: (call: Call<O, P>) => Promise<Answer<O>>,
+): Route<P> {
+  return { operation, handle: handle as Route<P>['handle'] }
+}
+
+export interface Edge {
+  readonly log: Log
+  readonly metrics: Metrics
+}
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    principal: unknown
+    /** Names the operation in logs and metrics. */
+    operationId: string
+  }
+  interface FastifyContextConfig {
+    operationId?: string
+  }
+}
+
+const allMethods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const
+
+/** Mounts an area: its routes, and 404, 405, 413, 415, 429 and 500 in its own envelope. */
+export async function mountArea<P>(
+  app: FastifyInstance,
+  area: Area<P>,
+  routes: readonly Route<P>[],
+  edge: Edge,
+): Promise<void> {
+  await app.register(
+    async (room) => {
+      room.setErrorHandler((error, request, reply) => refuse(area, edge, error, request, reply))
+      room.setNotFoundHandler((request, reply) =>
+        refuse(area, edge, new Fault('NOT_FOUND', 'There is nothing at this path.'), request, reply),
+      )
+      room.removeAllContentTypeParsers()
+      room.addContentTypeParser(/^application\/json\s*(;|$)/i, { parseAs: 'buffer' }, (_request, body, done) => {
+        try {
+          done(null, body.length === 0 ? undefined : readJson(body as Buffer))
+        } catch (error) {
+          done(error as Error)
+        }
+      })
+      for (const one of routes) mountRoute(room, area, one)
+      mountWrongMethods(room, area, routes)
+    },
+    { prefix: area.prefix },
+  )
+}
+
+const pathInRoom = <P>(area: Area<P>, operation: Operation) =>
+  operation.path.slice(area.prefix.length).replaceAll(/\{(\w+)\}/g, ':$1')
+
+function mountRoute<P>(room: FastifyInstance, area: Area<P>, { operation, handle }: Route<P>): void {
+  const params = operation.params === undefined ? undefined : compile(operation.params)
+  const query = operation.query === undefined ? undefined : compile(operation.query)
+  const body = operation.body === undefined ? undefined : compile(operation.body)
+  const must = (violation: Violation | null | undefined) => {
+    if (violation !== null && violation !== undefined) throw faultOf(area, violation)
+  }
+  room.route({
+    method: operation.method,
+    url: pathInRoom(area, operation),
+    bodyLimit: area.bodyBytesMax,
+    config: { operationId: operation.id },
+    schema: {
+      response: Object.fromEntries(Object.entries(operation.success).map(([status, { schema }]) => [status, schema])),
+    },
+    onRequest: async (request) => {
+      request.principal = await area.authenticate(request, operation)
+      const encoding = request.headers['content-encoding']
+      if (encoding !== undefined && encoding !== 'identity') {
+        throw new Fault('UNSUPPORTED_MEDIA_TYPE', 'Send the body without a content-encoding.')
+      }
+    },
+    handler: async (request, reply) => {
+      must(params?.(request.params))
+      const at = request.url.indexOf('?')
+      const read = readQuery(at < 0 ? '' : request.url.slice(at + 1), operation.query ?? noQuery)
+      must((query ?? refuseAnyQuery)(read))
+      must(body?.(request.body))
+      const answer = await handle({
+        principal: request.principal as P,
+        params: request.params as never,
+        query: read as never,
+        body: request.body as never,
+        correlationId: request.id,
+        clientAddress: request.ip,
+        header: (name) => {
+          const value = request.headers[name]
+          return Array.isArray(value) ? value.join(', ') : value
+        },
+      })
+      if (answer.headers !== undefined) reply.headers(answer.headers)
+      return reply.code(answer.status).send(answer.body)
+    },
+  })
+}
+
+const noQuery = { type: 'object', properties: {}, additionalProperties: false } as never
+const refuseAnyQuery = compile(noQuery)
+
+function mountWrongMethods<P>(room: FastifyInstance, area: Area<P>, routes: readonly Route<P>[]): void {
+  const methodsOf = new Map<string, Set<string>>()
+  for (const { operation } of routes) {
+    const url = pathInRoom(area, operation)
+    const methods = methodsOf.get(url) ?? new Set()
+    methods.add(operation.method)
+    if (operation.method === 'GET') methods.add('HEAD')
+    methodsOf.set(url, methods)
+  }
+  for (const [url, methods] of methodsOf) {
+    const allow = [...methods].join(', ')
+    room.route({
+      method: allMethods.filter((method) => !methods.has(method)),
+      url,
+      config: { operationId: 'wrongMethod' },
+      // Refused before the body is read, whatever it is.
+      onRequest: async (_request, reply) => {
+        reply.header('allow', allow)
+        throw new Fault('METHOD_NOT_ALLOWED', `This path takes ${allow}.`)
+      },
+      handler: async () => undefined,
+    })
+  }
+}
+
+function faultOf<P>(area: Area<P>, violation: Violation): Fault {
+  const [top = ''] = violation.field.split('.')
+  const own = `INVALID_${top.toUpperCase()}`
+  const code = area.codeOf?.(violation) ?? (!isMalformed(violation) && own in area.statuses ? own : 'BAD_REQUEST')
+  const message =
+    violation.field === ''
+      ? 'A JSON object is needed as the body.'
+      : `${violation.field}: ${sentenceOf(violation.rule)}.`
+  return new Fault(code, message, violation)
+}
+
+const sentences: Readonly<Record<string, string>> = {
+  required: 'is missing',
+  unknown: 'is not known here; leave it out',
+  non_blank: 'must not be blank',
+  type: 'has the wrong type',
+  format: 'has the wrong form',
+  one_of: 'is none of the allowed values',
+  distinct: 'must not repeat a value',
+  minimum: 'is too small',
+  maximum: 'is too large',
+  max_length: 'is too long',
+  min_items: 'has too few entries',
+  max_items: 'has too many entries',
+  max_keys: 'has too many keys',
+  max_key_length: 'has a key that is too long',
+}
+const sentenceOf = (rule: string) => sentences[rule] ?? `breaks the rule ${rule}`
+
+function refuse<P>(
+  area: Area<P>,
+  edge: Edge,
+  error: unknown,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): FastifyReply {
+  const fault = asFault(error)
+  const status = fault === undefined ? 500 : (area.statuses[fault.code] ?? 500)
+  if (fault === undefined || status === 500) {
+    edge.metrics.unexpectedErrors.inc({ where: request.routeOptions.config.operationId ?? area.name })
+    edge.log.error({ err: error, correlation_id: request.id }, 'a request failed for a cause of ours')
+  }
+  const refusal: Refusal =
+    fault === undefined || status === 500
+      ? {
+          code: 'INTERNAL_ERROR',
+          message: 'Something failed on our side. Nothing is known to be wrong with your request.',
+          field: undefined,
+          rule: undefined,
+          correlationId: request.id,
+        }
+      : {
+          code: area.wireCodes?.[fault.code] ?? fault.code,
+          message: fault.message,
+          field: fault.field,
+          rule: fault.rule,
+          correlationId: request.id,
+        }
+  if (fault?.retryAfterSeconds !== undefined) reply.header('retry-after', String(fault.retryAfterSeconds))
+  // The serializer of a success must not shape a refusal.
+  return reply
+    .code(status)
+    .type('application/json; charset=utf-8')
+    .serializer((payload: unknown) => JSON.stringify(payload))
+    .send(area.envelope(refusal))
+}
+
+function asFault(error: unknown): Fault | undefined {
+  if (error instanceof Fault) return error
+  const code = typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined
+  if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') return new Fault('PAYLOAD_TOO_LARGE', 'The body is too large.')
+  if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE')
+    return new Fault('UNSUPPORTED_MEDIA_TYPE', 'Send the body as application/json.')
+  const status = typeof error === 'object' && error !== null && 'statusCode' in error ? Number(error.statusCode) : 500
+  return status >= 400 && status < 500 ? new Fault('BAD_REQUEST', 'The request is malformed.') : undefined
+}

@@ -1,0 +1,44 @@
+import type { FastifyInstance } from 'fastify'
+import type { Bus } from '../bus.ts'
+import { statement, type Db } from '../db.ts'
+import type { Metrics } from '../metrics.ts'
+
+const ping = statement('kernel.ping', 'select 1 as one')
+
+/**
+ * What an operator asks a process: `/healthz` (it runs), `/readyz` (it can serve: its database answers) and `/metrics`. A note is
+ * something that a person should know though the process is ready.
+ */
+export function mountOperations(
+  app: FastifyInstance,
+  {
+    metrics,
+    db,
+    bus,
+    withMetrics,
+    note,
+  }: { metrics: Metrics; db: Db; bus: Bus; withMetrics: boolean; note: string | null },
+): void {
+  app.get('/healthz', { config: { operationId: 'healthz' } }, async () => ({ status: 'ok' }))
+  app.get('/readyz', { config: { operationId: 'readyz' } }, async (_request, reply) => {
+    const database = await db.run(ping, []).then(
+      () => true,
+      () => false,
+    )
+    reply.code(database ? 200 : 503)
+    return { ready: database, database, bus: bus.connected, ...(note === null ? {} : { note }) }
+  })
+  if (withMetrics)
+    app.get('/metrics', { config: { operationId: 'metrics' } }, async (_request, reply) => {
+      reply.type(metrics.registry.contentType)
+      return metrics.registry.metrics()
+    })
+}
+
+/** Connections and statements of the database, as metrics. */
+export function measureDb(metrics: Metrics, db: Db): void {
+  metrics.gauge('kaha_db_connections', 'Connections to the database.', () => db.stats().total)
+  metrics.gauge('kaha_db_connections_idle', 'Connections that nobody uses.', () => db.stats().idle)
+  metrics.gauge('kaha_db_waiting', 'Callers waiting for a connection.', () => db.stats().waiting)
+  metrics.gauge('kaha_db_statements', 'Statements run since the start.', () => db.stats().statements)
+}

@@ -1,0 +1,129 @@
+import type { TObject, TSchema } from 'typebox'
+import { Ajv, type ErrorObject } from 'ajv'
+import addFormats from 'ajv-formats'
+import { Fault } from '../fault.ts'
+import { scrub } from '../log.ts'
+
+/** What is wrong with a request, before it has a code: the path of the field, and the rule that it breaks. */
+export interface Violation {
+  readonly field: string
+  readonly rule: string
+}
+
+const ajv = new Ajv({ strict: false, coerceTypes: false, removeAdditional: false, useDefaults: false })
+addFormats.default(ajv, ['uuid', 'uri'])
+// RFC 3339. A leap second is in the grammar and in no clock of ours.
+const timestamp = /^\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}:\d{2}(\.\d{1,9})?([Zz]|[+-]\d{2}:\d{2})$/
+ajv.addFormat('date-time', (text: string) => {
+  if (!timestamp.test(text)) return false
+  const day = Number(text.slice(8, 10))
+  const ms = Date.parse(text.toUpperCase())
+  // A day that the month does not have would roll over into the next one.
+  return (
+    !Number.isNaN(ms) && day <= new Date(Date.UTC(Number(text.slice(0, 4)), Number(text.slice(5, 7)), 0)).getUTCDate()
+  )
+})
+
+const visible = '\\S'
+
+const ruleOf = (error: ErrorObject): string => {
+  switch (error.keyword) {
+    case 'additionalProperties':
+      return 'unknown'
+    case 'minLength':
+      return 'non_blank'
+    case 'pattern':
+      return error.params['pattern'] === visible ? 'non_blank' : 'format'
+    case 'enum':
+      return 'one_of'
+    case 'uniqueItems':
+      return 'distinct'
+    case 'maxProperties':
+      return 'max_keys'
+    default:
+      return error.keyword.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
+  }
+}
+
+const charactersMax = 100
+
+function violationOf(error: ErrorObject): Violation {
+  // A key that is too long is told of at the map, not at the key.
+
+  const parts = error.instancePath.split('/').slice(1)
+  const last = error.params['missingProperty'] ?? error.params['additionalProperty']
+  if (typeof last === 'string') parts.push(last)
+  const rule = error.propertyName === undefined ? ruleOf(error) : 'max_key_length'
+  return { field: scrub(parts.join('.')).slice(0, charactersMax), rule }
+}
+
+export type Validator = (value: unknown) => Violation | null
+
+export function compile(schema: TSchema): Validator {
+  const check = ajv.compile(schema)
+  return (value) => {
+    if (check(value)) return null
+    const [first] = check.errors ?? []
+    return first === undefined ? { field: '', rule: 'invalid' } : violationOf(first)
+  }
+}
+
+/** Rules that make a request malformed as a whole; any other broken rule is the field's own. */
+export const isMalformed = (violation: Violation): boolean =>
+  violation.field === '' || ['required', 'unknown', 'non_blank'].includes(violation.rule)
+
+type Properties = Record<string, { type?: string }>
+
+/**
+ * Query text to the shape of its schema: integers by their canonical spelling, comma-separated lists to arrays, the rest as it is. What
+ * does not convert stays text and fails validation. A parameter sent twice is refused.
+ */
+export function readQuery(text: string, schema: TObject): Record<string, unknown> {
+  const properties = schema.properties as Properties
+  const query: Record<string, unknown> = Object.create(null) as Record<string, unknown>
+  for (const [name, value] of new URLSearchParams(text)) {
+    if (name in query) {
+      throw new Fault('BAD_REQUEST', 'A query parameter is sent twice; send it once.', {
+        field: scrub(name).slice(0, charactersMax),
+        rule: 'once',
+      })
+    }
+    const type = properties[name]?.type
+    if (type === 'integer' && /^-?(0|[1-9]\d{0,14})$/.test(value)) query[name] = Number(value)
+    else if (type === 'array') query[name] = value.split(',')
+    else query[name] = value
+  }
+  return query
+}
+
+const suspicious = /\\u(?:0000|d[89a-f])/i
+const utf8 = new TextDecoder('utf-8', { fatal: true })
+
+/**
+ * Body bytes to a value. JSON in UTF-8 only; text that cannot be kept exactly (NUL, half of a surrogate pair) and the keys that reach
+ * into an object's prototype are refused, so that nothing changes on its way to the database and back.
+ */
+export function readJson(bytes: Buffer): unknown {
+  let text: string
+  let value: unknown
+  try {
+    text = utf8.decode(bytes)
+    value = JSON.parse(text)
+  } catch {
+    throw new Fault('BAD_REQUEST', 'The body is not JSON in UTF-8.')
+  }
+  if ((suspicious.test(text) || text.includes('__proto__') || text.includes('\\u005f')) && !isKeepable(value)) {
+    throw new Fault(
+      'BAD_REQUEST',
+      'The body holds text or a key that cannot be kept: NUL, half a surrogate pair, or __proto__.',
+    )
+  }
+  return value
+}
+
+function isKeepable(value: unknown): boolean {
+  if (typeof value === 'string') return !value.includes('\0') && value.isWellFormed()
+  if (typeof value !== 'object' || value === null) return true
+  if (Array.isArray(value)) return value.every(isKeepable)
+  return Object.entries(value).every(([key, inner]) => key !== '__proto__' && isKeepable(key) && isKeepable(inner))
+}

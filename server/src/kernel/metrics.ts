@@ -1,0 +1,56 @@
+import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from 'prom-client'
+
+/** The metrics of one platform. A registry of its own, so that two platforms in one process do not share figures. */
+export interface Metrics {
+  readonly registry: Registry
+  readonly requests: Counter<'operation' | 'status'>
+  readonly requestSeconds: Histogram<'operation'>
+  readonly unexpectedErrors: Counter<'where'>
+  gauge(name: string, help: string, read: () => number | Promise<number>): void
+  counter<L extends string>(name: string, help: string, labelNames: readonly L[]): Counter<L>
+  histogram<L extends string>(name: string, help: string, labelNames: readonly L[], buckets: number[]): Histogram<L>
+}
+
+const secondsBuckets = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
+
+export function createMetrics(): Metrics {
+  const registry = new Registry()
+  // Brings process, heap and event loop delay figures.
+  collectDefaultMetrics({ register: registry, prefix: 'kaha_' })
+  const registers = [registry]
+  return {
+    registry,
+    requests: new Counter({
+      name: 'kaha_http_requests_total',
+      help: 'Requests answered, by operation and status.',
+      labelNames: ['operation', 'status'],
+      registers,
+    }),
+    requestSeconds: new Histogram({
+      name: 'kaha_http_request_seconds',
+      help: 'Time from a request to its answer, by operation.',
+      labelNames: ['operation'],
+      buckets: secondsBuckets,
+      registers,
+    }),
+    unexpectedErrors: new Counter({
+      name: 'kaha_unexpected_errors_total',
+      help: 'Errors that nobody expected, by where they came up.',
+      labelNames: ['where'],
+      registers,
+    }),
+    gauge(name, help, read) {
+      new Gauge({
+        name,
+        help,
+        registers,
+        async collect() {
+          this.set(await read())
+        },
+      })
+    },
+    counter: (name, help, labelNames) => new Counter({ name, help, labelNames: [...labelNames], registers }),
+    histogram: (name, help, labelNames, buckets) =>
+      new Histogram({ name, help, labelNames: [...labelNames], buckets, registers }),
+  }
+}

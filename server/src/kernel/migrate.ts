@@ -1,0 +1,63 @@
+import { readFile, readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import pg from 'pg'
+import { connectionConfig, type DbTarget } from './db.ts'
+import { StartFault } from './fault.ts'
+
+const folder = join(import.meta.dirname, '../../migrations')
+const lockId = 5_242_001
+const serverVersionMin = 150_000
+
+/**
+ * Brings the schema up to this program's version, one transaction per file, and resolves to the names applied. Safe to run from
+ * several processes at once: an advisory lock lets one through. Throws a StartFault when the database is older than PostgreSQL 15
+ * or newer than this program.
+ */
+export async function migrate(target: DbTarget): Promise<string[]> {
+  const client = new pg.Client({ ...connectionConfig(target), connectionTimeoutMillis: 5_000 })
+  // A connection that breaks also fails the query in hand, and that is where it is told.
+  client.on('error', () => {})
+  await client.connect()
+  try {
+    await refuseOldServer(client)
+    await client.query('select pg_advisory_lock($1)', [lockId])
+    return await applyMissing(client)
+  } finally {
+    await client.end()
+  }
+}
+
+async function refuseOldServer(client: pg.Client): Promise<void> {
+  const { rows } = await client.query<{ number: string; version: string }>(
+    `select current_setting('server_version_num') as number, current_setting('server_version') as version`,
+  )
+  if (Number(rows[0]?.number) < serverVersionMin) {
+    throw new StartFault(
+      `the database is PostgreSQL ${rows[0]?.version}; Kaha needs 15 or newer: upgrade it, or unset KAHA_DATABASE_URL`,
+    )
+  }
+}
+
+async function applyMissing(client: pg.Client): Promise<string[]> {
+  await client.query(`create schema if not exists kernel`)
+  await client.query(
+    `create table if not exists kernel.migrations (name text primary key, applied_at timestamptz not null default clock_timestamp())`,
+  )
+  const { rows } = await client.query<{ name: string }>('select name from kernel.migrations')
+  const applied = new Set(rows.map((row) => row.name))
+  const files = (await readdir(folder)).filter((name) => name.endsWith('.sql')).sort()
+  const unknown = [...applied].filter((name) => !files.includes(name))
+  if (unknown.length > 0) {
+    throw new StartFault(
+      `the database was migrated by a newer Kaha (${unknown[0]}): start that version, or use another database`,
+    )
+  }
+  const missing = files.filter((name) => !applied.has(name))
+  for (const name of missing) {
+    await client.query('begin')
+    await client.query(await readFile(join(folder, name), 'utf8'))
+    await client.query('insert into kernel.migrations (name) values ($1)', [name])
+    await client.query('commit')
+  }
+  return missing
+}

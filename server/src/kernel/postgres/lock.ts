@@ -1,0 +1,67 @@
+import { lchownSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { StartFault } from '../fault.ts'
+
+export interface DirectoryLock extends Disposable {
+  /** The process that held the lock last and did not give it back: it was killed. */
+  readonly killedOwner: number | undefined
+}
+
+const sqliteBusy = 5
+
+/**
+ * Takes a data directory for this process; a StartFault names the process that has it already.
+ *
+ * Node offers no file locks of its own, but its SQLite holds one (fcntl) for as long as a transaction is open. The kernel drops it
+ * with the process, so that nothing stale is left by kill -9, and it also holds between containers that share a volume, where
+ * process ids mean nothing. Nobody else in this process may open the file `lock`: closing it would drop the lock.
+ */
+export function lockDirectory(dataDir: string): DirectoryLock {
+  const pidFile = join(dataDir, 'kaha.pid')
+  const lock = new DatabaseSync(join(dataDir, 'lock'))
+  try {
+    lock.exec('pragma journal_mode = off; begin exclusive')
+  } catch (error) {
+    lock.close()
+    if ((error as { errcode?: number }).errcode !== sqliteBusy) {
+      const reason = (error as Error).message
+      throw new StartFault(
+        `the data directory ${dataDir} cannot be locked (${reason}): set KAHA_DATA_DIR to a folder on a local disk`,
+        { cause: error },
+      )
+    }
+    const owner = readPid(pidFile)
+    throw new StartFault(
+      `the data directory ${dataDir} is in use by another Kaha${owner === undefined ? '' : ` (process ${owner})`}: ` +
+        'stop it first, or set KAHA_DATA_DIR to another folder',
+    )
+  }
+  leaveToOwner(dataDir)
+  const killedOwner = readPid(pidFile)
+  writeFileSync(pidFile, `${process.pid}\n`, { mode: 0o600 })
+  return {
+    killedOwner,
+    [Symbol.dispose]() {
+      rmSync(pidFile, { force: true })
+      lock.close()
+    },
+  }
+}
+
+/** The process id on the first line of a file, if there is one. */
+function readPid(path: string): number | undefined {
+  try {
+    const pid = Number.parseInt(readFileSync(path, 'utf8'), 10)
+    return pid > 0 ? pid : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** Root leaves no file behind that would keep out the user who owns the directory. */
+function leaveToOwner(dataDir: string): void {
+  if (process.geteuid?.() !== 0) return
+  const { uid, gid } = statSync(dataDir)
+  lchownSync(join(dataDir, 'lock'), uid, gid)
+}

@@ -1,0 +1,35 @@
+/**
+ * A token bucket per key, in this process alone. Bounded: the key seen longest ago is forgotten first, which gives it a full bucket.
+ */
+export interface RateLimit {
+  /** 0 when the request may go on, else the seconds to wait. */
+  take(key: string): number
+}
+
+const keysMax = 10_000
+
+/** `burst` requests at once, `perSecond` in the long run; 0 a second is no limit. */
+export function createRateLimit(options: { perSecond: number; burst: number; wall: () => number }): RateLimit {
+  const { perSecond, burst, wall } = options
+  if (perSecond === 0) return { take: () => 0 }
+  const buckets = new Map<string, { tokens: number; at: number }>()
+  return {
+    take(key) {
+      const at = wall()
+      const bucket = buckets.get(key) ?? { tokens: burst, at }
+      buckets.delete(key)
+      if (buckets.size >= keysMax) {
+        const oldest = buckets.keys().next()
+        if (!oldest.done) buckets.delete(oldest.value)
+      }
+      buckets.set(key, bucket)
+      // A system clock that stepped back gives nothing and takes nothing.
+      const passedMs = Math.max(0, at - bucket.at)
+      bucket.tokens = Math.min(burst, bucket.tokens + (passedMs * perSecond) / 1000)
+      bucket.at = at
+      if (bucket.tokens < 1) return Math.max(1, Math.ceil((1 - bucket.tokens) / perSecond))
+      bucket.tokens -= 1
+      return 0
+    },
+  }
+}

@@ -1,0 +1,55 @@
+import { createCipheriv, createDecipheriv, createHash, createHmac, hkdfSync, randomBytes } from 'node:crypto'
+
+/**
+ * Everything that is derived from the master key. Sealing is AES-256-GCM with the place of the value (row and column) as
+ * additional data, so that a sealed value moved elsewhere does not open.
+ */
+export interface Keyring {
+  readonly keyId: string
+  /** Tells the key without telling anything about it; kept in the database. */
+  readonly fingerprint: Buffer
+  seal(plain: string, place: string): Buffer
+  /** Throws when the value was altered, moved or sealed with another key. */
+  open(sealed: Buffer, place: string): string
+  /** HMAC-SHA256 under a key of its own for each purpose. */
+  mac(purpose: string, data: string): Buffer
+}
+
+const ivBytes = 12
+const tagBytes = 16
+const keyIdBytes = 4
+
+export function createKeyring(masterKey: Buffer): Keyring {
+  if (masterKey.length !== 32) throw new Error('the master key must be 32 bytes')
+  const derive = (label: string) => Buffer.from(hkdfSync('sha256', masterKey, '', `kaha/${label}`, 32))
+  const sealKey = derive('seal')
+  const fingerprint = createHash('sha256').update(derive('fingerprint')).digest()
+  const keyIdRaw = fingerprint.subarray(0, keyIdBytes)
+  const macKeys = new Map<string, Buffer>()
+
+  return {
+    keyId: keyIdRaw.toString('hex'),
+    fingerprint,
+    seal(plain, place) {
+      const iv = randomBytes(ivBytes)
+      const cipher = createCipheriv('aes-256-gcm', sealKey, iv).setAAD(Buffer.from(place))
+      const body = Buffer.concat([cipher.update(plain, 'utf8'), cipher.final()])
+      return Buffer.concat([keyIdRaw, iv, cipher.getAuthTag(), body])
+    },
+    open(sealed, place) {
+      if (!sealed.subarray(0, keyIdBytes).equals(keyIdRaw)) throw new Error('sealed with another master key')
+      const iv = sealed.subarray(keyIdBytes, keyIdBytes + ivBytes)
+      const tag = sealed.subarray(keyIdBytes + ivBytes, keyIdBytes + ivBytes + tagBytes)
+      const decipher = createDecipheriv('aes-256-gcm', sealKey, iv).setAAD(Buffer.from(place)).setAuthTag(tag)
+      const body = sealed.subarray(keyIdBytes + ivBytes + tagBytes)
+      return Buffer.concat([decipher.update(body), decipher.final()]).toString('utf8')
+    },
+    mac(purpose, data) {
+      let key = macKeys.get(purpose)
+      if (key === undefined) macKeys.set(purpose, (key = derive(`mac/${purpose}`)))
+      return createHmac('sha256', key).update(data).digest()
+    },
+  }
+}
+
+export const sha256 = (data: string | Buffer): Buffer => createHash('sha256').update(data).digest()

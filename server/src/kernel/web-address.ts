@@ -1,0 +1,15 @@
+const loopbackHosts = new Set(['localhost', '127.0.0.1', '[::1]'])
+
+/**
+ * Why an address cannot be a callback or redirect, or null. HTTPS only; `loopbackHttp` (sandboxes) also takes http on this machine.
+ * No user information; a callback takes no fragment either, for it would never be sent.
+ */
+export function webAddressProblem(text: string, options: { loopbackHttp: boolean; fragment: boolean }): string | null {
+  if (!URL.canParse(text)) return 'url'
+  const url = new URL(text)
+  const isLoopback = loopbackHosts.has(url.hostname)
+  if (url.protocol !== 'https:' && !(url.protocol === 'http:' && options.loopbackHttp && isLoopback)) return 'https'
+  if (url.username !== '' || url.password !== '') return 'no_user_information'
+  if (!options.fragment && text.includes('#')) return 'no_fragment'
+  return null
+}

@@ -1,0 +1,38 @@
+import { keysCommand, keysHelp } from './commands/keys.ts'
+import { migrateCommand, migrateHelp } from './commands/migrate.ts'
+import { start } from './commands/start.ts'
+import { help, say, startHelp } from './commands/words.ts'
+import { readConfig } from './config.ts'
+import { StartFault } from './kernel/fault.ts'
+
+/** `kaha start | migrate | keys`: one line and exit code 1 for whatever a person can mend. */
+async function main([command = 'help', ...args]: readonly string[]): Promise<void> {
+  const wantsHelp = args.includes('--help')
+  const env = process.env
+  switch (command) {
+    case 'start': {
+      if (wantsHelp) return say(startHelp())
+      const unknown = args.find((one) => one !== '--empty')
+      if (unknown !== undefined)
+        throw new StartFault(`kaha start takes no ${unknown}; \`kaha start --help\` tells what it takes`)
+      return start(readConfig(env), { empty: args.includes('--empty'), env })
+    }
+    case 'migrate':
+      return wantsHelp ? say(migrateHelp) : migrateCommand(readConfig(env), { json: args.includes('--json') })
+    case 'keys':
+      return wantsHelp ? say(keysHelp) : keysCommand(readConfig(env), args)
+    case 'help':
+    case '--help':
+      return say(help())
+    default:
+      throw new StartFault(`there is no command ${command}; \`kaha --help\` lists them`)
+  }
+}
+
+try {
+  await main(process.argv.slice(2))
+} catch (error) {
+  if (!(error instanceof StartFault)) throw error
+  process.stderr.write(`kaha: ${error.message}\n`)
+  process.exitCode = 1
+}

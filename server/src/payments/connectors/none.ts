@@ -1,0 +1,9 @@
+import type { Connector } from './connector.ts'
+
+/** No processor is connected: every card payment fails, and says authoritatively that nothing was authorized. */
+export const noConnector: Connector = {
+  eligibility: () => 'eligible',
+  verify: async () => ({ kind: 'passed' }),
+  authorize: async () => ({ kind: 'failed', category: 'PROCESSOR_UNAVAILABLE' }),
+  inquire: async () => ({ kind: 'none' }),
+}

@@ -1,0 +1,111 @@
+import type { IntentRow, NewIntent } from './store.ts'
+import type { CardBrand } from './card.ts'
+import { shownIntent, type ShownIntent, type StoredIntent } from './projection.ts'
+
+export interface Receipt {
+  readonly approvalCode: string
+  readonly transactionId: string
+  readonly reconciliationId: string
+  /** Null for a card of a scheme that has no name here. */
+  readonly cardScheme: CardBrand | null
+  readonly cardLastFour: string
+  readonly invoiceNumber: string
+  readonly completedAt: Date
+}
+
+/** A payment intent as everybody sees it, at the time that it was read. */
+export interface Intent {
+  readonly id: string
+  readonly partnerId: string
+  readonly merchantId: string
+  readonly branchId: string
+  readonly branchName: string
+  readonly linkId: string | null
+  readonly amount: bigint
+  readonly currency: string
+  readonly description: string | null
+  readonly orderReference: string | null
+  readonly redirectUrls: Readonly<Record<string, string>> | null
+  readonly metadata: Readonly<Record<string, string>>
+  readonly expiresAt: Date
+  readonly shown: ShownIntent
+  readonly attemptCount: number
+  readonly latestAttempt: {
+    readonly id: string
+    readonly cardBrand: CardBrand | null
+    readonly cardLastFour: string
+  } | null
+  readonly receipt: Receipt | null
+  readonly readAt: Date
+}
+
+/** What the row says, in the words of the projection. */
+export function storedOf(row: IntentRow): StoredIntent {
+  return {
+    state: row.state,
+    stateAt: row.state_at,
+    expiresAt: row.expires_at,
+    succeededAt: row.succeeded_at,
+    latest:
+      row.attempt_state === null || row.attempt_state_at === null
+        ? null
+        : {
+            state: row.attempt_state,
+            stateAt: row.attempt_state_at,
+            category: row.failure_category,
+            reason: row.decline_reason,
+            challengeExpiresAt: row.challenge_expires_at,
+          },
+  }
+}
+
+export function intentOf(row: IntentRow): Intent {
+  return {
+    id: row.id,
+    partnerId: row.partner_id,
+    merchantId: row.merchant_id,
+    branchId: row.branch_id,
+    branchName: row.branch_name,
+    linkId: row.link_id,
+    amount: row.amount,
+    currency: row.currency,
+    description: row.description,
+    orderReference: row.order_reference,
+    redirectUrls: row.redirect_urls,
+    metadata: row.metadata,
+    expiresAt: row.expires_at,
+    attemptCount: row.attempt_count,
+    shown: shownIntent(storedOf(row), row.read_at),
+    latestAttempt:
+      row.attempt_id === null
+        ? null
+        : { id: row.attempt_id, cardBrand: row.card_brand, cardLastFour: row.card_last_four ?? '' },
+    receipt: receiptOf(row),
+    readAt: row.read_at,
+  }
+}
+
+/** An intent as it stands the moment that it is made. */
+export function intentOfNew(row: NewIntent): Intent {
+  return {
+    ...row,
+    attemptCount: 0,
+    latestAttempt: null,
+    receipt: null,
+    shown: { status: 'ACTIVE', updatedAt: row.at },
+    readAt: row.at,
+  }
+}
+
+function receiptOf(row: IntentRow): Receipt | null {
+  if (row.succeeded_at === null || row.completed_at === null) return null
+  return {
+    approvalCode: row.approval_code ?? '',
+    transactionId: row.processor_transaction_id ?? '',
+    reconciliationId: row.reconciliation_id ?? '',
+    cardScheme: row.card_brand,
+    cardLastFour: row.card_last_four ?? '',
+    invoiceNumber: row.invoice_number ?? '',
+    completedAt: row.completed_at,
+  }
+}

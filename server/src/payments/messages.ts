@@ -1,0 +1,92 @@
+import type { Language } from '../kernel/money.ts'
+import type { DeclineReason } from './connectors/connector.ts'
+import type { FailureCategory, ShownStatus } from './machine.ts'
+
+/** A sentence that a payer may read, in each language of the pages. */
+export type UserMessage = Readonly<Record<Language, string>>
+
+/**
+ * What to tell the payer about an intent that is shown so, or null while there is no outcome to tell of. A refused payment's
+ * message names the cause only where the payer can act on it: a card that was reported lost or stolen reads exactly like any
+ * other refusal, for the reader may be the one who has it.
+ */
+export function userMessageOf(shown: {
+  readonly status: ShownStatus
+  readonly category: FailureCategory | null
+  readonly reason: DeclineReason | null
+}): UserMessage | null {
+  if (shown.status !== 'DECLINED' && shown.status !== 'FAILED') return outcomes[shown.status]
+  if (shown.category === 'PAYMENT_REJECTED') return rejections[shown.reason ?? 'generic']
+  return failures[shown.category ?? 'PAYMENT_PROCESSING_ERROR']
+}
+
+/** For the payer whose challenge passed when no use of the link was free any more. */
+export const linkInUse: UserMessage = {
+  en: 'Someone else is paying with this link right now. You have not been charged. Please try again in a few minutes.',
+  fil: 'May ibang nagbabayad gamit ang link na ito sa ngayon. Hindi ka siningil. Pakisubukang muli makalipas ang ilang minuto.',
+}
+
+const rejected: UserMessage = {
+  en: 'Your bank declined this card. You have not been charged. Please use another card or contact your bank.',
+  fil: 'Tinanggihan ng iyong bangko ang card na ito. Hindi ka siningil. Gumamit ng ibang card o makipag-ugnayan sa iyong bangko.',
+}
+
+const rejections: Record<DeclineReason, UserMessage> = {
+  generic: rejected,
+  lost_card: rejected,
+  stolen_card: rejected,
+  insufficient_funds: {
+    en: 'This card does not have enough funds. You have not been charged. Please use another card.',
+    fil: 'Kulang ang pondo ng card na ito. Hindi ka siningil. Gumamit ng ibang card.',
+  },
+  expired_card: {
+    en: 'This card has expired. You have not been charged. Please use another card.',
+    fil: 'Paso na ang card na ito. Hindi ka siningil. Gumamit ng ibang card.',
+  },
+  wrong_cvc: {
+    en: 'The security code (CVC) does not match this card. You have not been charged. Please check it and try again.',
+    fil: 'Hindi tugma ang security code (CVC) sa card na ito. Hindi ka siningil. Pakisuri ito at subukang muli.',
+  },
+}
+
+const failures: Record<Exclude<FailureCategory, 'PAYMENT_REJECTED'>, UserMessage> = {
+  CARD_NOT_ELIGIBLE: {
+    en: 'This card cannot be used for this payment. You have not been charged. Please use another card.',
+    fil: 'Hindi magagamit ang card na ito sa pagbabayad na ito. Hindi ka siningil. Gumamit ng ibang card.',
+  },
+  VERIFICATION_REJECTED: {
+    en: 'Your bank could not confirm that it is you. You have not been charged. Please try again or use another card.',
+    fil: 'Hindi nakumpirma ng iyong bangko na ikaw nga ito. Hindi ka siningil. Subukang muli o gumamit ng ibang card.',
+  },
+  VERIFICATION_UNAVAILABLE: {
+    en: "Your bank's verification service is not available right now. You have not been charged. Please try again in a few minutes.",
+    fil: 'Hindi magamit sa ngayon ang serbisyo ng beripikasyon ng iyong bangko. Hindi ka siningil. Pakisubukang muli makalipas ang ilang minuto.',
+  },
+  PAYMENT_PROCESSING_ERROR: {
+    en: 'Something went wrong while your payment was processed. You have not been charged. Please try again.',
+    fil: 'Nagkaroon ng problema sa pagproseso ng iyong bayad. Hindi ka siningil. Pakisubukang muli.',
+  },
+  PROCESSOR_UNAVAILABLE: {
+    en: 'Card payments are not available right now. You have not been charged. Please try again in a few minutes.',
+    fil: 'Hindi magamit ang card sa pagbabayad sa ngayon. Hindi ka siningil. Pakisubukang muli makalipas ang ilang minuto.',
+  },
+}
+
+const outcomes: Record<Exclude<ShownStatus, 'DECLINED' | 'FAILED'>, UserMessage | null> = {
+  ACTIVE: null,
+  REQUIRES_ACTION: null,
+  PROCESSING: null,
+  SUCCEEDED: { en: 'Your payment was successful.', fil: 'Matagumpay ang iyong pagbabayad.' },
+  EXPIRED: {
+    en: 'This payment request has expired. You have not been charged. Please ask the merchant for a new one.',
+    fil: 'Nag-expire na ang kahilingang ito sa pagbabayad. Hindi ka siningil. Humingi ng bago sa merchant.',
+  },
+  CANCELLED: {
+    en: 'This payment request was cancelled. You have not been charged.',
+    fil: 'Kinansela ang kahilingang ito sa pagbabayad. Hindi ka siningil.',
+  },
+  CONSUMED: {
+    en: 'This payment link has already been used. You have not been charged. Please ask the merchant for a new one.',
+    fil: 'Nagamit na ang payment link na ito. Hindi ka siningil. Humingi ng bago sa merchant.',
+  },
+}

@@ -1,0 +1,109 @@
+import type { DeclineReason } from './connectors/connector.ts'
+import { endIntent, moveAttempt } from './machine.ts'
+import type { AttemptState, FailureCategory, IntentState, ShownStatus } from './machine.ts'
+import { userMessageOf } from './messages.ts'
+import type { UserMessage } from './messages.ts'
+
+export type StoredAttempt = {
+  readonly state: AttemptState
+  /** When that state was reached. An attempt that its intent's end abandoned was abandoned at that end. */
+  readonly stateAt: Date
+  readonly category: FailureCategory | null
+  readonly reason: DeclineReason | null
+  /** When an open challenge counts as abandoned; null where there was no challenge. */
+  readonly challengeExpiresAt: Date | null
+}
+
+export type StoredIntent = {
+  readonly state: IntentState
+  /** When that state was reached: ACTIVE at creation, EXPIRED at expires_at and not when that was noticed. */
+  readonly stateAt: Date
+  readonly expiresAt: Date
+  /** The attempt that was started last, null before the first. */
+  readonly latest: StoredAttempt | null
+  /** When an attempt succeeded, null while none has. The latest one's success counts without it. */
+  readonly succeededAt: Date | null
+}
+
+export type ShownIntent = {
+  readonly status: ShownStatus
+  /** When this status began, in business time. It never goes back from one read to the next. */
+  readonly updatedAt: Date
+  readonly failureCategory?: FailureCategory
+  readonly userMessage?: UserMessage
+}
+
+/** A deadline that has passed and that nothing has stored yet. `at` is the deadline: the move's time, whenever it is stored. */
+export type OverdueMove =
+  | { readonly of: 'attempt'; readonly event: 'challenge_abandoned'; readonly at: Date }
+  | { readonly of: 'intent'; readonly event: 'expires'; readonly at: Date }
+
+/**
+ * What an intent is for everybody who reads it at business time `now`. The first that holds: an attempt succeeded; the latest is
+ * being processed, past any end of the intent; the intent has ended; the latest attempt's state; ACTIVE. Passed deadlines count
+ * whether or not they are stored, so a sweeper changes nothing that is shown.
+ */
+export function shownIntent(stored: StoredIntent, now: Date): ShownIntent {
+  const { state, stateAt, latest } = asOf(stored, now)
+  const paidAt = paidSince(stored)
+  if (paidAt) return shown('SUCCEEDED', paidAt)
+  if (!latest) return shown(state, stateAt)
+  if (latest.state === 'PROCESSING') return shown('PROCESSING', latest.stateAt)
+  // An intent that ended under a payment in progress shows its end from when that payment was refused.
+  if (state !== 'ACTIVE') return shown(state, isFailure(latest) ? later(stateAt, latest.stateAt) : stateAt)
+  if (latest.state === 'ABANDONED') return shown('ACTIVE', latest.stateAt)
+  return shown(latest.state, latest.stateAt, latest)
+}
+
+/** The moves that are due at `now`, in the order of their deadlines. Whoever changes an intent stores these first, under its lock. */
+export function overdueMoves(stored: StoredIntent, now: Date): readonly OverdueMove[] {
+  const { state, expiresAt, latest } = stored
+  const moves: OverdueMove[] = []
+  const expires = state === 'ACTIVE' && !paidSince(stored) && expiresAt <= now
+  const challengeEnd = latest?.state === 'REQUIRES_ACTION' ? latest.challengeExpiresAt : null
+  if (challengeEnd && challengeEnd <= now && !(expires && expiresAt <= challengeEnd)) {
+    moves.push({ of: 'attempt', event: 'challenge_abandoned', at: challengeEnd })
+  }
+  if (expires) moves.push({ of: 'intent', event: 'expires', at: expiresAt })
+  return moves
+}
+
+/** The intent with every deadline up to `now` applied. */
+export function asOf(stored: StoredIntent, now: Date): StoredIntent {
+  return overdueMoves(stored, now).reduce(apply, stored)
+}
+
+function apply(stored: StoredIntent, { of, event, at }: OverdueMove): StoredIntent {
+  const { latest } = stored
+  if (of === 'attempt') {
+    const move = latest && moveAttempt(latest.state, event)
+    if (!move || 'refusal' in move) return stored
+    return { ...stored, latest: { ...latest, state: move.to, category: move.category, stateAt: at } }
+  }
+  const end = endIntent(
+    { state: stored.state, latest: latest?.state ?? null, succeeded: paidSince(stored) !== null },
+    event,
+  )
+  if ('refusal' in end) return stored
+  const moved =
+    latest && end.latest && end.latest !== latest.state ? { ...latest, state: end.latest, stateAt: at } : latest
+  return { ...stored, state: end.state, stateAt: at, latest: moved }
+}
+
+function shown(status: ShownStatus, updatedAt: Date, attempt?: StoredAttempt): ShownIntent {
+  const { category = null, reason = null } = attempt ?? {}
+  const userMessage = userMessageOf({ status, category, reason })
+  return { status, updatedAt, ...(category && { failureCategory: category }), ...(userMessage && { userMessage }) }
+}
+
+function paidSince({ latest, succeededAt }: StoredIntent): Date | null {
+  return succeededAt ?? (latest?.state === 'SUCCEEDED' ? latest.stateAt : null)
+}
+
+function isFailure({ state }: StoredAttempt): boolean {
+  return state === 'DECLINED' || state === 'FAILED'
+}
+
+function later(one: Date, other: Date): Date {
+  return one > other ? one : other
+}

@@ -1,0 +1,312 @@
+import { statement, type Queries } from '../kernel/db.ts'
+import { perLevel, type Principal } from '../identity/principal.ts'
+import type { AttemptState, FailureCategory, IntentState } from './machine.ts'
+import type { CardBrand } from './card.ts'
+import type { DeclineReason } from './connectors/connector.ts'
+
+export interface IntentRow {
+  readonly id: string
+  readonly partner_id: string
+  readonly merchant_id: string
+  readonly branch_id: string
+  readonly branch_name: string
+  readonly link_id: string | null
+  readonly amount: bigint
+  readonly currency: string
+  readonly state: IntentState
+  readonly description: string | null
+  readonly order_reference: string | null
+  readonly redirect_urls: Record<string, string> | null
+  readonly metadata: Record<string, string>
+  readonly attempt_count: number
+  readonly expires_at: Date
+  readonly succeeded_at: Date | null
+  readonly created_at: Date
+  readonly state_at: Date
+  /** The attempt that was started last; all null before the first. */
+  readonly attempt_id: string | null
+  readonly attempt_state: AttemptState | null
+  readonly attempt_state_at: Date | null
+  readonly failure_category: FailureCategory | null
+  readonly decline_reason: DeclineReason | null
+  readonly challenge_expires_at: Date | null
+  readonly card_brand: CardBrand | null
+  readonly card_last_four: string | null
+  readonly approval_code: string | null
+  readonly processor_transaction_id: string | null
+  readonly reconciliation_id: string | null
+  readonly invoice_number: string | null
+  readonly completed_at: Date | null
+  /** Business time of the reading. */
+  readonly read_at: Date
+}
+
+export interface NewIntent {
+  readonly id: string
+  readonly partnerId: string
+  readonly merchantId: string
+  readonly branchId: string
+  readonly branchName: string
+  readonly linkId: string | null
+  readonly amount: bigint
+  readonly currency: string
+  readonly description: string | null
+  readonly orderReference: string | null
+  readonly redirectUrls: Readonly<Record<string, string>> | null
+  readonly metadata: Readonly<Record<string, string>>
+  readonly checkoutTokenHash: Buffer
+  readonly formNonce: string | null
+  readonly expiresAt: Date
+  readonly at: Date
+}
+
+export interface NewAttempt {
+  readonly id: string
+  readonly intentId: string
+  readonly state: AttemptState
+  readonly category: FailureCategory | null
+  readonly cardBrand: CardBrand | null
+  readonly cardLastFour: string
+  readonly cardFingerprint: string
+  readonly challengeExpiresAt: Date | null
+  readonly transactionStatus: string
+  readonly correlationId: string | null
+  readonly leaseSeconds: number
+  readonly at: Date
+}
+
+export interface Settled {
+  readonly attemptId: string
+  readonly state: AttemptState
+  readonly category: FailureCategory | null
+  readonly reason: DeclineReason | null
+  readonly approval: { approvalCode: string; transactionId: string; reconciliationId: string; completedAt: Date } | null
+  readonly transactionStatus: string
+  readonly at: Date
+}
+
+const intentColumns = `
+  i.id, i.partner_id, i.merchant_id, i.branch_id, i.branch_name, i.link_id, i.amount, i.currency, i.state, i.description,
+  i.order_reference, i.redirect_urls, i.metadata, i.attempt_count, i.expires_at, i.succeeded_at, i.created_at, i.state_at,
+  a.id as attempt_id, a.state as attempt_state, a.state_at as attempt_state_at, a.failure_category, a.decline_reason,
+  a.challenge_expires_at, a.card_brand, a.card_last_four, a.approval_code, a.processor_transaction_id, a.reconciliation_id,
+  a.invoice_number, a.completed_at, kernel.now() as read_at`
+const fromIntent = `from payments.intents i left join payments.attempts a on a.id = i.latest_attempt_id`
+
+const findIntent = perLevel(
+  'payments.findIntent',
+  (entity) => `select ${intentColumns} ${fromIntent} where i.id = $1 and i.${entity} = $2`,
+)
+const readIntent = statement('payments.readIntent', `select ${intentColumns} ${fromIntent} where i.id = $1`)
+const findIntentByToken = statement(
+  'payments.findIntentByToken',
+  `select ${intentColumns} ${fromIntent} where i.checkout_token_hash = $1`,
+)
+const findIntentByForm = statement(
+  'payments.findIntentByForm',
+  `select ${intentColumns} ${fromIntent} where i.link_id = $1 and i.form_nonce = $2`,
+)
+
+const insertIntent = statement(
+  'payments.insertIntent',
+  `insert into payments.intents (id, partner_id, merchant_id, branch_id, branch_name, link_id, amount, currency, description,
+     order_reference, redirect_urls, metadata, checkout_token_hash, form_nonce, expires_at, created_at, state_at)
+   values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $16)
+   on conflict (link_id, form_nonce) where form_nonce is not null do nothing
+   returning id`,
+)
+
+const lockIntent = statement('payments.lockIntent', 'select from payments.intents where id = $1 for update')
+
+// The attempt, its place in the intent and the transaction that reporting reads are one statement.
+const insertAttempt = statement(
+  'payments.insertAttempt',
+  `with counted as (
+     update payments.intents set attempt_count = attempt_count + 1, latest_attempt_id = $1 where id = $2
+     returning id, attempt_count, partner_id, merchant_id, branch_id, amount, currency
+   ), attempt as (
+     insert into payments.attempts (id, intent_id, number, state, failure_category, card_brand, card_last_four, card_fingerprint,
+       challenge_expires_at, run_at, lease_until, created_at, state_at)
+     select $1, id, attempt_count, $3, $4, $5, $6, $7, $8, case when $3 = 'PROCESSING' then $11::timestamptz end,
+            clock_timestamp() + $10 * interval '1 second', $11, $11
+       from counted
+   )
+   insert into payments.transactions (id, partner_id, merchant_id, branch_id, status, amount, currency, payment_method, card_brand,
+     card_last_four, correlation_id, created_at, updated_at)
+   select $1, partner_id, merchant_id, branch_id, $9, amount, currency, 'CARD_NOT_PRESENT', $5, $6, $12, $11, $11 from counted
+   returning id`,
+)
+
+// Compare-and-set from the state that the machine's table allowed the move from.
+const settleAttempt = statement(
+  'payments.settleAttempt',
+  `with attempt as (
+     update payments.attempts
+        set state = $2, state_at = $9, failure_category = $3, decline_reason = $4, approval_code = $5, processor_transaction_id = $6,
+            reconciliation_id = $7, completed_at = $8, run_at = null, lease_until = null,
+            invoice_number = case when $2 = 'SUCCEEDED' then lpad(nextval('payments.invoice_numbers')::text, 10, '0') end
+      where id = $1 and state = $10
+     returning id, intent_id, invoice_number
+   ), intent as (
+     update payments.intents set succeeded_at = $8 from attempt
+      where payments.intents.id = attempt.intent_id and $2 = 'SUCCEEDED'
+   ), transaction as (
+     update payments.transactions t
+        set status = $11, updated_at = $9, approval_code = $5, reference_number = $7, receipt_number = attempt.invoice_number,
+            amount_authorized = case when $2 = 'SUCCEEDED' then t.amount else 0 end,
+            amount_received = case when $2 = 'SUCCEEDED' then t.amount else 0 end,
+            settlement_status = case when $2 = 'SUCCEEDED' then 'UNSETTLED' else 'NOT_APPLICABLE' end
+       from attempt where t.id = attempt.id
+   )
+   select intent_id from attempt`,
+)
+
+// Open intents of a link end with it. One that is being processed only stores its end; one that waits for a challenge is abandoned.
+const endIntentsOfLink = statement(
+  'payments.endIntentsOfLink',
+  `with ended as (
+     update payments.intents set state = $2, state_at = $3
+      where link_id = $1 and state = 'ACTIVE' and succeeded_at is null
+     returning id
+   ), abandoned as (
+     update payments.attempts a set state = 'ABANDONED', state_at = $3 from ended
+      where a.intent_id = ended.id and a.state = 'REQUIRES_ACTION'
+     returning a.id
+   )
+   update payments.transactions t set status = 'CANCELLED', updated_at = $3 from abandoned where t.id = abandoned.id`,
+)
+
+const expireIntents = statement(
+  'payments.expireIntents',
+  `with due as (
+     select id from payments.intents
+      where state = 'ACTIVE' and succeeded_at is null and expires_at <= kernel.now()
+      order by expires_at limit $1 for update skip locked
+   ), ended as (
+     update payments.intents i set state = 'EXPIRED', state_at = i.expires_at from due where i.id = due.id
+     returning i.id, i.expires_at, i.link_id
+   ), abandoned as (
+     update payments.attempts a set state = 'ABANDONED', state_at = ended.expires_at from ended
+      where a.intent_id = ended.id and a.state = 'REQUIRES_ACTION'
+     returning a.id, a.state_at
+   ), transaction as (
+     update payments.transactions t set status = 'EXPIRED', updated_at = abandoned.state_at from abandoned where t.id = abandoned.id
+   )
+   select id, link_id, expires_at from ended`,
+)
+
+const claimInquiries = statement(
+  'payments.claimInquiries',
+  `with due as materialized (
+     select id from payments.attempts
+      where state = 'PROCESSING' and run_at <= kernel.now() and (lease_until is null or lease_until < clock_timestamp())
+      order by run_at limit $1 for update skip locked
+   )
+   update payments.attempts a
+      set lease_until = clock_timestamp() + $2 * interval '1 second', inquiry_count = a.inquiry_count + 1
+     from due where a.id = due.id
+   returning a.id, a.intent_id, a.inquiry_count`,
+)
+
+const postponeInquiry = statement(
+  'payments.postponeInquiry',
+  `update payments.attempts set run_at = kernel.now() + $2 * interval '1 millisecond', lease_until = null
+    where id = $1 and state = 'PROCESSING'`,
+)
+
+const claimAbandoned = statement(
+  'payments.claimAbandoned',
+  `select id, intent_id, challenge_expires_at from payments.attempts
+    where state = 'REQUIRES_ACTION' and challenge_expires_at <= kernel.now() order by challenge_expires_at limit $1`,
+)
+
+// In flight means leased: such a row falls due, for its worker or its heir, when the lease ends.
+const nextTurn = statement(
+  'payments.nextTurn',
+  `select ceil(1000 * least(
+     extract(epoch from (select min(expires_at) from payments.intents where state = 'ACTIVE' and succeeded_at is null) - kernel.now()),
+     extract(epoch from (select min(challenge_expires_at) from payments.attempts where state = 'REQUIRES_ACTION') - kernel.now()),
+     (select min(greatest(extract(epoch from run_at - kernel.now()), extract(epoch from lease_until - clock_timestamp())))
+        from payments.attempts where state = 'PROCESSING')
+   ))::float8 as wait_ms`,
+)
+
+export const paymentsStore = {
+  findIntent: async (on: Queries, principal: Principal, id: string) =>
+    (await on.run<IntentRow>(findIntent[principal.level], [id, principal.entityId]))[0],
+  /** For callers that hold the intent by something else than a key: its client_secret, or a job of our own. */
+  readIntent: async (on: Queries, id: string) => (await on.run<IntentRow>(readIntent, [id]))[0],
+  findIntentByToken: async (on: Queries, tokenHash: Buffer) =>
+    (await on.run<IntentRow>(findIntentByToken, [tokenHash]))[0],
+  findIntentByForm: async (on: Queries, linkId: string, nonce: string) =>
+    (await on.run<IntentRow>(findIntentByForm, [linkId, nonce]))[0],
+  /** False when the same form has made its intent already. */
+  insertIntent: async (on: Queries, intent: NewIntent) =>
+    (
+      await on.run(insertIntent, [
+        intent.id,
+        intent.partnerId,
+        intent.merchantId,
+        intent.branchId,
+        intent.branchName,
+        intent.linkId,
+        intent.amount,
+        intent.currency,
+        intent.description,
+        intent.orderReference,
+        intent.redirectUrls === null ? null : JSON.stringify(intent.redirectUrls),
+        JSON.stringify(intent.metadata),
+        intent.checkoutTokenHash,
+        intent.formNonce,
+        intent.expiresAt,
+        intent.at,
+      ])
+    ).length === 1,
+  lockIntent: (on: Queries, id: string) => on.run(lockIntent, [id]),
+  insertAttempt: (on: Queries, attempt: NewAttempt) =>
+    on.run(insertAttempt, [
+      attempt.id,
+      attempt.intentId,
+      attempt.state,
+      attempt.category,
+      attempt.cardBrand,
+      attempt.cardLastFour,
+      attempt.cardFingerprint,
+      attempt.challengeExpiresAt,
+      attempt.transactionStatus,
+      attempt.leaseSeconds,
+      attempt.at,
+      attempt.correlationId,
+    ]),
+  /** True when this call made the move; false when another had made one before. */
+  settleAttempt: async (on: Queries, settled: Settled, from: AttemptState) =>
+    (
+      await on.run(settleAttempt, [
+        settled.attemptId,
+        settled.state,
+        settled.category,
+        settled.reason,
+        settled.approval?.approvalCode ?? null,
+        settled.approval?.transactionId ?? null,
+        settled.approval?.reconciliationId ?? null,
+        settled.approval?.completedAt ?? null,
+        settled.at,
+        from,
+        settled.transactionStatus,
+      ])
+    ).length === 1,
+  endIntentsOfLink: (on: Queries, linkId: string, to: IntentState, at: Date) =>
+    on.run(endIntentsOfLink, [linkId, to, at]),
+  expireIntents: (on: Queries, rowsMax: number) =>
+    on.run<{ id: string; link_id: string | null; expires_at: Date }>(expireIntents, [rowsMax]),
+  claimInquiries: (on: Queries, rowsMax: number, leaseSeconds: number) =>
+    on.run<{ id: string; intent_id: string; inquiry_count: number }>(claimInquiries, [rowsMax, leaseSeconds]),
+  postponeInquiry: (on: Queries, attemptId: string, ms: number) => on.run(postponeInquiry, [attemptId, ms]),
+  claimAbandoned: (on: Queries, rowsMax: number) =>
+    on.run<{ id: string; intent_id: string; challenge_expires_at: Date }>(claimAbandoned, [rowsMax]),
+  /** Milliseconds until something is due; Infinity when nothing is open. */
+  nextTurn: async (on: Queries) => {
+    const [row] = await on.run<{ wait_ms: number | null }>(nextTurn, [])
+    return row?.wait_ms == null ? Infinity : Math.max(0, row.wait_ms)
+  },
+}

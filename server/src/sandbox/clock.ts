@@ -1,0 +1,118 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Bus } from '../kernel/bus.ts'
+import type { Clock } from '../kernel/clock.ts'
+import { statement, type Db, type Statement } from '../kernel/db.ts'
+import { Fault } from '../kernel/fault.ts'
+
+/** Moves business time, and knows when there is nothing left to do at its present. */
+export interface SandboxClock {
+  /**
+   * Goes to a time, through every time at which something falls due on the way, and resolves when all of it is done. Throws
+   * INVALID_TO for a time that has passed, UNAVAILABLE when work is still in flight after two minutes.
+   */
+  advance(to: Date): Promise<void>
+  /** The same by a span: business time is ahead of system time by just so much more afterwards. */
+  advanceBy(ms: number): Promise<void>
+  /** Resolves when nothing is due and nothing is in flight, in any process. */
+  idle(): Promise<void>
+}
+
+export interface SandboxClockDependencies {
+  readonly db: Db
+  readonly bus: Bus
+  readonly clock: Clock
+  readonly ensurePartitions: (around: Date) => Promise<void>
+}
+
+const idleWaitMsMax = 120_000
+const pollMs = 4
+const pollMsMax = 40
+
+// Every room publishes when its earliest open thing falls due. A row in flight keeps its time, so it counts until it is settled.
+const readDue = statement(
+  'sandbox.readDue',
+  `select due.at as next, due.at <= kernel.now() as busy
+     from (select least(delivery.next_due(), payments.next_due(), ecommerce.next_due()) as at) due`,
+)
+
+// Rounded up, so that what falls due at that very time is due.
+const moveClock = statement(
+  'sandbox.moveClock',
+  `update kernel.clock
+      set offset_ms = greatest(offset_ms, ceil(extract(epoch from $1::timestamptz - clock_timestamp()) * 1000)::bigint),
+          version = version + 1
+   returning offset_ms`,
+)
+
+const raiseOffset = statement(
+  'sandbox.raiseOffset',
+  'update kernel.clock set offset_ms = greatest(offset_ms, $1::bigint), version = version + 1 returning offset_ms',
+)
+
+export function createSandboxClock({ db, bus, clock, ensurePartitions }: SandboxClockDependencies): SandboxClock {
+  const read = async (): Promise<{ next: Date | null; busy: boolean }> => {
+    const [row] = await db.run<{ next: Date | null; busy: boolean | null }>(readDue, [])
+    return { next: row?.next ?? null, busy: row?.busy ?? false }
+  }
+
+  const idle = async (): Promise<Date | null> => {
+    const until = clock.wall() + idleWaitMsMax
+    for (let waitMs = pollMs; ; waitMs = Math.min(pollMsMax, waitMs * 2)) {
+      const { next, busy } = await read()
+      if (!busy) return next
+      if (clock.wall() > until) {
+        throw new Fault('UNAVAILABLE', 'Work is still in flight after two minutes; try again.', {
+          retryAfterSeconds: 5,
+        })
+      }
+      await sleep(waitMs)
+    }
+  }
+
+  const move = async (query: Statement, to: Date | number, around: Date) => {
+    await ensurePartitions(around)
+    await db.run(query, [to])
+    await clock.refresh(db)
+    bus.hint('clock')
+  }
+
+  let moving: Promise<void> = Promise.resolve()
+  // One move at a time, or two would run each other's timers out of order.
+  const inTurn = (work: () => Promise<void>): Promise<void> => {
+    const turn = moving.then(work)
+    moving = turn.catch(() => {})
+    return turn
+  }
+
+  const passThrough = async (target: () => Date) => {
+    for (let next = await idle(); next !== null && next <= target(); next = await idle())
+      await move(moveClock, next, next)
+  }
+
+  return {
+    async advance(to) {
+      if (to < clock.now())
+        throw new Fault('INVALID_TO', 'to: has passed; business time never goes back.', {
+          field: 'to',
+          rule: 'not_past',
+        })
+      await inTurn(async () => {
+        await passThrough(() => to)
+        await move(moveClock, to, to)
+        await idle()
+      })
+    },
+    async advanceBy(ms) {
+      await inTurn(async () => {
+        const offsetMs = clock.offsetMs + ms
+        const target = () => new Date(clock.wall() + offsetMs)
+        await passThrough(target)
+        await move(raiseOffset, offsetMs, target())
+        await idle()
+      })
+    },
+    async idle() {
+      await idle()
+    },
+  }
+}

@@ -1,0 +1,45 @@
+import { rename, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Seed } from './seed.ts'
+
+/** Where everything is, for clients and tools that look for a running sandbox. */
+export interface SandboxAddresses {
+  readonly base: string
+  readonly terminal: string
+  readonly terminalWs: string
+  readonly webhooks: string
+  readonly qr: string
+  readonly checkout: string
+  readonly dashboard: string
+  readonly sandbox: string
+  readonly metrics: string
+}
+
+/**
+ * Writes `sandbox.json` into the data directory, whole or not at all, readable by its owner alone, and resolves to what removes it.
+ */
+export async function writeSandboxFile(
+  dataDir: string,
+  addresses: SandboxAddresses,
+  seed: Seed,
+): Promise<() => Promise<void>> {
+  const path = join(dataDir, 'sandbox.json')
+  const passing = `${path}.${process.pid}`
+  const content = {
+    version: 1,
+    pid: process.pid,
+    base_url: addresses.base,
+    terminal_url: addresses.terminal,
+    terminal_ws_url: addresses.terminalWs,
+    webhooks_url: addresses.webhooks,
+    qr_url: addresses.qr,
+    checkout_url: addresses.checkout,
+    dashboard_url: addresses.dashboard,
+    sandbox_url: addresses.sandbox,
+    metrics_url: addresses.metrics,
+    ...seed,
+  }
+  await writeFile(passing, `${JSON.stringify(content, null, 2)}\n`, { mode: 0o600 })
+  await rename(passing, path)
+  return () => rm(path, { force: true })
+}

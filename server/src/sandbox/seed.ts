@@ -1,0 +1,124 @@
+import { scopes } from '@kaha/contract'
+import {
+  createBranch,
+  createGroup,
+  createMerchant,
+  createPartner,
+  issueActivationCode,
+  issueEncryptionKey,
+  issueKey,
+  issueTerminalKey,
+} from '../identity/issue.ts'
+import type { Clock } from '../kernel/clock.ts'
+import { statement, type Db, type Queries } from '../kernel/db.ts'
+import { randomText } from '../kernel/ids.ts'
+import type { Keyring } from '../kernel/seal.ts'
+
+interface SeededKeys {
+  readonly api_key: string
+  readonly api_secret: string
+}
+
+export interface SeededBranch {
+  readonly id: string
+  readonly name: string
+  readonly reference_number: string
+  readonly secret_key: string
+  readonly activation_code: string
+}
+
+export interface SeededMerchant {
+  readonly id: string
+  readonly name: string
+  readonly secret_key: string
+  readonly encryption_key: string
+  readonly branches: readonly SeededBranch[]
+  readonly terminal_group: {
+    readonly id: string
+    readonly desktop: SeededKeys
+    readonly terminals: readonly (SeededKeys & { readonly device_id: string })[]
+  }
+}
+
+/** What a new sandbox starts with: everybody in it, and their keys, fresh for each data directory. */
+export interface Seed {
+  readonly partner: { readonly id: string; readonly name: string; readonly secret_key: string }
+  readonly merchants: readonly SeededMerchant[]
+  /** Whoever opens the dashboard. */
+  readonly dashboard: { readonly email: string; readonly password: string }
+}
+
+const place = 'sandbox.seed.sealed'
+
+const names = {
+  partner: 'Kaha Sandbox',
+  merchants: [
+    { name: 'Kapihan ni Aling Nena', branches: ['Makati', 'Quezon City'], code: 'KAPE' },
+    { name: 'Tindahan ni Mang Isko', branches: ['Cebu', 'Davao'], code: 'TIND' },
+  ],
+} as const
+
+const lockSeed = statement('sandbox.lockSeed', `select pg_advisory_xact_lock(hashtext('sandbox.seed'))`)
+const readSeed = statement('sandbox.readSeed', 'select sealed, story_told from sandbox.seed')
+const insertSeed = statement('sandbox.insertSeed', 'insert into sandbox.seed (sealed, created_at) values ($1, $2)')
+const tellStory = statement(
+  'sandbox.tellStory',
+  'update sandbox.seed set story_told = true where not story_told returning 1 as told',
+)
+
+/** The seed of this database: made on the first start, read again on later ones. */
+export function ensureSeed({ db, clock, keyring }: { db: Db; clock: Clock; keyring: Keyring }): Promise<Seed> {
+  return db.tx(async (tx) => {
+    await tx.run(lockSeed, [])
+    const [row] = await tx.run<{ sealed: Buffer }>(readSeed, [])
+    if (row !== undefined) return JSON.parse(keyring.open(row.sealed, place)) as Seed
+    const seed = await makeSeed(tx, keyring, clock.now())
+    await tx.run(insertSeed, [keyring.seal(JSON.stringify(seed), place), clock.now()])
+    return seed
+  })
+}
+
+/** True for the one start that is to tell the story. */
+export async function takeStory(db: Db): Promise<boolean> {
+  return (await db.run(tellStory, [])).length === 1
+}
+
+async function makeSeed(tx: Queries, keyring: Keyring, at: Date): Promise<Seed> {
+  const issuing = { keyring, keyPrefix: 'sk_test_' } as const
+  const partner = await createPartner(tx, names.partner, at)
+  const merchants: SeededMerchant[] = []
+  for (const named of names.merchants) {
+    const merchant = await createMerchant(tx, partner.id, named.name, at)
+    const groupId = await createGroup(tx, merchant.id, at)
+    const desktop = await issueTerminalKey(tx, issuing, { role: 'desktop', groupId, branchId: null }, at)
+    const branches: SeededBranch[] = []
+    const terminals: SeededMerchant['terminal_group']['terminals'][number][] = []
+    for (const [index, city] of named.branches.entries()) {
+      const reference = `${named.code}-${index + 1}`
+      const branch = await createBranch(tx, merchant, `${named.name}, ${city}`, reference, at)
+      const terminal = await issueTerminalKey(tx, issuing, { role: 'terminal', groupId, branchId: branch.id }, at)
+      terminals.push({ device_id: `${reference}-T1`, api_key: terminal.apiKey, api_secret: terminal.apiSecret })
+      branches.push({
+        id: branch.id,
+        name: branch.name,
+        reference_number: reference,
+        secret_key: (await issueKey(tx, issuing, { entityId: branch.id, level: 'branch', scopes }, at)).secretKey,
+        activation_code: await issueActivationCode(tx, branch.id, at),
+      })
+    }
+    merchants.push({
+      id: merchant.id,
+      name: merchant.name,
+      secret_key: (await issueKey(tx, issuing, { entityId: merchant.id, level: 'merchant', scopes }, at)).secretKey,
+      encryption_key: await issueEncryptionKey(tx, issuing, merchant.id, at),
+      branches,
+      terminal_group: { id: groupId, desktop: { api_key: desktop.apiKey, api_secret: desktop.apiSecret }, terminals },
+    })
+  }
+  const partnerKey = await issueKey(tx, issuing, { entityId: partner.id, level: 'partner', scopes }, at)
+  return {
+    partner: { id: partner.id, name: partner.name, secret_key: partnerKey.secretKey },
+    merchants,
+    dashboard: { email: 'owner@kaha.test', password: randomText(20) },
+  }
+}
