@@ -3,6 +3,7 @@ import { dirname, join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { format, resolveConfig } from 'prettier'
 import { openapiDocuments } from '../contract/src/openapi.ts'
+import { databaseTypes } from './database-types.ts'
 import { fillTables } from './doc-pages.ts'
 import { docTables } from './doc-tables.ts'
 import { listFiles, readFiles, root, type Texts } from './source.ts'
@@ -12,6 +13,7 @@ const { values } = parseArgs({ options: { check: { type: 'boolean' } } })
 
 const generators: readonly (() => Promise<Texts>)[] = [
   openapiFiles,
+  async () => new Map([['server/src/kernel/database.gen.ts', await databaseTypes()]]),
   () => fillTables(readFiles(listFiles(['docs'], ['.md'])), docTables),
 ]
 

@@ -23,7 +23,7 @@ const tasks = {
 }
 
 const [name, ...args] = process.argv.slice(2)
-const task = Object.hasOwn(tasks, name ?? '') ? tasks[name] : undefined
+const task = Object.keys(tasks).includes(name) ? tasks[name] : undefined
 
 try {
   if (!task) refuse(`there is no task "${name ?? ''}". There are: ${Object.keys(tasks).join(', ')}`)
@@ -59,10 +59,16 @@ function nodeForKaha(ownMajor) {
 
 /** Runs the task in the other Node and ends as it ends. */
 function hand(node, [script, ...firstArgs], restArgs) {
+  const packages = join(root, 'node_modules')
   const child = spawn(node, [join(root, script), ...firstArgs, ...restArgs], {
     cwd: root,
     stdio: 'inherit',
-    env: { ...process.env, PATH: join(root, 'node_modules', '.bin') + delimiter + (process.env.PATH ?? '') },
+    env: {
+      ...process.env,
+      PATH: join(packages, '.bin') + delimiter + (process.env.PATH ?? ''),
+      // Halves the time that loading the server takes.
+      NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE ?? join(packages, '.cache', 'compiled'),
+    },
   })
   // Ctrl-C reaches the child more than once: from the terminal, from npm, from here. The child takes them as one.
   const signals = ['SIGINT', 'SIGTERM', 'SIGHUP']

@@ -13,6 +13,22 @@ create function kernel.now() returns timestamptz
   language sql stable
   return clock_timestamp() + (select c.offset_ms from kernel.clock c) * interval '1 millisecond';
 
+-- Moves business time forward to a time, rounded up so that what falls due then is due; never back.
+-- published
+create function kernel.move_clock_to(at timestamptz) returns bigint
+  language sql as $$
+  update kernel.clock
+     set offset_ms = greatest(offset_ms, ceil(extract(epoch from at - clock_timestamp()) * 1000)::bigint), version = version + 1
+  returning offset_ms
+$$;
+
+-- Sets how far business time is ahead of system time; never less than before.
+-- published
+create function kernel.raise_clock_offset(ms bigint) returns bigint
+  language sql as $$
+  update kernel.clock set offset_ms = greatest(offset_ms, ms), version = version + 1 returning offset_ms
+$$;
+
 -- The smallest UUIDv7 of a millisecond: what a range of time is as a range of ids.
 -- published
 create function kernel.uuid_floor(at timestamptz) returns uuid

@@ -54,8 +54,11 @@ create table delivery.lanes (
 ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.1, autovacuum_vacuum_threshold = 500);
 create index lanes_to_look_at on delivery.lanes (state, slow, look_at);
 
--- The outbox, and afterwards the record. Ids carry business time, so a week of ids is a week of events:
--- partitions are found by id and dropped whole when their time is up.
+-- What happened, written once. Ids carry business time, so a week of ids is a week of events: partitions are found by id and dropped whole
+-- when their time is up. What changes is kept apart, in small rows: the outbox while an event is open, an outcome when it is over.
+--
+-- Partitions are only added to, and read by statements that lock nothing: PostgreSQL 18 (seen in 18.4) can crash where one statement joins
+-- a partitioned table by its key and locks a row that somebody else has just changed (pruning while EvalPlanQual runs).
 create table delivery.events (
   id uuid primary key,
   dialect text not null check (dialect in ('signed', 'terminal', 'encrypted')),
@@ -68,26 +71,45 @@ create table delivery.events (
   -- Made once, sent unchanged on every attempt.
   body text not null,
   test boolean not null default false,
-  status text not null default 'PENDING' check (
-    status in ('PENDING', 'SUBMITTING', 'SUBMIT_FAILED', 'SUBMITTED', 'DELIVERED', 'EXHAUSTED', 'NOT_SUBSCRIBED')
-  ),
+  created_at timestamptz not null
+) partition by range (id);
+create index events_of_branch on delivery.events (branch_id, dialect, id) where not test;
+
+-- Events that are open: those to dispatch, and those with open deliveries.
+create table delivery.outbox (
+  event_id uuid primary key,
+  dialect text not null,
+  type text not null,
+  partner_id uuid not null,
+  merchant_id uuid not null,
+  branch_id uuid not null,
+  status text not null default 'PENDING' check (status in ('PENDING', 'SUBMITTING', 'SUBMIT_FAILED', 'SUBMITTED')),
+  -- Deliveries of the latest dispatch.
   open_count integer not null default 0 check (open_count >= 0),
   failed_count integer not null default 0,
+  -- Attempts of all dispatches.
   attempt_count integer not null default 0,
-  -- Failures of ours in a row while it was dispatched.
+  -- Failures of ours in a row.
   setback_count integer not null default 0,
-  -- When to dispatch it, in business time; null once that is done. Not the status, or every change of it would touch each index.
+  -- When to dispatch it, in business time; null once that is done.
   run_at timestamptz,
   -- System time of the database.
   lease_until timestamptz,
   fence integer not null default 0,
   created_at timestamptz not null,
   updated_at timestamptz not null,
-  delivered_at timestamptz,
-  check ((run_at is null) = (status not in ('PENDING', 'SUBMITTING', 'SUBMIT_FAILED')))
-) partition by range (id);
-create index events_to_dispatch on delivery.events (run_at, id) where run_at is not null;
-create index events_of_branch on delivery.events (branch_id, dialect, id) where not test;
+  check ((run_at is null) = (status = 'SUBMITTED'))
+) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_cost_delay = 0);
+create index outbox_to_dispatch on delivery.outbox (run_at, event_id) where run_at is not null;
+
+-- Events that are over; while one is in the outbox again, that row tells of it.
+create table delivery.outcomes (
+  event_id uuid primary key,
+  status text not null check (status in ('DELIVERED', 'EXHAUSTED', 'NOT_SUBSCRIBED')),
+  attempt_count integer not null,
+  updated_at timestamptz not null,
+  delivered_at timestamptz
+) partition by range (event_id);
 
 -- Deliveries that are open. One slot per event and destination: a resend takes the slot of a waiting retry and never races it.
 create table delivery.queue (
@@ -149,13 +171,11 @@ begin
   perform pg_advisory_xact_lock(hashtext('delivery.partitions'));
   while week < time_to loop
     suffix := to_char(week at time zone 'UTC', 'IYYY"w"IW');
-    foreach parent in array array['events', 'deliveries', 'attempts'] loop
+    foreach parent in array array['events', 'outcomes', 'deliveries', 'attempts'] loop
       if to_regclass(format('delivery.%I', parent || '_' || suffix)) is null then
-        -- An event changes four times: room on its page spares the indexes most of it.
         execute format(
-          'create table delivery.%I partition of delivery.%I for values from (%L) to (%L) with (fillfactor = %s)',
-          parent || '_' || suffix, parent, kernel.uuid_floor(week), kernel.uuid_floor(week + interval '7 days'),
-          case parent when 'events' then 70 else 100 end
+          'create table delivery.%I partition of delivery.%I for values from (%L) to (%L)',
+          parent || '_' || suffix, parent, kernel.uuid_floor(week), kernel.uuid_floor(week + interval '7 days')
         );
         made := made + 1;
       end if;
@@ -196,9 +216,10 @@ create function delivery.append_event(
   payment_intent_id uuid, payment_link_id uuid, body text, at timestamptz
 ) returns void
   language sql as $$
-  insert into delivery.events (id, dialect, type, partner_id, merchant_id, branch_id,
-    payment_intent_id, payment_link_id, body, run_at, created_at, updated_at)
-  values (id, dialect, type, partner_id, merchant_id, branch_id, payment_intent_id, payment_link_id, body, at, at, at)
+  insert into delivery.events (id, dialect, type, partner_id, merchant_id, branch_id, payment_intent_id, payment_link_id, body, created_at)
+  values (id, dialect, type, partner_id, merchant_id, branch_id, payment_intent_id, payment_link_id, body, at);
+  insert into delivery.outbox (event_id, dialect, type, partner_id, merchant_id, branch_id, run_at, created_at, updated_at)
+  values (id, dialect, type, partner_id, merchant_id, branch_id, at, at, at)
 $$;
 
 -- When the earliest thing of this room falls due; null when nothing is open. A row in flight counts as due, one that waits behind
@@ -207,7 +228,7 @@ $$;
 create function delivery.next_due() returns timestamptz
   language sql stable
   return least(
-    (select min(e.run_at) from delivery.events e where e.run_at is not null),
+    (select min(o.run_at) from delivery.outbox o where o.run_at is not null),
     (select min(l.look_at) from delivery.lanes l where l.state = 'CLOSING' and l.look_at < 'infinity'),
     (select min(q.run_at)
        from delivery.lanes l

@@ -20,7 +20,7 @@ import { createClock, type Clock } from './kernel/clock.ts'
 import { createCursors } from './kernel/cursor.ts'
 import { createDb, type Db, type DbTarget } from './kernel/db.ts'
 import { mountArea, type Edge } from './kernel/http/area.ts'
-import { measureDb, mountOperations } from './kernel/http/operations.ts'
+import { createMetricsServer, measureDb, mountOperations } from './kernel/http/operations.ts'
 import { createHttp, portOf } from './kernel/http/server.ts'
 import { startLoop, type Loop } from './kernel/loop.ts'
 import type { Log } from './kernel/log.ts'
@@ -108,20 +108,21 @@ function startWorkers(
 const localHost = (host: string): string =>
   host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host.includes(':') ? `[${host}]` : host
 
-async function listen(http: FastifyInstance, { host, port }: Config): Promise<void> {
+const listenFaults: Readonly<Record<string, (at: { host: string; port: number }, setting: string) => string>> = {
+  EADDRINUSE: ({ port }, setting) =>
+    `port ${port} is taken: stop the program that uses it, or set ${setting} to another (0 for any)`,
+  EACCES: ({ port }, setting) => `port ${port} needs more rights than this user has: set ${setting} to one above 1023`,
+  EADDRNOTAVAIL: ({ host }) => `this machine has no address ${host}: set KAHA_HOST to one that it has`,
+  ENOTFOUND: ({ host }) => `this machine has no address ${host}: set KAHA_HOST to one that it has`,
+}
+
+async function listen(http: FastifyInstance, at: { host: string; port: number }, setting: string): Promise<void> {
   try {
-    await http.listen({ host, port })
+    await http.listen({ host: at.host, port: at.port })
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? error.code : undefined
-    if (code === 'EADDRINUSE')
-      throw new StartFault(
-        `port ${port} is taken: stop the program that uses it, or set KAHA_PORT to another (0 for any)`,
-      )
-    if (code === 'EACCES')
-      throw new StartFault(`port ${port} needs more rights than this user has: set KAHA_PORT to one above 1023`)
-    if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND')
-      throw new StartFault(`this machine has no address ${host}: set KAHA_HOST to one that it has`)
-    throw error
+    const code = error instanceof Error && 'code' in error ? String(error.code) : ''
+    const fault = listenFaults[code]
+    throw fault === undefined ? error : new StartFault(fault(at, setting), { cause: error })
   }
 }
 
@@ -238,7 +239,12 @@ export async function startKaha(options: {
   }
   if (config.roles.includes('worker')) startWorkers(building, { db, bus, log, payments, delivery, owner })
 
-  await listen(http, config)
+  if (typeof config.metrics === 'object') {
+    const metricsServer = createMetricsServer(metrics)
+    building.defer(() => metricsServer.close())
+    await listen(metricsServer, config.metrics, 'KAHA_METRICS')
+  }
+  await listen(http, config, 'KAHA_PORT')
   addresses.settle(portOf(http))
   const held = building.move()
   return {

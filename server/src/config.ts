@@ -123,6 +123,9 @@ export function readConfig(env: Environment): Config {
   if (mode === 'live' && webhookTargets === 'any')
     throw bad('KAHA_WEBHOOK_TARGETS', 'is any, which live mode does not allow; unset it')
   const masterKey = read.masterKey(mode)
+  const base = read.url('KAHA_BASE_URL', mode)
+  if (mode === 'live' && base === null)
+    throw bad('KAHA_BASE_URL', 'is required in live mode: the https address that merchants call')
   return Object.freeze({
     mode,
     host,
@@ -132,7 +135,7 @@ export function readConfig(env: Environment): Config {
     roles: read.list('KAHA_ROLES', roles, roles),
     masterKey,
     urls: {
-      base: read.url('KAHA_BASE_URL', mode),
+      base,
       terminal: read.url('KAHA_TERMINAL_URL', mode),
       terminalWs: read.url('KAHA_TERMINAL_WS_URL', mode, ['ws:', 'wss:']),
       webhooks: read.url('KAHA_WEBHOOKS_URL', mode),

@@ -1,3 +1,4 @@
+import { AsyncResource } from 'node:async_hooks'
 import { randomUUID } from 'node:crypto'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -102,21 +103,23 @@ export interface TestDatabase extends AsyncDisposable {
 }
 
 let own: Promise<TestCluster> | undefined
+// A hook belongs to the test that is running where it is registered; this one is the file's.
+const fileScope = new AsyncResource('kaha.testFile')
 
-async function clusterOfRun(): Promise<Cluster> {
-  const given = process.env['KAHA_TEST_CLUSTER']
+async function clusterOfRun(handle: string | undefined): Promise<Cluster> {
+  const given = handle ?? process.env['KAHA_TEST_CLUSTER']
   if (given !== undefined) return JSON.parse(given) as Cluster
   if (own === undefined) {
     own = startTestCluster()
     const { after } = await import('node:test')
-    after(async () => (await own)?.[Symbol.asyncDispose]())
+    fileScope.runInAsyncScope(() => after(async () => (await own)?.[Symbol.asyncDispose]()))
   }
   return JSON.parse((await own).handle) as Cluster
 }
 
-/** A migrated database of its own, dropped when disposed. */
-export async function freshDatabase(): Promise<TestDatabase> {
-  const cluster = await clusterOfRun()
+/** A migrated database of its own, dropped when disposed; in the cluster of the run, or in the one of the handle. */
+export async function freshDatabase(handle?: string): Promise<TestDatabase> {
+  const cluster = await clusterOfRun(handle)
   const name = `kaha_${randomUUID().replaceAll('-', '').slice(0, 16)}`
   await asAdmin(cluster, (client) => client.query(`create database ${name} template ${template}`))
   return {

@@ -1,7 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { Writable } from 'node:stream'
-import type { TestContext } from 'node:test'
-import { createKaha, type KahaClient } from '@kaha/sdk'
+import { createKaha, type Kaha as KahaClient } from '@kaha/sdk'
 import { startKaha, type Choices, type Kaha } from '../src/app.ts'
 import { readConfig } from '../src/config.ts'
 import type { DbTarget } from '../src/kernel/db.ts'
@@ -72,7 +71,10 @@ export function capture(into: string[]): Writable {
   })
 }
 
-export async function platform(t: Pick<TestContext, 'after'>, options: PlatformOptions = {}): Promise<Platform> {
+export async function platform(
+  t: { after(close: () => Promise<void>): void },
+  options: PlatformOptions = {},
+): Promise<Platform> {
   const held = new AsyncDisposableStack()
   t.after(() => held.disposeAsync())
   const target = options.database ?? held.use(await freshDatabase()).target

@@ -59,7 +59,7 @@ async function openSandbox(running: AsyncDisposableStack, kaha: Kaha, config: Co
   const seed = await ensureSeed({ db, clock, keyring })
   const told = { localUrl: kaha.localUrl, seed, idle: () => kaha.sandboxClock.idle() }
   if (!empty && config.roles.includes('api') && config.roles.includes('worker') && (await takeStory(db)))
-    await tellStory(told)
+    await tellStory(told, clock.now())
   const link = empty || !config.roles.includes('api') ? undefined : await linkToTry(told, clock.now())
   const remove = await writeSandboxFile(
     config.dataDir,

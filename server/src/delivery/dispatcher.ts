@@ -37,7 +37,7 @@ export function startDispatcher({ db, bus, log, figures, options }: DispatcherDe
 
   const fail = async (event: ClaimedEvent, error: unknown): Promise<0> => {
     figures.dispatchFailed()
-    log.error({ err: error, event_id: event.id }, 'an event could not be dispatched; it is tried again')
+    log.error({ err: error, event_id: event.event_id }, 'an event could not be dispatched; it is tried again')
     await store.failDispatch(db, event, waitAfterSetback(event.setback_count + 1, random))
     return 0
   }

@@ -37,10 +37,11 @@ export function startRetention(
     if (now - doneAt < hour) return doneAt + hour - now
     await ensurePartitions(db, new Date(now))
     const eventsEnd = new Date(now - eventsMs)
-    while ((await store.dropOldQueue(db, eventsEnd, queueRowsMax)) === queueRowsMax);
+    while (!(await store.dropOldOpen(db, eventsEnd, queueRowsMax)));
     const dropped = [
       ...(await store.drop(db, 'attempts', new Date(now - attemptsMs))),
       ...(await store.drop(db, 'deliveries', eventsEnd)),
+      ...(await store.drop(db, 'outcomes', eventsEnd)),
       ...(await store.drop(db, 'events', eventsEnd)),
     ]
     if (dropped.length > 0) log.info({ dropped }, 'retention dropped what was kept for long enough')

@@ -48,7 +48,7 @@ export interface EventFilter {
 
 /** An event that is ours to dispatch until its lease runs out. */
 export interface ClaimedEvent {
-  readonly id: string
+  readonly event_id: string
   readonly fence: number
   readonly setback_count: number
   /** From its payment's change to this claim, in business time. */
@@ -57,47 +57,46 @@ export interface ClaimedEvent {
 
 const append = statement('delivery.append', 'select delivery.append_event($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)')
 
-// No index holds the status or the lease, so taking an event rewrites its row on its page and nothing else.
 const claimEvents = statement(
   'delivery.claimEvents',
   `with moment as materialized (select kernel.now() as now),
    due as materialized (
-     select e.id
-       from delivery.events e
-      where e.run_at <= (select now from moment) and (e.lease_until is null or e.lease_until <= clock_timestamp())
-      order by e.run_at, e.id
+     select o.event_id
+       from delivery.outbox o
+      where o.run_at <= (select now from moment) and (o.lease_until is null or o.lease_until <= clock_timestamp())
+      order by o.run_at, o.event_id
       limit $1::integer
         for update skip locked
    ),
    claimed as (
-     update delivery.events e
-        set status = 'SUBMITTING', fence = e.fence + 1, lease_until = clock_timestamp() + $2::integer * interval '1 millisecond',
+     update delivery.outbox o
+        set status = 'SUBMITTING', fence = o.fence + 1, lease_until = clock_timestamp() + $2::integer * interval '1 millisecond',
             updated_at = m.now
        from due d, moment m
-      where e.id = d.id
-     returning e.id, e.fence, e.setback_count, extract(epoch from m.now - e.created_at)::float8 * 1000 as lag_ms
+      where o.event_id = d.event_id
+     returning o.event_id, o.fence, o.setback_count, extract(epoch from m.now - o.created_at)::float8 * 1000 as lag_ms
    )
    select c.*,
           case when (select count(*) from due) < $1 then extract(epoch from least(
-            (select min(e.run_at) from delivery.events e where e.run_at > m.now) - m.now,
-            (select min(e.lease_until) - clock_timestamp() from delivery.events e where e.run_at <= m.now and e.lease_until > clock_timestamp()),
+            (select min(o.run_at) from delivery.outbox o where o.run_at > m.now) - m.now,
+            (select min(o.lease_until) - clock_timestamp() from delivery.outbox o where o.run_at <= m.now and o.lease_until > clock_timestamp()),
             interval '1 minute')) * 1000 else 0 end::float8 as look_in_ms
      from moment m left join claimed c on true
-    order by c.id`,
+    order by c.event_id`,
 )
 
 // Events to deliveries. Subscribed is who is so now. A destination that was paused or deleted since this statement began is caught by its
-// lane, which is locked and read anew; what is added here and what such a change drops exclude each other. Owners are looked up once per
+// lane, which is locked and read anew: what is added here and what such a change drops exclude each other. Owners are looked up once per
 // kind of event: a batch is mostly the events of a few branches.
 const dispatch = statement(
   'delivery.dispatch',
   `with moment as materialized (select kernel.now() as now),
    taken as materialized (
-     select e.id, e.type, e.dialect, e.branch_id, e.merchant_id, e.partner_id
-       from unnest($1::uuid[], $2::integer[]) as r (id, fence)
-       join delivery.events e on e.id = r.id and e.fence = r.fence and e.status = 'SUBMITTING'
-      order by e.id
-        for update of e
+     select o.event_id, o.type, o.dialect, o.branch_id, o.merchant_id, o.partner_id, o.attempt_count
+       from unnest($1::uuid[], $2::integer[]) as r (event_id, fence)
+       join delivery.outbox o on o.event_id = r.event_id and o.fence = r.fence and o.status = 'SUBMITTING'
+      order by o.event_id
+        for update of o
    ),
    kind as materialized (
      select k.*, d.id as destination_id
@@ -115,7 +114,7 @@ const dispatch = statement(
    ),
    queued as (
      insert into delivery.queue (event_id, destination_id, run_at, created_at)
-     select t.id, k.destination_id, m.now, m.now
+     select t.event_id, k.destination_id, m.now, m.now
        from moment m
       cross join taken t
        join kind k using (type, dialect, branch_id, merchant_id, partner_id)
@@ -123,40 +122,56 @@ const dispatch = statement(
      on conflict (event_id, destination_id) do nothing
      returning event_id
    ),
-   told as (
+   moved as (
      update delivery.lanes l set look_at = least(l.look_at, m.now), version = l.version + 1
        from lane c, moment m
       where l.destination_id = c.destination_id
    ),
-   tally as materialized (select q.event_id, count(*) as open from queued q group by q.event_id)
-   update delivery.events e
-      set status = case when c.open > 0 then 'SUBMITTED' else 'NOT_SUBSCRIBED' end, open_count = coalesce(c.open, 0),
-          run_at = null, lease_until = null, setback_count = 0, updated_at = m.now
-     from moment m cross join taken t left join tally c on c.event_id = t.id
-    where e.id = t.id
-   returning e.open_count`,
+   tally as materialized (
+     select t.event_id, t.attempt_count, coalesce(q.open, 0) as open
+       from taken t left join (select q.event_id, count(*) as open from queued q group by q.event_id) q using (event_id)
+   ),
+   submitted as (
+     update delivery.outbox o
+        set status = 'SUBMITTED', open_count = t.open, failed_count = 0, run_at = null, lease_until = null, setback_count = 0, updated_at = m.now
+       from moment m cross join tally t
+      where o.event_id = t.event_id and t.open > 0
+   ),
+   over as (
+     delete from delivery.outbox o using tally t where o.event_id = t.event_id and t.open = 0
+   ),
+   recorded as (
+     insert into delivery.outcomes (event_id, status, attempt_count, updated_at)
+     select t.event_id, 'NOT_SUBSCRIBED', t.attempt_count, m.now from tally t, moment m where t.open = 0
+     on conflict (event_id) do update
+        set status = excluded.status, attempt_count = excluded.attempt_count, updated_at = excluded.updated_at, delivered_at = null
+   )
+   select coalesce(sum(t.open), 0)::integer as queued from tally t`,
 )
 
 const failDispatch = statement(
   'delivery.failDispatch',
-  `update delivery.events e
-      set status = 'SUBMIT_FAILED', setback_count = e.setback_count + 1, lease_until = null, updated_at = m.now,
+  `update delivery.outbox o
+      set status = 'SUBMIT_FAILED', setback_count = o.setback_count + 1, lease_until = null, updated_at = m.now,
           run_at = m.now + $3::integer * interval '1 millisecond'
      from (select kernel.now() as now) m
-    where e.id = $1 and e.fence = $2 and e.status = 'SUBMITTING'
-   returning e.id`,
+    where o.event_id = $1 and o.fence = $2 and o.status = 'SUBMITTING'
+   returning o.event_id`,
 )
 
 // Every list stands on one index: ids carry the time, so times are a range of it, and the partitions outside are not touched.
 const listEvents = perLevel(
   'delivery.listEvents',
   (entity) => `
-   select e.id, e.type, e.status, e.merchant_id, e.branch_id, e.payment_intent_id, e.payment_link_id, e.attempt_count,
-          coalesce(e.run_at, (select min(q.run_at) from delivery.queue q where q.event_id = e.id)) as next_attempt_at,
-          e.created_at, e.updated_at, e.delivered_at
+   select e.id, e.type, coalesce(o.status, x.status) as status, e.merchant_id, e.branch_id, e.payment_intent_id, e.payment_link_id,
+          coalesce(o.attempt_count, x.attempt_count) as attempt_count,
+          coalesce(o.run_at, (select min(q.run_at) from delivery.queue q where q.event_id = o.event_id)) as next_attempt_at,
+          e.created_at, coalesce(o.updated_at, x.updated_at) as updated_at, case when o.event_id is null then x.delivered_at end as delivered_at
      from delivery.events e
+     left join delivery.outbox o on o.event_id = e.id
+     left join delivery.outcomes x on x.event_id = e.id
     where e.${entity} = $1 and e.branch_id = $2 and e.dialect = $3 and not e.test and e.id >= $4 and e.id < $5
-      and ($6::text is null or e.type = $6) and ($7::text[] is null or e.status = any ($7))
+      and ($6::text is null or e.type = $6) and ($7::text[] is null or coalesce(o.status, x.status) = any ($7))
     order by e.id desc
     limit $8`,
 )
@@ -182,16 +197,16 @@ export const eventStore = {
       rowsMax,
       leaseMs,
     ])
-    return { events: lines.filter((line) => line.id !== null) as readonly ClaimedEvent[], lookInMs: lines[0]?.look_in_ms ?? 0 }
+    return { events: lines.filter((line) => line.event_id !== null) as readonly ClaimedEvent[], lookInMs: lines[0]?.look_in_ms ?? 0 }
   },
 
   /** Queues the deliveries of those that are still ours; resolves to how many. */
   async dispatch(on: Queries, events: readonly ClaimedEvent[]): Promise<number> {
-    const rows = await on.run<{ open_count: number }>(dispatch, [events.map(({ id }) => id), events.map(({ fence }) => fence)])
-    return rows.reduce((sum, row) => sum + row.open_count, 0)
+    const [row] = await on.run<{ queued: number }>(dispatch, [events.map((event) => event.event_id), events.map(({ fence }) => fence)])
+    return row?.queued ?? 0
   },
 
-  failDispatch: (on: Queries, event: ClaimedEvent, waitMs: number) => on.run(failDispatch, [event.id, event.fence, waitMs]),
+  failDispatch: (on: Queries, event: ClaimedEvent, waitMs: number) => on.run(failDispatch, [event.event_id, event.fence, waitMs]),
 
   list: (on: Queries, principal: Principal, filter: EventFilter) =>
     on.run<EventRow>(listEvents[principal.level], [

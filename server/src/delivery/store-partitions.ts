@@ -5,23 +5,30 @@ const ensure = statement('delivery.ensurePartitions', 'select delivery.ensure_pa
 const drop = statement('delivery.dropPartitions', 'select delivery.drop_partitions($1, $2) as dropped')
 
 // What waits before a paused destination can be as old as the events that are about to be dropped, and nothing else can.
-const dropOldQueue = statement(
-  'delivery.dropOldQueue',
-  `delete from delivery.queue q
-    using (
-      select w.event_id, w.destination_id from delivery.queue w
-       where w.event_id < kernel.uuid_floor(date_trunc('week', $1::timestamptz at time zone 'UTC') at time zone 'UTC')
-       limit $2::integer
-    ) old
-    where q.event_id = old.event_id and q.destination_id = old.destination_id
-   returning q.event_id`,
+const dropOldOpen = statement(
+  'delivery.dropOldOpen',
+  `with floor as materialized (
+     select kernel.uuid_floor(date_trunc('week', $1::timestamptz at time zone 'UTC') at time zone 'UTC') as id
+   ),
+   old as materialized (
+     select q.event_id, q.destination_id from delivery.queue q where q.event_id < (select id from floor)
+      order by q.event_id, q.destination_id limit $2::integer for update
+   ),
+   gone as (
+     delete from delivery.queue q using old where q.event_id = old.event_id and q.destination_id = old.destination_id
+   ),
+   over as (
+     delete from delivery.outbox o
+      where o.event_id < (select id from floor) and (select count(*) from old) = 0
+   )
+   select event_id from old`,
 )
 
 export const partitionStore = {
   ensure: (on: Queries, from: Date, to: Date) => on.run(ensure, [from, to]),
   /** Drops the partitions of a table that ended by then; resolves to their names. */
-  drop: async (on: Queries, parent: 'events' | 'deliveries' | 'attempts', endedBy: Date) =>
+  drop: async (on: Queries, parent: 'events' | 'outcomes' | 'deliveries' | 'attempts', endedBy: Date) =>
     (await on.run<{ dropped: string[] }>(drop, [parent, endedBy]))[0]?.dropped ?? [],
-  /** Resolves to how many it dropped, at most `rowsMax`. */
-  dropOldQueue: async (on: Queries, before: Date, rowsMax: number) => (await on.run(dropOldQueue, [before, rowsMax])).length,
+  /** Drops open deliveries of events that old, at most `rowsMax`, then the events' own rows; true when all is done. */
+  dropOldOpen: async (on: Queries, before: Date, rowsMax: number) => (await on.run(dropOldOpen, [before, rowsMax])).length === 0,
 }

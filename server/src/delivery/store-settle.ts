@@ -46,9 +46,9 @@ export interface Disabling {
 
 // Everything that a batch of results means, in one statement: which of them are still ours, the deliveries, their attempts, their
 // events and the lanes. Whatever it shares with others (two workers settle deliveries of one event; a heartbeat, a resend) it locks
-// in one order, first queue, then events, lanes and destinations, each by id, so no circle of waits can close. A count is added to what the row
-// holds once the lock is had, so that it does not matter who comes first. PostgreSQL runs changes that nobody reads from in no promised
-// order, so the lanes read from the events' change.
+// in one order, first queue, then outbox, lanes and destinations, each by id, so no circle of waits can close. A count is added to what the row
+// holds once the lock is had, so that it does not matter who comes first. PostgreSQL runs the parts in no promised order, so the lanes
+// read from the events' locks.
 const settle = statement(
   'delivery.settle',
   `with moment as materialized (select kernel.now() as now),
@@ -92,20 +92,27 @@ const settle = statement(
        from held h group by h.event_id
    ),
    locked as materialized (
-     select e.id, t.ended, t.failed, t.attempts
-       from tally t join delivery.events e on e.id = t.event_id
-      order by e.id
-        for update of e
+     select o.event_id, o.open_count - t.ended as open, o.failed_count + t.failed as failed, o.attempt_count + t.attempts as attempts
+       from tally t join delivery.outbox o on o.event_id = t.event_id
+      order by o.event_id
+        for update of o
    ),
    counted as (
-     update delivery.events e
-        set open_count = e.open_count - k.ended, failed_count = e.failed_count + k.failed, attempt_count = e.attempt_count + k.attempts,
-            status = case when e.open_count > k.ended then e.status when e.failed_count + k.failed > 0 then 'EXHAUSTED' else 'DELIVERED' end,
-            delivered_at = case when e.open_count = k.ended and e.failed_count + k.failed = 0 then m.now else e.delivered_at end,
-            updated_at = case when e.open_count > k.ended then e.updated_at else m.now end
+     update delivery.outbox o set open_count = k.open, failed_count = k.failed, attempt_count = k.attempts
+       from locked k
+      where k.open > 0 and o.event_id = k.event_id
+     returning o.event_id
+   ),
+   over as (
+     delete from delivery.outbox o using locked k where k.open = 0 and o.event_id = k.event_id returning o.event_id
+   ),
+   told as (
+     insert into delivery.outcomes (event_id, status, attempt_count, updated_at, delivered_at)
+     select k.event_id, case when k.failed > 0 then 'EXHAUSTED' else 'DELIVERED' end, k.attempts, m.now, case when k.failed = 0 then m.now end
        from locked k, moment m
-      where e.id = k.id
-     returning e.id
+      where k.open = 0
+     on conflict (event_id) do update
+        set status = excluded.status, attempt_count = excluded.attempt_count, updated_at = excluded.updated_at, delivered_at = excluded.delivered_at
    ),
    changed as materialized (
      select x.destination_id, min(x.run_at) as run_at, bool_or(x.well) as well, bool_or(x.slow) as slow,
@@ -125,7 +132,7 @@ const settle = statement(
      select c.*, c.disable is not null and not c.well and (c.failing_before is null or l.failing_since <= c.failing_before) as disabling
        from changed c
        join delivery.lanes l on l.destination_id = c.destination_id
-      where (select count(*) from counted) >= 0
+      where (select count(*) from locked) >= 0
         and (num_nonnulls(c.run_at, c.slow, c.failing_since, c.disable) > 0 or (c.well and l.failing_since is not null))
       order by l.destination_id
         for update of l
@@ -220,26 +227,29 @@ const closeLanes = statement(
         set state = excluded.state, attempt_no = excluded.attempt_no, created_at = excluded.created_at, ended_at = excluded.ended_at
    ),
    locked as materialized (
-     select e.id, t.ended
+     select o.event_id, o.open_count - t.ended as open, o.failed_count + t.ended as failed, o.attempt_count
        from (select d.event_id, count(*) as ended from due d group by d.event_id) t
-       join delivery.events e on e.id = t.event_id
-      order by e.id
-        for update of e
+       join delivery.outbox o on o.event_id = t.event_id
+      order by o.event_id
+        for update of o
    ),
    counted as (
-     update delivery.events e
-        set open_count = e.open_count - k.ended, failed_count = e.failed_count + k.ended,
-            status = case when e.open_count > k.ended then e.status else 'EXHAUSTED' end,
-            updated_at = case when e.open_count > k.ended then e.updated_at else m.now end
-       from locked k, moment m
-      where e.id = k.id
-     returning e.id
+     update delivery.outbox o set open_count = k.open, failed_count = k.failed from locked k where k.open > 0 and o.event_id = k.event_id
+   ),
+   over as (
+     delete from delivery.outbox o using locked k where k.open = 0 and o.event_id = k.event_id
+   ),
+   told as (
+     insert into delivery.outcomes (event_id, status, attempt_count, updated_at)
+     select k.event_id, 'EXHAUSTED', k.attempt_count, m.now from locked k, moment m where k.open = 0
+     on conflict (event_id) do update
+        set status = excluded.status, attempt_count = excluded.attempt_count, updated_at = excluded.updated_at, delivered_at = null
    ),
    held as materialized (
      select l.destination_id, exists (select from delivery.queue q where q.destination_id = l.destination_id) as left,
             exists (select from due d where d.destination_id = l.destination_id) as taken
        from lane l join delivery.lanes s on s.destination_id = l.destination_id and s.version = l.version
-      where (select count(*) from counted) >= 0
+      where (select count(*) from locked) >= 0
       order by l.destination_id
         for update of s skip locked
    )

@@ -2,7 +2,7 @@ import { newId, randomText } from '../kernel/ids.ts'
 import type { Queries } from '../kernel/db.ts'
 import { sha256, type Keyring } from '../kernel/seal.ts'
 import type { Level } from './principal.ts'
-import { identityStore as store, type BranchRow, type EntityRow } from './store.ts'
+import { identityStore as store, sealPlaces, type BranchRow, type EntityRow } from './store.ts'
 
 export interface Issuing {
   readonly keyring: Keyring
@@ -81,7 +81,7 @@ export async function issueKey(
       lastFour: secretKey.slice(-4),
       entityId: key.entityId,
       scopes: key.scopes,
-      sealed: key.level === 'partner' ? null : keyring.seal(secretKey, `identity.keys.sealed:${id}`),
+      sealed: key.level === 'partner' ? null : keyring.seal(secretKey, sealPlaces.key(id)),
       expiresAt: key.expiresAt ?? null,
     },
     at,
@@ -100,7 +100,7 @@ export async function issueEncryptionKey(
   const encryptionKey = randomText(32)
   await store.insertEncryptionKey(
     on,
-    { id, merchantId, sealed: keyring.seal(encryptionKey, `identity.encryption_keys.sealed:${id}`) },
+    { id, merchantId, sealed: keyring.seal(encryptionKey, sealPlaces.encryptionKey(id)) },
     at,
   )
   return encryptionKey
@@ -135,7 +135,7 @@ export async function issueTerminalKey(
       ...key,
       id,
       apiKeyHash: sha256(apiKey),
-      sealedSecret: keyring.seal(apiSecret, `identity.terminal_keys.sealed_secret:${id}`),
+      sealedSecret: keyring.seal(apiSecret, sealPlaces.terminalSecret(id)),
     },
     at,
   )

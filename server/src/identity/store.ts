@@ -1,16 +1,20 @@
+import type { Tables } from '../kernel/database.gen.ts'
 import { statement, type Queries } from '../kernel/db.ts'
-import type { Level, Principal } from './principal.ts'
+import type { Principal } from './principal.ts'
 
-export interface KeyRow {
-  readonly id: string
-  readonly state: string
-  readonly scopes: string[]
-  readonly expires_at: Date | null
-  readonly level: Level
-  readonly entity_id: string
-  readonly partner_id: string
-  readonly merchant_id: string | null
-  readonly branch_id: string | null
+/** Where secrets of this room are sealed: additional data of their seals. */
+export const sealPlaces = {
+  key: (id: string) => `identity.keys.sealed:${id}`,
+  encryptionKey: (id: string) => `identity.encryption_keys.sealed:${id}`,
+  terminalSecret: (id: string) => `identity.terminal_keys.sealed_secret:${id}`,
+}
+
+type Entities = Tables['identity.entities']
+type Keys = Tables['identity.keys']
+type Path = Pick<Entities, 'level' | 'partner_id' | 'merchant_id' | 'branch_id'>
+
+/** A key, whose it is, and whether that account may act. */
+export interface KeyRow extends Pick<Keys, 'id' | 'state' | 'scopes' | 'expires_at' | 'entity_id'>, Path {
   /** The entity and everything above it is ACTIVE. */
   readonly account_active: boolean
 }
@@ -57,7 +61,7 @@ const findEntity = statement(
 
 const findBranchByReference = statement(
   'identity.findBranchByReference',
-  `select id, partner_id, merchant_id, branch_id, name, reference_number from identity.entities
+  `select id, level, partner_id, merchant_id, branch_id, name, reference_number from identity.entities
     where partner_id = $1 and reference_number = $2 and level = 'branch' and ($3::uuid is null or merchant_id = $3) and ($4::uuid is null or id = $4)`,
 )
 
@@ -82,36 +86,20 @@ const insertTerminalKey = statement(
    values ($1, $2, $3, $4, $5, $6, $7, $7)`,
 )
 
-export interface EntityRow {
-  readonly id: string
-  readonly level: Level
-  readonly partner_id: string
-  readonly merchant_id: string | null
-  readonly branch_id: string | null
-  readonly name: string
-  readonly reference_number: string | null
-}
+export type EntityRow = Omit<Entities, 'state' | 'created_at'>
 
-export interface BranchRow {
-  readonly id: string
-  readonly partner_id: string
+/** An entity of the level branch. */
+export interface BranchRow extends EntityRow {
+  readonly level: 'branch'
   readonly merchant_id: string
   readonly branch_id: string
-  readonly name: string
   readonly reference_number: string
 }
 
-export interface KeyListing {
-  readonly id: string
-  readonly last_four: string
-  readonly state: string
-  readonly scopes: string[]
-  readonly expires_at: Date | null
-  readonly created_at: Date
-  readonly entity_id: string
-  readonly level: Level
-  readonly name: string
-}
+export interface KeyListing
+  extends
+    Pick<Keys, 'id' | 'last_four' | 'state' | 'scopes' | 'expires_at' | 'created_at' | 'entity_id'>,
+    Pick<Entities, 'level' | 'name'> {}
 
 const keysListedMax = 1_000
 

@@ -45,7 +45,7 @@ async function applyMissing(client: pg.Client): Promise<string[]> {
   )
   const { rows } = await client.query<{ name: string }>('select name from kernel.migrations')
   const applied = new Set(rows.map((row) => row.name))
-  const files = (await readdir(folder)).filter((name) => name.endsWith('.sql')).sort()
+  const files = (await readdir(folder)).filter((name) => name.endsWith('.sql')).toSorted()
   const unknown = [...applied].filter((name) => !files.includes(name))
   if (unknown.length > 0) {
     throw new StartFault(

@@ -79,7 +79,10 @@ const verificationMsMax = 10_000
 const dueRowsMax = 50
 const inquiryMsMax = 10_000
 const firstInquiryMs = 1_000
-const inquiryBackOffMsMax = 300_000
+const inquiryWaitMsMax = 300_000
+
+/** A payer may be watching a young payment; an old one is asked about ever more rarely. */
+const inquiryWaitMs = (ageMs: number): number => Math.min(inquiryWaitMsMax, Math.max(firstInquiryMs, ageMs / 20))
 
 const transactionStatusOf: Readonly<Record<AttemptState, string>> = {
   REQUIRES_ACTION: 'PENDING',
@@ -252,13 +255,12 @@ export function createPayments({
     else await settleSurely(intent.id, attemptId, outcome)
   }
 
-  const inquire = async (due: { id: string; intent_id: string; inquiry_count: number }): Promise<void> => {
+  const inquire = async (due: { id: string; intent_id: string; age_ms: number }): Promise<void> => {
     const outcome = await connector
       .inquire(due.id, AbortSignal.timeout(inquiryMsMax))
       .catch(() => ({ kind: 'pending' }) as const)
     if (outcome.kind !== 'pending') return settleSurely(due.intent_id, due.id, outcome)
-    const backOffMs = Math.min(inquiryBackOffMsMax, firstInquiryMs * 2 ** Math.min(due.inquiry_count, 20))
-    await store.postponeInquiry(db, due.id, backOffMs)
+    await store.postponeInquiry(db, due.id, inquiryWaitMs(due.age_ms))
   }
 
   const expire = () =>

@@ -1,42 +1,38 @@
+import type { Tables } from '../kernel/database.gen.ts'
 import { statement, type Queries } from '../kernel/db.ts'
 import { perLevel, type Principal } from '../identity/principal.ts'
 import type { AttemptState, FailureCategory, IntentState } from './machine.ts'
 import type { CardBrand } from './card.ts'
 import type { DeclineReason } from './connectors/connector.ts'
 
-export interface IntentRow {
-  readonly id: string
-  readonly partner_id: string
-  readonly merchant_id: string
-  readonly branch_id: string
-  readonly branch_name: string
-  readonly link_id: string | null
-  readonly amount: bigint
-  readonly currency: string
-  readonly state: IntentState
-  readonly description: string | null
-  readonly order_reference: string | null
+type Columns = Tables['payments.intents']
+type AttemptColumns = Tables['payments.attempts']
+type OrNull<Row> = { readonly [Column in keyof Row]: Row[Column] | null }
+
+/** An intent and the attempt of it that was started last, whose columns are all null before the first. */
+export interface IntentRow
+  extends
+    Omit<Columns, 'checkout_token_hash' | 'form_nonce' | 'latest_attempt_id' | 'redirect_urls' | 'metadata'>,
+    OrNull<
+      Pick<
+        AttemptColumns,
+        | 'challenge_expires_at'
+        | 'card_last_four'
+        | 'approval_code'
+        | 'processor_transaction_id'
+        | 'reconciliation_id'
+        | 'invoice_number'
+        | 'completed_at'
+      >
+    > {
   readonly redirect_urls: Record<string, string> | null
   readonly metadata: Record<string, string>
-  readonly attempt_count: number
-  readonly expires_at: Date
-  readonly succeeded_at: Date | null
-  readonly created_at: Date
-  readonly state_at: Date
-  /** The attempt that was started last; all null before the first. */
-  readonly attempt_id: string | null
+  readonly attempt_id: AttemptColumns['id'] | null
   readonly attempt_state: AttemptState | null
-  readonly attempt_state_at: Date | null
+  readonly attempt_state_at: AttemptColumns['state_at'] | null
   readonly failure_category: FailureCategory | null
   readonly decline_reason: DeclineReason | null
-  readonly challenge_expires_at: Date | null
   readonly card_brand: CardBrand | null
-  readonly card_last_four: string | null
-  readonly approval_code: string | null
-  readonly processor_transaction_id: string | null
-  readonly reconciliation_id: string | null
-  readonly invoice_number: string | null
-  readonly completed_at: Date | null
   /** Business time of the reading. */
   readonly read_at: Date
 }
@@ -205,7 +201,7 @@ const claimInquiries = statement(
    update payments.attempts a
       set lease_until = clock_timestamp() + $2 * interval '1 second', inquiry_count = a.inquiry_count + 1
      from due where a.id = due.id
-   returning a.id, a.intent_id, a.inquiry_count`,
+   returning a.id, a.intent_id, (extract(epoch from kernel.now() - a.created_at) * 1000)::float8 as age_ms`,
 )
 
 const postponeInquiry = statement(
@@ -300,7 +296,7 @@ export const paymentsStore = {
   expireIntents: (on: Queries, rowsMax: number) =>
     on.run<{ id: string; link_id: string | null; expires_at: Date }>(expireIntents, [rowsMax]),
   claimInquiries: (on: Queries, rowsMax: number, leaseSeconds: number) =>
-    on.run<{ id: string; intent_id: string; inquiry_count: number }>(claimInquiries, [rowsMax, leaseSeconds]),
+    on.run<{ id: string; intent_id: string; age_ms: number }>(claimInquiries, [rowsMax, leaseSeconds]),
   postponeInquiry: (on: Queries, attemptId: string, ms: number) => on.run(postponeInquiry, [attemptId, ms]),
   claimAbandoned: (on: Queries, rowsMax: number) =>
     on.run<{ id: string; intent_id: string; challenge_expires_at: Date }>(claimAbandoned, [rowsMax]),

@@ -35,19 +35,8 @@ const readDue = statement(
      from (select least(delivery.next_due(), payments.next_due(), ecommerce.next_due()) as at) due`,
 )
 
-// Rounded up, so that what falls due at that very time is due.
-const moveClock = statement(
-  'sandbox.moveClock',
-  `update kernel.clock
-      set offset_ms = greatest(offset_ms, ceil(extract(epoch from $1::timestamptz - clock_timestamp()) * 1000)::bigint),
-          version = version + 1
-   returning offset_ms`,
-)
-
-const raiseOffset = statement(
-  'sandbox.raiseOffset',
-  'update kernel.clock set offset_ms = greatest(offset_ms, $1::bigint), version = version + 1 returning offset_ms',
-)
+const moveClock = statement('sandbox.moveClock', 'select kernel.move_clock_to($1)')
+const raiseOffset = statement('sandbox.raiseOffset', 'select kernel.raise_clock_offset($1)')
 
 export function createSandboxClock({ db, bus, clock, ensurePartitions }: SandboxClockDependencies): SandboxClock {
   const read = async (): Promise<{ next: Date | null; busy: boolean }> => {

@@ -10,9 +10,10 @@ import {
   issueTerminalKey,
 } from '../identity/issue.ts'
 import type { Clock } from '../kernel/clock.ts'
-import { statement, type Db, type Queries } from '../kernel/db.ts'
+import type { Db, Queries } from '../kernel/db.ts'
 import { randomText } from '../kernel/ids.ts'
 import type { Keyring } from '../kernel/seal.ts'
+import { sandboxStore, seedPlace } from './store.ts'
 
 interface SeededKeys {
   readonly api_key: string
@@ -48,8 +49,6 @@ export interface Seed {
   readonly dashboard: { readonly email: string; readonly password: string }
 }
 
-const place = 'sandbox.seed.sealed'
-
 const names = {
   partner: 'Kaha Sandbox',
   merchants: [
@@ -58,30 +57,19 @@ const names = {
   ],
 } as const
 
-const lockSeed = statement('sandbox.lockSeed', `select pg_advisory_xact_lock(hashtext('sandbox.seed'))`)
-const readSeed = statement('sandbox.readSeed', 'select sealed, story_told from sandbox.seed')
-const insertSeed = statement('sandbox.insertSeed', 'insert into sandbox.seed (sealed, created_at) values ($1, $2)')
-const tellStory = statement(
-  'sandbox.tellStory',
-  'update sandbox.seed set story_told = true where not story_told returning 1 as told',
-)
-
 /** The seed of this database: made on the first start, read again on later ones. */
 export function ensureSeed({ db, clock, keyring }: { db: Db; clock: Clock; keyring: Keyring }): Promise<Seed> {
   return db.tx(async (tx) => {
-    await tx.run(lockSeed, [])
-    const [row] = await tx.run<{ sealed: Buffer }>(readSeed, [])
-    if (row !== undefined) return JSON.parse(keyring.open(row.sealed, place)) as Seed
+    const sealed = await sandboxStore.lockSeed(tx)
+    if (sealed !== undefined) return JSON.parse(keyring.open(sealed, seedPlace)) as Seed
     const seed = await makeSeed(tx, keyring, clock.now())
-    await tx.run(insertSeed, [keyring.seal(JSON.stringify(seed), place), clock.now()])
+    await sandboxStore.insertSeed(tx, keyring.seal(JSON.stringify(seed), seedPlace), clock.now())
     return seed
   })
 }
 
 /** True for the one start that is to tell the story. */
-export async function takeStory(db: Db): Promise<boolean> {
-  return (await db.run(tellStory, [])).length === 1
-}
+export const takeStory = (db: Db): Promise<boolean> => sandboxStore.takeStory(db)
 
 async function makeSeed(tx: Queries, keyring: Keyring, at: Date): Promise<Seed> {
   const issuing = { keyring, keyPrefix: 'sk_test_' } as const

@@ -37,7 +37,7 @@ const coffeeTotal = 29_500
  * What a new sandbox has lived through: the first merchant registers the built-in inbox, and a payer whose first card is declined pays
  * a link with the second. Told through the API itself, so that everything in it is real.
  */
-export async function tellStory({ localUrl, seed, idle }: StoryDependencies): Promise<void> {
+export async function tellStory({ localUrl, seed, idle }: StoryDependencies, today: Date): Promise<void> {
   const [merchant] = seed.merchants
   const [branch] = merchant?.branches ?? []
   if (merchant === undefined || branch === undefined) return
@@ -63,7 +63,7 @@ export async function tellStory({ localUrl, seed, idle }: StoryDependencies): Pr
     const card = {
       number,
       exp_month: 12,
-      exp_year: new Date().getUTCFullYear() + 3,
+      exp_year: today.getUTCFullYear() + 3,
       cvc: '123',
       name: 'Juana dela Cruz',
     }

@@ -3,7 +3,7 @@ import type { Db } from '../../kernel/db.ts'
 import { Fault } from '../../kernel/fault.ts'
 import { sha256, type Keyring } from '../../kernel/seal.ts'
 import { refuse } from './errors.ts'
-import { ecommerceStore as store, type KeptAnswer } from './store.ts'
+import { answerPlace, ecommerceStore as store, type KeptAnswer } from './store.ts'
 
 /** What a POST that creates was answered: kept for 24 hours, and given again to the same request. */
 export interface Replayable {
@@ -41,13 +41,12 @@ const keyForm = /^[A-Za-z0-9._-]{8,64}$/
 function canonical(value: unknown): string {
   if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null'
   if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`
-  const fields = Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1))
+  const fields = Object.entries(value).toSorted(([one], [other]) => (one < other ? -1 : 1))
   return `{${fields.map(([name, inner]) => `${JSON.stringify(name)}:${canonical(inner)}`).join(',')}}`
 }
 
 export function createIdempotency({ db, keyring }: { db: Db; keyring: Keyring }): Idempotency {
-  const place = (request: Request) =>
-    `ecommerce.idempotency.response:${request.principal.entityId}/${request.operation}/${request.key}`
+  const place = ({ principal, operation, key }: Request) => answerPlace(principal.entityId, operation, key ?? '')
 
   const checkedKey = (request: Request): string => {
     if (request.key === undefined || !keyForm.test(request.key)) {

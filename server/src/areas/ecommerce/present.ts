@@ -14,7 +14,7 @@ export function presentLink(link: LinkRow, checkoutUrl: string): Static<typeof P
     merchant_branch_reference_number: link.branch_reference_number,
     currency: link.currency,
     amount: Number(link.amount),
-    line_items: link.line_items,
+    line_items: [...link.line_items],
     ...whenPresent('description', link.description),
     expires_at: link.expires_at.toISOString(),
     url: `${checkoutUrl}/l/${link.token}`,
@@ -27,7 +27,7 @@ export function presentLink(link: LinkRow, checkoutUrl: string): Static<typeof P
     ...whenPresent('cancellation_reason', link.cancellation_reason),
     ...whenPresent('order_reference', link.order_reference),
     ...whenPresent('redirect_urls', link.redirect_urls),
-  } as Static<typeof PaymentLink>
+  }
 }
 
 export function presentIntent(intent: Intent): Static<typeof PaymentIntent> {
@@ -54,7 +54,7 @@ export function presentIntent(intent: Intent): Static<typeof PaymentIntent> {
         completed_at: receipt.completedAt.toISOString(),
       },
     ),
-  } as Static<typeof PaymentIntent>
+  }
 }
 
 export const presentCreatedIntent = (intent: Static<typeof PaymentIntent>, clientSecret: string, checkoutUrl: string) =>

@@ -74,9 +74,10 @@ const keyed = (caller: Caller): Principal => {
   return caller
 }
 
-const created = <Body>({ status, body, replayed }: Replayable & { replayed: boolean }) => ({
+// A kept answer was made by this operation's own presenter.
+const created = ({ status, body, replayed }: Replayable & { replayed: boolean }) => ({
   status: status as 201,
-  body: body as Body,
+  body: body as never,
   ...(replayed ? { headers: { 'idempotent-replayed': 'true' } } : {}),
 })
 

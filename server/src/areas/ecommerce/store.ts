@@ -1,7 +1,6 @@
 import { perLevel, type Principal } from '../../identity/principal.ts'
+import type { Tables } from '../../kernel/database.gen.ts'
 import { statement, type Queries } from '../../kernel/db.ts'
-
-export type LinkState = 'ACTIVE' | 'CONSUMED' | 'EXPIRED' | 'CANCELLED'
 
 export interface LineItem {
   readonly sku: string
@@ -11,31 +10,14 @@ export interface LineItem {
   readonly metadata?: Readonly<Record<string, string>>
 }
 
-export interface LinkRow {
-  readonly id: string
-  readonly partner_id: string
-  readonly merchant_id: string
-  readonly branch_id: string
-  readonly branch_reference_number: string
-  readonly token: string
-  readonly type: 'one_time' | 'multi_use'
-  /** Exact at `read_at`: a link past its time reads as EXPIRED before anybody has stored it. */
-  readonly state: LinkState
-  readonly amount: bigint
-  readonly currency: string
-  readonly line_items: LineItem[]
-  readonly description: string | null
-  readonly order_reference: string | null
-  readonly redirect_urls: Record<string, string> | null
-  readonly metadata: Record<string, string>
-  readonly max_uses: number | null
-  readonly reserved_count: number
-  readonly success_count: number
-  readonly expires_at: Date
-  readonly cancelled_at: Date | null
-  readonly cancellation_reason: string | null
-  readonly created_at: Date
-  readonly updated_at: Date
+/** A link as it was read; `state` and `updated_at` are exact at that time, also when nobody has stored its expiry yet. */
+export interface LinkRow extends Omit<
+  Tables['ecommerce.links'],
+  'line_items' | 'redirect_urls' | 'metadata' | 'expiry_announced'
+> {
+  readonly line_items: readonly LineItem[]
+  readonly redirect_urls: Readonly<Record<string, string>> | null
+  readonly metadata: Readonly<Record<string, string>>
 }
 
 /** One answer kept under one Idempotency-Key. */
@@ -46,6 +28,10 @@ export interface KeptAnswer {
   readonly requestHash: Buffer
   readonly response: Buffer
 }
+
+/** Where a kept answer is sealed: additional data of its seal. */
+export const answerPlace = (entityId: string, operation: string, key: string): string =>
+  `ecommerce.idempotency.response:${entityId}/${operation}/${key}`
 
 const expired = `(l.state = 'ACTIVE' and l.expires_at <= kernel.now())`
 const linkColumns = `

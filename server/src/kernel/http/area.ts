@@ -57,7 +57,7 @@ export function route<O extends Operation, P>(
   operation: O,
   handle: (call: Call<O, P>) => Promise<Answer<O>>,
 ): Route<P> {
-  return { operation, handle: handle as Route<P>['handle'] }
+  return { operation, handle: handle }
 }
 
 export interface Edge {
@@ -140,7 +140,7 @@ function mountRoute<P>(room: FastifyInstance, area: Area<P>, { operation, handle
       const answer = await handle({
         principal: request.principal as P,
         params: request.params as never,
-        query: read as never,
+        query: read,
         body: request.body as never,
         correlationId: request.id,
         clientAddress: request.ip,

@@ -1,4 +1,4 @@
-import type { FastifyInstance } from 'fastify'
+import fastify, { type FastifyInstance } from 'fastify'
 import type { Bus } from '../bus.ts'
 import { statement, type Db } from '../db.ts'
 import type { Metrics } from '../metrics.ts'
@@ -28,11 +28,21 @@ export function mountOperations(
     reply.code(database ? 200 : 503)
     return { ready: database, database, bus: bus.connected, ...(note === null ? {} : { note }) }
   })
-  if (withMetrics)
-    app.get('/metrics', { config: { operationId: 'metrics' } }, async (_request, reply) => {
-      reply.type(metrics.registry.contentType)
-      return metrics.registry.metrics()
-    })
+  if (withMetrics) mountMetrics(app, metrics)
+}
+
+function mountMetrics(app: FastifyInstance, metrics: Metrics): void {
+  app.get('/metrics', { config: { operationId: 'metrics' } }, async (_request, reply) => {
+    reply.type(metrics.registry.contentType)
+    return metrics.registry.metrics()
+  })
+}
+
+/** A server for metrics alone, for an address that is not the public one. */
+export function createMetricsServer(metrics: Metrics): FastifyInstance {
+  const app = fastify({ logger: false, forceCloseConnections: true })
+  mountMetrics(app, metrics)
+  return app
 }
 
 /** Connections and statements of the database, as metrics. */

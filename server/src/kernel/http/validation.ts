@@ -79,7 +79,7 @@ type Properties = Record<string, { type?: string }>
  * does not convert stays text and fails validation. A parameter sent twice is refused.
  */
 export function readQuery(text: string, schema: TObject): Record<string, unknown> {
-  const properties = schema.properties as Properties
+  const properties: Properties = schema.properties
   const query: Record<string, unknown> = Object.create(null) as Record<string, unknown>
   for (const [name, value] of new URLSearchParams(text)) {
     if (name in query) {

@@ -25,6 +25,7 @@ import {
   type FormOf,
   type Place,
 } from './views.ts'
+import { rememberedPayment, rememberPayment } from './visit.ts'
 
 export interface CheckoutDependencies {
   readonly ecommerce: EcommerceService
@@ -68,6 +69,9 @@ export async function mountCheckout(app: FastifyInstance, deps: CheckoutDependen
       .headers(pageHeaders(Object.values(redirects ?? {})))
       .send(page)
 
+  const redirect = (reply: FastifyReply, { url }: Place) =>
+    reply.code(303).headers(pageHeaders()).header('location', url).send()
+
   const readForm = (request: TokenRequest): PayForm => {
     const site = request.headers['sec-fetch-site']
     const form = readPayForm(request.body instanceof URLSearchParams ? request.body : new URLSearchParams())
@@ -100,8 +104,7 @@ export async function mountCheckout(app: FastifyInstance, deps: CheckoutDependen
       if (error.code === 'INVALID_CARD') return again(problemOf(error, form.card, localeOf(request)))
       if (!toldByIntent.has(error.code)) throw error
     }
-    const place = placeOf(request, 'i', ecommerce.checkoutTokenOf(intent.id))
-    return reply.code(303).headers(pageHeaders()).header('location', place.url).send()
+    return redirect(reply, placeOf(request, 'i', ecommerce.checkoutTokenOf(intent.id)))
   }
 
   const findLink = async (request: TokenRequest): Promise<LinkRow> => {
@@ -116,14 +119,25 @@ export async function mountCheckout(app: FastifyInstance, deps: CheckoutDependen
     return intent
   }
 
+  /** The page of the payment that this browser has made with the link, or is making. */
+  const ownPayment = async (request: TokenRequest, link: LinkRow): Promise<Place | undefined> => {
+    const token = rememberedPayment(request.headers.cookie)
+    const intent = token === undefined ? undefined : await ecommerce.findIntentByToken(token)
+    const stands = intent?.linkId === link.id && ['SUCCEEDED', 'PROCESSING'].includes(intent.shown.status)
+    return stands ? placeOf(request, 'i', token) : undefined
+  }
+
   const showLink = async (request: TokenRequest, reply: FastifyReply, link: LinkRow, form: FormOf, status = 200) => {
     const payee = await payeeOf(link)
     const place = placeOf(request, 'l')
-    const end = endViewOfLink(link, payee, place)
-    if (end !== undefined) return send(reply, resultPage(end), link.redirect_urls)
-    if (!ecommerce.hasFreeUse(link))
-      return send(reply, resultPage(busyViewOfLink(link, payee, place)), link.redirect_urls)
-    return send(reply, payPage(payViewOfLink(link, payee, place, form)), link.redirect_urls, status)
+    const own = await ownPayment(request, link)
+    if (ecommerce.hasFreeUse(link)) {
+      const view = payViewOfLink(link, payee, place, form)
+      return send(reply, payPage({ ...view, paidUrl: own?.url }), link.redirect_urls, status)
+    }
+    if (own !== undefined) return redirect(reply, own)
+    const why = endViewOfLink(link, payee, place) ?? busyViewOfLink(link, payee, place)
+    return send(reply, resultPage(why), link.redirect_urls)
   }
 
   const showIntent = async (
@@ -137,6 +151,9 @@ export async function mountCheckout(app: FastifyInstance, deps: CheckoutDependen
     const result = resultViewOfIntent(intent, payee, place, queryOf(request).get('stay') !== null)
     if (result !== undefined) return send(reply, resultPage(result), intent.redirectUrls)
     const link = intent.linkId === null ? undefined : await ecommerce.findLinkOfIntent(intent.linkId)
+    if (link?.state === 'ACTIVE' && !ecommerce.hasFreeUse(link)) {
+      return send(reply, resultPage(busyViewOfLink(link, payee, place)), intent.redirectUrls)
+    }
     const form = formFor(request.params.token, String(intent.attemptCount))
     const view = payViewOfIntent(
       intent,
@@ -182,10 +199,10 @@ export async function mountCheckout(app: FastifyInstance, deps: CheckoutDependen
           const form = readForm(request)
           const link = await findLink(request)
           const visited = await ecommerce.findIntentByForm(link.id, form.nonce)
-          if (visited === undefined && (link.state !== 'ACTIVE' || !ecommerce.hasFreeUse(link))) {
-            return showLink(request, reply, link, formFor(request.params.token, form.nonce))
-          }
+          // Its page tells why there is nothing to pay any more.
+          if (visited === undefined && !ecommerce.hasFreeUse(link)) return redirect(reply, placeOf(request, 'l'))
           const intent = visited ?? (await ecommerce.intentOfVisit(link, form.nonce))
+          reply.header('set-cookie', rememberPayment(ecommerce.checkoutTokenOf(intent.id), placeOf(request, 'l').url))
           return submit(request, reply, intent, form, 0, (problem) =>
             showLink(request, reply, link, { ...formFor(request.params.token, form.nonce), problem }, 400),
           )

@@ -2,7 +2,7 @@ import { attributes, html } from '../../../kernel/html.ts'
 import type { HtmlPart, HtmlText } from '../../../kernel/html.ts'
 import { webAddress } from './addresses.ts'
 import { brandMarks, lineIcon } from './marks.ts'
-import { isolated, monogram, page } from './page.ts'
+import { isolated, monogram, ownAddress, page } from './page.ts'
 import { moment, plainSentence, sentence, texts } from './texts.ts'
 import type { Locale, Texts } from './texts.ts'
 
@@ -27,6 +27,8 @@ export interface PayView {
   /** The problem is the card's refusal, not a slip of the pen. */
   readonly declined?: boolean | undefined
   readonly sandbox: boolean
+  /** The page of a payment that this payer has made here before. */
+  readonly paidUrl?: string | undefined
   readonly backUrl?: string | undefined
   readonly otherLanguageUrl?: string | undefined
 }
@@ -51,7 +53,7 @@ export function payPage(view: PayView): string {
     outcome: 'open',
     lid: summary(view, words),
     // A second way to pay, such as QR Ph, is one more section here.
-    sheet: [problemSummary(view, words), cardMethod(view, words)],
+    sheet: [paidBefore(view, words), problemSummary(view, words), cardMethod(view, words)],
     otherLanguageUrl: view.otherLanguageUrl,
   })
 }
@@ -92,6 +94,12 @@ ${list}</details>`
 function item({ name, quantity, unitPrice, total }: LineItemView): HtmlText {
   const sum = quantity > 1 && html` <small>${quantity} × ${unitPrice}</small>`
   return html`<li><span><bdi>${name}</bdi>${sum}</span> <b>${total}</b></li>`
+}
+
+function paidBefore(view: PayView, words: Texts): HtmlPart {
+  const url = ownAddress(view.paidUrl)
+  if (url === undefined) return null
+  return html`<p class="paid">${lineIcon('done')}<span>${words.paidBefore} <a href="${url}">${words.paidBeforeLink}</a></span></p>`
 }
 
 function problemSummary(view: PayView, words: Texts): HtmlPart {
@@ -179,7 +187,7 @@ function testCards(words: Texts): HtmlText {
   const cards = [
     ['4242 4242 4242 4242', words.testCardApproved],
     ['4000 0000 0000 0002', words.testCardDeclined],
-    ['4000 0025 0000 3155', words.testCardChallenged],
+    ['4000 0000 0000 9995', words.testCardWithoutFunds],
   ]
   return html`<details class="test-cards"><summary>${words.testCards}</summary>
 <ul>${cards.map(([number, outcome]) => html`<li><code>${number}</code> <span>${outcome}</span></li>`)}</ul>

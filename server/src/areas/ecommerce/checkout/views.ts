@@ -1,5 +1,6 @@
 import { formatMoney } from '../../../kernel/money.ts'
 import type { Intent } from '../../../payments/intent.ts'
+import { attemptsMax } from '../../../payments/machine.ts'
 import { linkInUse, userMessageOf } from '../../../payments/messages.ts'
 import type { LinkRow } from '../store.ts'
 import type { LineItemView, PayView } from './pay-page.ts'
@@ -137,6 +138,13 @@ export function resultViewOfIntent(intent: Intent, payee: Payee, place: Place, s
     case 'CONSUMED':
     case 'CANCELLED':
       return { ...base, kind: kindOfEnd[status] }
+    case 'DECLINED':
+    case 'FAILED': {
+      if (intent.attemptCount < attemptsMax) return undefined
+      const back = intent.redirectUrls?.['declined']
+      const kind = status === 'DECLINED' ? 'declined' : 'failed'
+      return { ...base, kind, redirect: back === undefined ? undefined : { url: back } }
+    }
     default:
       return undefined
   }

@@ -1,0 +1,216 @@
+import type { TSchema } from 'typebox'
+import {
+  ConfirmPaymentIntent,
+  ConfirmedPaymentIntent,
+  CreatePaymentIntent,
+  CreatePaymentLink,
+  CreatedPaymentIntent,
+  LineItem,
+  PaymentIntent,
+  PaymentLink,
+  Receipt,
+  RedirectUrls,
+  ecommerceErrors,
+  ecommerceOperations,
+  ecommerceWireCodes,
+} from './ecommerce.ts'
+import { EcommerceError, WebhooksError } from './errors.ts'
+import type { Area, Operation } from './operation.ts'
+import { Page, Pagination } from './primitives.ts'
+import { AdvanceClock, SandboxClock, sandboxErrors, sandboxOperations } from './sandbox.ts'
+import {
+  CreateWebhookEndpoint,
+  EventType,
+  SigningSecret,
+  WebhookEndpoint,
+  WebhookEvent,
+  WebhookPayload,
+  webhooksErrors,
+  webhooksOperations,
+  type eventTypes,
+} from './webhooks.ts'
+
+/** What the document of one area says beside its operations. */
+export interface AreaPage {
+  readonly title: string
+  readonly version: string
+  readonly description: string
+  /** A tag holds the operations whose path begins with its own. */
+  readonly tags: readonly { readonly name: string; readonly description: string; readonly path: string }[]
+  readonly operations: Readonly<Record<string, Operation>>
+  /** The catalogue: every code and its HTTP status. */
+  readonly errors: Readonly<Record<string, number>>
+  /** Codes that are written otherwise on the wire. */
+  readonly wireCodes: Readonly<Record<string, string>>
+  /** Codes that every operation of the area can give; of those about bodies, every operation that takes one. */
+  readonly commonErrors: readonly string[]
+  readonly envelope: TSchema
+  /** Schemas that have a name in the document. */
+  readonly schemas: Readonly<Record<string, TSchema>>
+  readonly deliveries?: readonly Delivery[]
+}
+
+/** An event as it arrives at a receiver. */
+export interface Delivery {
+  readonly type: (typeof eventTypes)[number]
+  readonly id: string
+  readonly summary: string
+  readonly description: string
+  readonly example: WebhookPayload
+}
+
+const commonErrors = [
+  'BAD_REQUEST',
+  'UNAUTHORIZED',
+  'FORBIDDEN',
+  'PAYLOAD_TOO_LARGE',
+  'UNSUPPORTED_MEDIA_TYPE',
+  'RATE_LIMITED',
+  'INTERNAL_ERROR',
+  'UNAVAILABLE',
+]
+
+const everywhere = `Bodies are JSON in UTF-8. A property or query parameter that is not listed is refused, and no value is converted.
+A known path with another method answers 405 \`METHOD_NOT_ALLOWED\` and \`Allow\`. Branch on \`code\` of an error, not on its message; quote
+\`x-correlation-id\` when you ask for help.`
+
+const lists = `Lists come newest first. \`next_cursor\`, passed back unchanged as \`cursor\` with the same filters, gives the next page; it is null on the last.`
+
+const ids = {
+  event: '0198f5a2-7c1e-7d3a-9b1f-2a6f0c9d4e11',
+  intent: '0198f5a2-6f10-7a44-8c57-1f0e6a2b9d01',
+  link: '0198f5a1-11c2-7b90-a3de-77f4c0aa3b02',
+  attempt: '0198f5a2-7a02-7e15-92c4-5be01d6f8c03',
+  merchant: '0198f4c0-0a00-7c21-b6f0-000000000004',
+  branch: '0198f4c0-0a01-7f32-8a11-000000000005',
+}
+
+const payment = {
+  payment_intent_id: ids.intent,
+  payment_link_id: ids.link,
+  payment_attempt_id: ids.attempt,
+  amount: 25000,
+  currency: 'PHP',
+}
+const of = {
+  merchant_id: ids.merchant,
+  branch_id: ids.branch,
+  merchant_branch_name: 'Makati',
+  metadata: { cart: '7781' },
+}
+const card = { order_reference: 'ORDER-1001', card_brand: 'VISA', card_last_four: '4242' }
+const about = { id: ids.event, created_at: '2026-01-15T10:30:00.000Z' }
+
+const deliveries: readonly Delivery[] = [
+  {
+    type: 'payment.succeeded',
+    id: 'paymentSucceeded',
+    summary: 'A payment succeeded',
+    description: 'An attempt succeeded: the money is there.',
+    example: { ...about, type: 'payment.succeeded', data: { ...payment, status: 'SUCCEEDED', ...card, ...of } },
+  },
+  {
+    type: 'payment.declined',
+    id: 'paymentDeclined',
+    summary: 'A payment was declined',
+    description: 'An attempt was refused, by the issuer or by a rule. The intent can be paid with another card.',
+    example: {
+      ...about,
+      type: 'payment.declined',
+      data: { ...payment, status: 'DECLINED', ...card, failure_category: 'PAYMENT_REJECTED', ...of },
+    },
+  },
+  {
+    type: 'payment.failed',
+    id: 'paymentFailed',
+    summary: 'A payment failed',
+    description: 'An attempt failed on its way. No money was taken, and the intent can be paid again.',
+    example: {
+      ...about,
+      type: 'payment.failed',
+      data: { ...payment, status: 'FAILED', ...card, failure_category: 'PROCESSOR_UNAVAILABLE', ...of },
+    },
+  },
+  {
+    type: 'payment.expired',
+    id: 'paymentExpired',
+    summary: 'A link or an intent expired',
+    description: 'A link, or an intent without one, expired before any payment of it succeeded. Once each.',
+    example: {
+      ...about,
+      type: 'payment.expired',
+      data: { payment_link_id: ids.link, amount: 25000, currency: 'PHP', status: 'EXPIRED', ...of },
+    },
+  },
+]
+
+export const areaPages: Readonly<Record<Area, AreaPage>> = {
+  webhooks: {
+    title: 'Kaha payment webhooks',
+    version: '1.0.0',
+    description: `Endpoints that receive payment events, and the events themselves. Deliveries follow Standard Webhooks 1.0: its libraries verify them.\n\n${everywhere}\n\n${lists}`,
+    tags: [
+      { name: 'Endpoints', description: 'Where events are delivered.', path: '/v1/webhook_endpoints' },
+      { name: 'Events', description: 'What happened, and how its delivery stands.', path: '/v1/webhook_events' },
+    ],
+    operations: webhooksOperations,
+    errors: webhooksErrors,
+    wireCodes: {},
+    commonErrors,
+    envelope: WebhooksError,
+    schemas: {
+      WebhookEndpoint,
+      CreateWebhookEndpoint,
+      WebhookEndpointPage: Page(WebhookEndpoint),
+      SigningSecret,
+      WebhookEvent,
+      WebhookEventPage: Page(WebhookEvent),
+      EventType,
+      WebhookPayload,
+      Pagination,
+      Error: WebhooksError,
+    },
+    deliveries,
+  },
+  ecommerce: {
+    title: 'Kaha e-commerce',
+    version: '1.0.0',
+    description: `Payment links with a hosted checkout, and payment intents. Amounts are integers in minor units (centavos for PHP).\n\n${everywhere}\n\n${lists}`,
+    tags: [
+      { name: 'Payment links', description: 'Checkout pages to share.', path: '/ecom/v1/payment-links' },
+      { name: 'Payment intents', description: 'Single payments and their outcome.', path: '/ecom/v1/payment-intents' },
+    ],
+    operations: ecommerceOperations,
+    errors: ecommerceErrors,
+    wireCodes: ecommerceWireCodes,
+    commonErrors,
+    envelope: EcommerceError,
+    schemas: {
+      PaymentLink,
+      CreatePaymentLink,
+      PaymentLinkPage: Page(PaymentLink),
+      LineItem,
+      RedirectUrls,
+      PaymentIntent,
+      CreatePaymentIntent,
+      CreatedPaymentIntent,
+      ConfirmPaymentIntent,
+      ConfirmedPaymentIntent,
+      Receipt,
+      Pagination,
+      Error: EcommerceError,
+    },
+  },
+  sandbox: {
+    title: 'Kaha sandbox',
+    version: '1.0.0',
+    description: `Controls that only a sandbox has: a live installation answers 404 on all of them. They take the partner's secret key and answer only to the sandbox's own Host.\n\n${everywhere}`,
+    tags: [{ name: 'Clock', description: 'Business time, which only goes forward.', path: '/sandbox/clock' }],
+    operations: sandboxOperations,
+    errors: sandboxErrors,
+    wireCodes: {},
+    commonErrors: [...commonErrors, 'NOT_FOUND', 'MISDIRECTED_REQUEST'],
+    envelope: EcommerceError,
+    schemas: { SandboxClock, AdvanceClock, Error: EcommerceError },
+  },
+}

@@ -1,0 +1,154 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { Value } from 'typebox/value'
+import * as contract from './index.ts'
+import { areaPages } from './openapi-areas.ts'
+import { documents, openapiDocuments, refusalsOf, type OpenApiDocument } from './openapi.ts'
+import type { Operation } from './operation.ts'
+
+const all = Object.entries(openapiDocuments()) as [keyof typeof documents, OpenApiDocument][]
+const operations = Object.values(areaPages).flatMap((page) => Object.values(page.operations))
+
+// Documents are JSON of many shapes; a test looks where it likes.
+const of = ({ area, path, method }: Operation): any => documents[area]().paths[path]?.[method.toLowerCase()]
+
+/** Every object in a value, itself included. */
+function* objectsIn(value: unknown): Generator<Record<string, unknown>> {
+  if (typeof value !== 'object' || value === null) return
+  if (!Array.isArray(value)) yield value as Record<string, unknown>
+  for (const inner of Object.values(value)) yield* objectsIn(inner)
+}
+
+const targets = (document: OpenApiDocument): string[] =>
+  [...objectsIn(document)].flatMap(({ $ref }) => (typeof $ref === 'string' ? [$ref] : []))
+
+test('a document is the same whenever it is made', () => {
+  for (const [area, document] of all) assert.equal(JSON.stringify(documents[area]()), JSON.stringify(document))
+})
+
+for (const operation of operations) {
+  test(`the document shows ${operation.id} with its scope, its answers and every status that it can give`, () => {
+    const shown = of(operation)
+    assert.equal(shown.operationId, operation.id)
+    if (operation.scope !== undefined) assert.ok(shown.description.includes(`\`${operation.scope}\``))
+    const statuses = [...Object.keys(operation.success), ...refusalsOf(operation).map(({ status }) => String(status))]
+    assert.deepEqual(Object.keys(shown.responses), statuses)
+    const sends = operation.idempotency === undefined ? 0 : 1
+    const named =
+      Object.keys(operation.params?.properties ?? {}).length + Object.keys(operation.query?.properties ?? {}).length
+    assert.equal((shown.parameters ?? []).length, named + sends)
+  })
+
+  test(`the example of ${operation.id} is a body that it takes`, () => {
+    if (operation.body === undefined) return assert.equal(operation.example, undefined)
+    assert.ok(operation.example !== undefined, 'a body without an example')
+    assert.deepEqual([...Value.Errors(operation.body, operation.example)], [])
+  })
+}
+
+test('every operation of the contract is shown, and no other', () => {
+  const declared = Object.values(contract).flatMap((value) =>
+    'success' in Object(value) ? [(value as Operation).id] : [],
+  )
+  const ids = all.flatMap(([, { paths }]) => Object.values(paths).flatMap((item) => Object.values(item)))
+  assert.deepEqual(ids.map((item) => (item as { operationId: string }).operationId).toSorted(), declared.toSorted())
+})
+
+test('every reference leads somewhere, and every component is referred to', () => {
+  for (const [area, document] of all) {
+    const used = new Set(targets(document))
+    const there = Object.entries(document.components)
+      .filter(([kind]) => kind !== 'securitySchemes')
+      .flatMap(([kind, named]) => Object.keys(named).map((name) => `#/components/${kind}/${name}`))
+    assert.deepEqual([...used].toSorted(), there.toSorted(), area)
+  }
+})
+
+test('a named schema is referred to by its name also where it is optional', () => {
+  const { components } = documents.ecommerce()
+  const { PaymentLink, PaymentIntent } = components['schemas'] as Record<
+    string,
+    { properties: Record<string, unknown> }
+  >
+  assert.deepEqual(PaymentLink?.properties['redirect_urls'], { $ref: '#/components/schemas/RedirectUrls' })
+  assert.deepEqual(PaymentIntent?.properties['receipt'], { $ref: '#/components/schemas/Receipt' })
+})
+
+test('the limits of metadata are in the document: number of keys, length of a key, length of a value', () => {
+  const { components } = documents.webhooks()
+  const { WebhookEndpoint } = components['schemas'] as Record<string, { properties: Record<string, unknown> }>
+  assert.deepEqual(WebhookEndpoint?.properties['metadata'], {
+    type: 'object',
+    maxProperties: 50,
+    propertyNames: { type: 'string', maxLength: 40 },
+    additionalProperties: { type: 'string', maxLength: 500 },
+    description: 'Merchant-owned configuration of the endpoint; never sent with an event.',
+  })
+})
+
+test('a list of statuses is one comma-separated parameter', () => {
+  const shown = of(areaPages.ecommerce.operations['listPaymentLinks'] as Operation)
+  const { style, explode, schema } = shown.parameters[0]
+  assert.deepEqual({ style, explode, type: schema.type }, { style: 'form', explode: false, type: 'array' })
+})
+
+test('two refusals that share a code on the wire are told apart by status', () => {
+  const codes = (id: string, status: number) =>
+    refusalsOf(areaPages.ecommerce.operations[id] as Operation)
+      .find((refusal) => refusal.status === status)
+      ?.codes.map(({ wire }) => wire)
+  assert.ok(codes('confirmPaymentIntent', 409)?.includes('INVALID_STATE'))
+  assert.deepEqual(codes('createPaymentIntent', 422), ['INVALID_STATE'])
+})
+
+test('a body is refused for its size or its type only where there is one', () => {
+  for (const operation of operations) {
+    const statuses = refusalsOf(operation).map(({ status }) => status)
+    assert.equal(statuses.includes(413), operation.body !== undefined, operation.id)
+    assert.equal(statuses.includes(415), operation.body !== undefined, operation.id)
+  }
+})
+
+test('an error code that the catalogue of the area lacks is not documented but refused', () => {
+  const wrong = { ...(areaPages.webhooks.operations['listWebhookEvents'] as Operation), errors: ['INVALID_CARD'] }
+  assert.throws(() => refusalsOf(wrong), /listWebhookEvents names INVALID_CARD/)
+})
+
+test('error examples are errors in the envelope of their area, with the code as it is on the wire', () => {
+  for (const [area, { components }] of all) {
+    const { envelope, wireCodes } = areaPages[area]
+    for (const [code, example] of Object.entries(components['examples'] ?? {})) {
+      const { value } = example as { value: { error: { code: string } } }
+      assert.ok(Value.Check(envelope, value), `${area} ${code}`)
+      assert.equal(value.error.code, wireCodes[code] ?? code)
+    }
+  }
+})
+
+test('a confirm may go without a key, and every other operation needs one', () => {
+  for (const operation of operations) {
+    const { security } = of(operation)
+    assert.deepEqual(security, operation.id === 'confirmPaymentIntent' ? [{ apiKey: [] }, {}] : undefined)
+  }
+})
+
+test('every type of event is shown as it is delivered, with the three headers and a payload that fits', () => {
+  const { webhooks = {} } = documents.webhooks()
+  const { schemas, deliveries = [] } = areaPages.webhooks
+  assert.deepEqual(Object.keys(webhooks), [
+    'payment.succeeded',
+    'payment.declined',
+    'payment.failed',
+    'payment.expired',
+  ])
+  for (const { type, example } of deliveries) {
+    assert.equal(example.type, type)
+    assert.deepEqual([...Value.Errors(schemas['WebhookPayload'] as never, example)], [], type)
+  }
+  for (const { post } of Object.values(webhooks) as { post: { parameters: { name: string }[] } }[]) {
+    assert.deepEqual(
+      post.parameters.map(({ name }) => name),
+      ['webhook-id', 'webhook-timestamp', 'webhook-signature'],
+    )
+  }
+})

@@ -1,0 +1,324 @@
+import type { TSchema } from 'typebox'
+import { errorMeanings } from './error-meanings.ts'
+import { areaPages, type AreaPage, type Delivery } from './openapi-areas.ts'
+import type { Area, Operation } from './operation.ts'
+import { IdempotencyKey } from './primitives.ts'
+
+/** A value of JSON, as far as this module looks into it. */
+type Tree = { readonly [name: string]: unknown }
+
+/** An OpenAPI 3.1 document (https://spec.openapis.org/oas/v3.1.1.html). */
+export interface OpenApiDocument {
+  readonly openapi: '3.1.1'
+  readonly info: Tree
+  readonly servers: readonly Tree[]
+  readonly security: readonly Tree[]
+  readonly tags: readonly Tree[]
+  readonly paths: Readonly<Record<string, Tree>>
+  readonly webhooks?: Readonly<Record<string, Tree>>
+  readonly components: Readonly<Record<string, Tree>>
+}
+
+/** One status that refuses: the codes of the catalogue that it carries, and how they are written on the wire. */
+export interface Refusal {
+  readonly status: number
+  readonly codes: readonly { readonly code: string; readonly wire: string }[]
+}
+
+/** The document of each area. Equal operations give equal documents, byte for byte. */
+export const documents: Readonly<Record<Area, () => OpenApiDocument>> = {
+  webhooks: () => documentOf(areaPages.webhooks),
+  ecommerce: () => documentOf(areaPages.ecommerce),
+  sandbox: () => documentOf(areaPages.sandbox),
+}
+
+/** All documents, made. */
+export function openapiDocuments(): Readonly<Record<Area, OpenApiDocument>> {
+  return { webhooks: documents.webhooks(), ecommerce: documents.ecommerce(), sandbox: documents.sandbox() }
+}
+
+const aboutBodies = ['PAYLOAD_TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE']
+
+/** Every status with which an operation can refuse, in rising order. Throws for a code that its area's catalogue lacks. */
+export function refusalsOf(operation: Operation): Refusal[] {
+  const { errors, wireCodes, commonErrors } = areaPages[operation.area]
+  const common = commonErrors.filter((code) => operation.body !== undefined || !aboutBodies.includes(code))
+  const byStatus = new Map<number, { code: string; wire: string }[]>()
+  for (const code of new Set([...common, ...operation.errors])) {
+    const status = errors[code]
+    if (status === undefined) throw new Error(`${operation.id} names ${code}, which the catalogue of its area lacks`)
+    byStatus.set(status, [...(byStatus.get(status) ?? []), { code, wire: wireCodes[code] ?? code }])
+  }
+  return [...byStatus].map(([status, codes]) => ({ status, codes })).toSorted((a, b) => a.status - b.status)
+}
+
+function documentOf(page: AreaPage): OpenApiDocument {
+  const shown = schemasOf(page)
+  const operations = Object.values(page.operations)
+  const shared: Shared = { responses: new Map(), examples: new Map() }
+  const paths: Record<string, Record<string, Tree>> = {}
+  for (const operation of operations) {
+    const methods = (paths[operation.path] ??= {})
+    methods[operation.method.toLowerCase()] = operationOf(operation, page, shown, shared)
+  }
+  const creates = operations.some(({ idempotency }) => idempotency !== undefined)
+  return {
+    openapi: '3.1.1',
+    info: {
+      title: page.title,
+      version: page.version,
+      description: page.description,
+      license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+    },
+    servers: [
+      {
+        url: '{base_url}',
+        variables: { base_url: { default: 'http://localhost:8080', description: 'Where your installation answers.' } },
+      },
+    ],
+    security: [{ apiKey: [] }],
+    tags: tagsOf(page),
+    paths,
+    ...(page.deliveries === undefined ? {} : { webhooks: webhooksOf(page.deliveries, shown) }),
+    components: {
+      securitySchemes: {
+        apiKey: {
+          type: 'apiKey',
+          in: 'header',
+          name: 'X-API-Key',
+          description: 'A secret key, exactly as issued. It stays on your server.',
+        },
+      },
+      ...(creates ? { parameters: { IdempotencyKey: idempotencyKey } } : {}),
+      headers: headersOf(creates),
+      responses: sorted(shared.responses),
+      examples: sorted(shared.examples),
+      schemas: shown.named,
+    },
+  }
+}
+
+/** What several operations point to. */
+interface Shared {
+  readonly responses: Map<string, Tree>
+  readonly examples: Map<string, Tree>
+}
+
+const sorted = (entries: Map<string, Tree>): Tree =>
+  Object.fromEntries([...entries].toSorted(([a], [b]) => (a < b ? -1 : 1)))
+
+interface Schemas {
+  readonly named: Tree
+  /** A schema as JSON, with references to those that have a name. */
+  show(schema: TSchema): unknown
+}
+
+/** Named schemas are recognised by what they say: a copy, as an optional property makes one, keeps its name. */
+function schemasOf({ schemas }: AreaPage): Schemas {
+  const names = new Map(Object.entries(schemas).map(([name, schema]) => [JSON.stringify(schema), name]))
+  if (names.size < Object.keys(schemas).length) throw new Error('two schemas with different names say the same')
+  const inside = (value: unknown): unknown => {
+    if (Array.isArray(value)) return value.map(visit)
+    if (typeof value !== 'object' || value === null) return value
+    return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, visit(inner)]))
+  }
+  const visit = (value: unknown): unknown => {
+    const name = names.get(JSON.stringify(value))
+    return name === undefined ? inside(value) : { $ref: `#/components/schemas/${name}` }
+  }
+  return {
+    named: Object.fromEntries(Object.entries(schemas).map(([name, schema]) => [name, inside(schema)])),
+    show: visit,
+  }
+}
+
+const deliveryTag = { name: 'Deliveries', description: 'What arrives at your endpoints.' }
+
+const tagsOf = ({ tags, deliveries }: AreaPage): Tree[] => [
+  ...tags.map(({ name, description }) => ({ name, description })),
+  ...(deliveries === undefined ? [] : [deliveryTag]),
+]
+
+function operationOf(operation: Operation, page: AreaPage, shown: Schemas, shared: Shared): Tree {
+  const tag = page.tags.find(({ path }) => operation.path.startsWith(path))
+  if (tag === undefined) throw new Error(`${operation.id} has no tag: give ${page.title} one for ${operation.path}`)
+  const parameters = parametersOf(operation, shown)
+  return {
+    operationId: operation.id,
+    summary: operation.summary,
+    description: `${operation.description}\n\n${whoMay(operation)}`,
+    tags: [tag.name],
+    ...(operation.auth === 'key_or_client_secret' ? { security: [{ apiKey: [] }, {}] } : {}),
+    ...(parameters.length === 0 ? {} : { parameters }),
+    ...(operation.body === undefined ? {} : { requestBody: requestBodyOf(operation.body, operation.example, shown) }),
+    responses: Object.fromEntries([
+      ...Object.entries(operation.success).map(([status, { description, schema }]) => [
+        status,
+        {
+          description,
+          headers: {
+            ...correlation,
+            ...(operation.idempotency === undefined ? {} : { 'Idempotent-Replayed': header('IdempotentReplayed') }),
+          },
+          content: json({ schema: shown.show(schema) }),
+        },
+      ]),
+      ...refusalsOf(operation).map((refusal) => [
+        String(refusal.status),
+        responseOf(refusal, page.commonErrors, shared),
+      ]),
+    ]),
+  }
+}
+
+function whoMay({ auth, scope }: Operation): string {
+  if (auth === 'partner_key') return "Takes a partner's secret key."
+  const needs = `Scope: \`${scope}\`.`
+  return auth === 'key' ? needs : `With a secret key: ${needs} With the client_secret in the body: no key.`
+}
+
+const requestBodyOf = (body: TSchema, example: unknown, shown: Schemas): Tree => ({
+  required: true,
+  content: json({ schema: shown.show(body), ...(example === undefined ? {} : { example }) }),
+})
+
+function parametersOf({ params, query, idempotency }: Operation, shown: Schemas): Tree[] {
+  const properties = (schema: Operation['query']) =>
+    Object.entries((schema?.properties ?? {}) as Record<string, TSchema>)
+  const required = (query?.required ?? []) as readonly string[]
+  return [
+    ...properties(params).map(([name, schema]) => ({
+      name,
+      in: 'path',
+      required: true,
+      ...parameterOf(schema, shown.show),
+    })),
+    ...properties(query).map(([name, schema]) => ({
+      name,
+      in: 'query',
+      required: required.includes(name),
+      ...parameterOf(schema, shown.show),
+      ...('items' in schema ? { style: 'form', explode: false } : {}),
+    })),
+    ...(idempotency === 'required' ? [{ $ref: '#/components/parameters/IdempotencyKey' }] : []),
+    ...(idempotency === 'optional' ? [{ ...idempotencyKey, required: false }] : []),
+  ]
+}
+
+/** A parameter's schema; its description stands at the parameter. */
+function parameterOf(schema: TSchema, show: Schemas['show']): Tree {
+  const { description, ...bare } = schema as TSchema & { description?: string }
+  const whole = show(schema) as Tree
+  return { ...(description === undefined ? {} : { description }), schema: '$ref' in whole ? whole : show(bare) }
+}
+
+const idempotencyKey = {
+  name: 'Idempotency-Key',
+  in: 'header',
+  required: true,
+  ...parameterOf(IdempotencyKey, (schema) => schema),
+}
+
+const header = (name: string): Tree => ({ $ref: `#/components/headers/${name}` })
+const correlation = { 'x-correlation-id': header('CorrelationId') }
+
+const headersOf = (creates: boolean): Tree => ({
+  CorrelationId: {
+    description: 'Names this request; quote it when you ask for help.',
+    required: true,
+    schema: { type: 'string', format: 'uuid' },
+  },
+  RetryAfter: { description: 'Seconds to wait before the next try.', schema: { type: 'integer', minimum: 0 } },
+  ...(creates
+    ? {
+        IdempotentReplayed: {
+          description: 'Present when this is the first answer to the Idempotency-Key, given again.',
+          schema: { type: 'string', enum: ['true'] },
+        },
+      }
+    : {}),
+})
+
+const correlationId = '0198f5a2-9d3b-7c55-8e02-4b7a90c1d2e3'
+
+const meaningOf = (code: string): string => errorMeanings[code as keyof typeof errorMeanings]
+
+/** One response for a status. What every operation of the area shares stands once, among the components. */
+function responseOf({ status, codes }: Refusal, common: readonly string[], shared: Shared): Tree {
+  for (const { code, wire } of codes) {
+    const error = { code: wire, message: meaningOf(code), correlation_id: correlationId }
+    shared.examples.set(code, { value: { error } })
+  }
+  const response = {
+    description: codes.map(({ code, wire }) => `- \`${wire}\`: ${meaningOf(code)}`).join('\n'),
+    headers: { ...correlation, ...(status === 429 || status === 503 ? { 'Retry-After': header('RetryAfter') } : {}) },
+    content: json({
+      schema: { $ref: '#/components/schemas/Error' },
+      examples: Object.fromEntries(codes.map(({ code, wire }) => [wire, { $ref: `#/components/examples/${code}` }])),
+    }),
+  }
+  const [only, ...others] = codes
+  if (only === undefined || others.length > 0 || !common.includes(only.code)) return response
+  const name = pascal(only.code)
+  shared.responses.set(name, response)
+  return { $ref: `#/components/responses/${name}` }
+}
+
+const pascal = (code: string): string =>
+  code.replaceAll(/_?([A-Z])([A-Z]*)/g, (_all, first: string, rest: string) => first + rest.toLowerCase())
+
+const json = (content: Tree): Tree => ({ 'application/json': content })
+
+/** What a receiver gets, by type of event, with the headers of Standard Webhooks 1.0. */
+function webhooksOf(deliveries: readonly Delivery[], shown: Schemas): Record<string, Tree> {
+  const payload = { $ref: '#/components/schemas/WebhookPayload' }
+  if (!('WebhookPayload' in shown.named)) throw new Error('deliveries need the schema WebhookPayload')
+  const one = ({ type, id, summary, description, example }: Delivery): [string, Tree] => [
+    type,
+    {
+      post: {
+        operationId: id,
+        summary,
+        description,
+        tags: [deliveryTag.name],
+        security: [],
+        parameters: deliveryHeaders,
+        requestBody: {
+          required: true,
+          content: json({ schema: { allOf: [payload, { properties: { type: { const: type } } }] }, example }),
+        },
+        responses: {
+          '2XX': { description: 'Acknowledged. Answer within 15 seconds and do the work afterwards.' },
+          '410': { description: 'Nobody is here any more: the endpoint is disabled.' },
+          default: { description: 'A failure, a redirect too; the same bytes are sent again later.' },
+        },
+      },
+    },
+  ]
+  return Object.fromEntries(deliveries.map(one))
+}
+
+const deliveryHeaders = [
+  {
+    name: 'webhook-id',
+    in: 'header',
+    required: true,
+    description: 'The event, the same on every attempt: your key against doubles.',
+    schema: { type: 'string', format: 'uuid' },
+  },
+  {
+    name: 'webhook-timestamp',
+    in: 'header',
+    required: true,
+    description: 'When this attempt was made, in seconds since 1970. Refuse what is more than five minutes off.',
+    schema: { type: 'integer' },
+  },
+  {
+    name: 'webhook-signature',
+    in: 'header',
+    required: true,
+    description:
+      '`v1,` and the base64 of HMAC-SHA256 over `{webhook-id}.{webhook-timestamp}.{body}`, keyed with the bytes of the signing secret. Several, separated by spaces, while secrets overlap.',
+    schema: { type: 'string' },
+  },
+]

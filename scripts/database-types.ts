@@ -1,0 +1,73 @@
+import pg from 'pg'
+import { connectionConfig } from '../server/src/kernel/db.ts'
+import { freshDatabase, startTestCluster } from '../server/test/cluster.ts'
+
+interface Column {
+  readonly table: string
+  readonly column: string
+  readonly type: string
+  readonly nullable: boolean
+  /** Allowed values, where a check lists them. */
+  readonly check: string | null
+}
+
+const types: Readonly<Record<string, string>> = {
+  uuid: 'string',
+  text: 'string',
+  'text[]': 'string[]',
+  boolean: 'boolean',
+  integer: 'number',
+  bigint: 'bigint',
+  json: 'unknown',
+  bytea: 'Buffer',
+  'timestamp with time zone': 'Date',
+}
+
+// Partitions are their parent's. A check of one column alone that lists values is the column's type.
+const readColumns = `
+  select n.nspname || '.' || c.relname as table, a.attname as column, format_type(a.atttypid, a.atttypmod) as type,
+         not a.attnotnull as nullable,
+         (select pg_get_constraintdef(k.oid) from pg_constraint k
+           where k.conrelid = c.oid and k.contype = 'c' and k.conkey = array[a.attnum]
+             and pg_get_constraintdef(k.oid) like '%= ANY (ARRAY[%' limit 1) as check
+    from pg_attribute a
+    join pg_class c on c.oid = a.attrelid
+    join pg_namespace n on n.oid = c.relnamespace
+   where c.relkind in ('r', 'p') and not c.relispartition and a.attnum > 0 and not a.attisdropped
+     and n.nspname not like 'pg\\_%' and n.nspname <> 'information_schema'
+   order by n.nspname, c.relname, a.attnum`
+
+/** The tables of the migrated schema as TypeScript: what the driver gives for a row of each. */
+export async function databaseTypes(): Promise<string> {
+  await using cluster = await startTestCluster()
+  await using database = await freshDatabase(cluster.handle)
+  const client = new pg.Client(connectionConfig(database.target))
+  await client.connect()
+  const { rows } = await client.query<Column>(readColumns)
+  await client.end()
+  return render(rows)
+}
+
+function render(columns: readonly Column[]): string {
+  const tables = Map.groupBy(columns, (column) => column.table)
+  const interfaces = [...tables].map(
+    ([table, of]) =>
+      `  readonly '${table}': {\n${of.map((column) => `    readonly ${column.column}: ${typeOf(column)}`).join('\n')}\n  }`,
+  )
+  return [
+    '// Made from the migrated schema by `npm run generate`; a check compares it with the schema.',
+    '',
+    '/** A row of each table as the driver gives it. */',
+    `export interface Tables {\n${interfaces.join('\n')}\n}`,
+    '',
+  ].join('\n')
+}
+
+function typeOf({ table, column, type, nullable, check }: Column): string {
+  const plain = types[type]
+  if (plain === undefined)
+    throw new Error(`${table}.${column} is of the type ${type}, which has no TypeScript type here`)
+  const values = [...(check ?? '').matchAll(/'((?:[^']|'')*)'::text/g)].map(([, value]) => `'${value}'`)
+  const narrowed = plain === 'string' && values.length > 0 ? values.join(' | ') : plain
+  return nullable ? `${narrowed} | null` : narrowed
+}

@@ -1,0 +1,22 @@
+import { confirmPaymentIntent, type AnswerOf, type BodyOf } from '@kaha/contract'
+import { createSend, type CallOptions, type ConnectionOptions } from './request.ts'
+
+/** A confirm as a payer's page sends it: with the client_secret of the intent. */
+export type PayerConfirmation = BodyOf<typeof confirmPaymentIntent> & { readonly client_secret: string }
+
+/** What a payer's page may do. */
+export interface Checkout {
+  /** Never sent twice by itself. After a KahaConnectionError ask your server how the intent stands: the payment may have happened. */
+  confirm(id: string, body: PayerConfirmation, options?: CallOptions): Promise<AnswerOf<typeof confirmPaymentIntent>>
+}
+
+/** A client for a payer's page of your own. It has no secret key and can confirm one intent, whose client_secret it was given. */
+export function createCheckout(options: Omit<ConnectionOptions, 'maxRetries'>): Checkout {
+  const { baseUrl, fetch, timeoutMs } = options
+  const send = createSend({
+    baseUrl,
+    ...(fetch === undefined ? {} : { fetch }),
+    ...(timeoutMs === undefined ? {} : { timeoutMs }),
+  })
+  return { confirm: (id, body, call) => send(confirmPaymentIntent, { params: { id }, body }, call) }
+}

@@ -1,0 +1,192 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import * as contract from '@kaha/contract'
+import type { Operation } from '@kaha/contract'
+import { peer, type Peer } from '../test/peer.ts'
+import { createCheckout, createKaha, KahaError, type CreatePaymentLink } from './index.ts'
+
+const apiKey = 'sk_test_0123456789ABCDEFGHIJKLMN'
+const id = '0198f5a2-6f10-7a44-8c57-1f0e6a2b9d01'
+const kahaOf = ({ url }: Peer) => createKaha({ baseUrl: url, apiKey })
+
+const card = { number: '4242424242424242', exp_month: 12, exp_year: 2040, cvc: '123' }
+const confirmation = { payment_method: { type: 'card', card } } as const
+const link: CreatePaymentLink = {
+  type: 'one_time',
+  currency: 'PHP',
+  amount: 25000,
+  line_items: [{ sku: 'B', name: 'Kapeng barako ☕', unit_price: 12500, quantity: 2 }],
+}
+
+type Call = (kaha: ReturnType<typeof createKaha>) => Promise<unknown>
+const calls: Readonly<Record<string, Call>> = {
+  createWebhookEndpoint: ({ webhooks }) =>
+    webhooks.createEndpoint({ url: 'https://shop.example.com/hooks', enabled_events: ['payment.succeeded'] }),
+  listWebhookEndpoints: ({ webhooks }) => webhooks.listEndpoints(),
+  retrieveWebhookEndpoint: ({ webhooks }) => webhooks.retrieveEndpoint(id),
+  retrieveSigningSecret: ({ webhooks }) => webhooks.retrieveSigningSecret(id),
+  listWebhookEvents: ({ webhooks }) => webhooks.listEvents(),
+  createPaymentLink: ({ paymentLinks }) => paymentLinks.create(link),
+  listPaymentLinks: ({ paymentLinks }) => paymentLinks.list(),
+  retrievePaymentLink: ({ paymentLinks }) => paymentLinks.retrieve(id),
+  createPaymentIntent: ({ paymentIntents }) => paymentIntents.create({ amount: 100, currency: 'PHP' }),
+  retrievePaymentIntent: ({ paymentIntents }) => paymentIntents.retrieve(id),
+  confirmPaymentIntent: ({ paymentIntents }) => paymentIntents.confirm(id, confirmation),
+  readSandboxClock: ({ sandbox }) => sandbox.readClock(),
+  advanceSandboxClock: ({ sandbox }) => sandbox.advanceClock({ seconds: 60 }),
+}
+
+const operations = Object.values(contract).flatMap((value) => ('success' in Object(value) ? [value as Operation] : []))
+
+test('every operation of the contract can be called', () => {
+  assert.deepEqual(Object.keys(calls).toSorted(), operations.map(({ id: name }) => name).toSorted())
+})
+
+for (const operation of operations) {
+  test(`${operation.id} sends what its operation says and gives back the answer as it came`, async () => {
+    const answer = { id, amount: 999_999_999_999, nested: { list: [1, null, '₱'] } }
+    await using server = await peer({ body: answer })
+    assert.deepEqual(await calls[operation.id]?.(kahaOf(server)), answer)
+
+    const [sent, ...more] = server.arrived
+    assert.equal(more.length, 0)
+    assert.equal(sent?.method, operation.method)
+    assert.equal(sent?.url, operation.path.replace('{id}', id))
+    assert.equal(sent?.headers['x-api-key'], apiKey)
+    assert.equal(sent?.headers.accept, 'application/json')
+    assert.equal(sent?.headers['content-type'], operation.body === undefined ? undefined : 'application/json')
+    assert.equal('idempotency-key' in (sent?.headers ?? {}), operation.idempotency !== undefined)
+    assert.equal(sent?.body === '', operation.body === undefined)
+  })
+}
+
+test('a body arrives as it was given', async () => {
+  await using server = await peer({ status: 201 })
+  await kahaOf(server).paymentLinks.create({ ...link, metadata: { π: 'ñ' } })
+  assert.deepEqual(JSON.parse(server.arrived[0]?.body ?? ''), { ...link, metadata: { π: 'ñ' } })
+})
+
+test('an address with a path and slashes at its end is kept', async () => {
+  await using server = await peer({})
+  await createKaha({ baseUrl: `${server.url}/pay//`, apiKey }).paymentLinks.retrieve(id)
+  assert.equal(server.arrived[0]?.url, `/pay/ecom/v1/payment-links/${id}`)
+})
+
+test('an id with the signs of an address in it stays one segment', async () => {
+  await using server = await peer({})
+  await kahaOf(server).paymentLinks.retrieve('a/b?c=d#e%20 ñ')
+  assert.equal(server.arrived[0]?.url, '/ecom/v1/payment-links/a%2Fb%3Fc%3Dd%23e%2520%20%C3%B1')
+})
+
+test('an id that would lead to another path is refused before anything is sent', async () => {
+  await using server = await peer({})
+  for (const wrong of ['', '.', '..', undefined as never]) {
+    await assert.rejects(kahaOf(server).paymentLinks.retrieve(wrong), TypeError)
+  }
+  assert.equal(server.arrived.length, 0)
+})
+
+test('lists are joined by commas, signs of an address are encoded, and what is undefined is left out', async () => {
+  await using server = await peer({})
+  await kahaOf(server).paymentLinks.list({
+    status: ['ACTIVE', 'EXPIRED'],
+    merchant_branch_reference_number: 'Makati & Sons+1',
+    date_from: '2026-01-15T10:30:00.000+08:00',
+    page_size: 200,
+    ...({ cursor: undefined } as object),
+  })
+  const { pathname, search, searchParams } = new URL(server.arrived[0]?.url ?? '', server.url)
+  assert.equal(pathname, '/ecom/v1/payment-links')
+  assert.deepEqual(
+    [...searchParams],
+    [
+      ['status', 'ACTIVE,EXPIRED'],
+      ['merchant_branch_reference_number', 'Makati & Sons+1'],
+      ['date_from', '2026-01-15T10:30:00.000+08:00'],
+      ['page_size', '200'],
+    ],
+  )
+  assert.match(search, /date_from=2026-01-15T10%3A30%3A00.000%2B08%3A00/)
+})
+
+test('a payer confirms with the client_secret and without any key', async () => {
+  await using server = await peer({ body: { id, status: 'SUCCEEDED' } })
+  const checkout = createCheckout({ baseUrl: server.url })
+  const intent = await checkout.confirm(id, { ...confirmation, client_secret: 'cs_1' })
+  assert.equal(intent.status, 'SUCCEEDED')
+  assert.equal('x-api-key' in (server.arrived[0]?.headers ?? {}), false)
+  assert.deepEqual(JSON.parse(server.arrived[0]?.body ?? ''), { ...confirmation, client_secret: 'cs_1' })
+})
+
+test('a fetch of your own is used instead of the global one', async () => {
+  const seen: string[] = []
+  const fetch = async (input: unknown): Promise<Response> => {
+    seen.push(String(input))
+    return Response.json({ id })
+  }
+  await createKaha({ baseUrl: 'http://localhost:1', apiKey, fetch }).paymentIntents.retrieve(id)
+  assert.deepEqual(seen, [`http://localhost:1/ecom/v1/payment-intents/${id}`])
+})
+
+// Lists.
+
+const page = (from: number, to: number, next: string | null) => ({
+  body: {
+    data: Array.from({ length: to - from }, (_none, index) => ({ id: String(from + index) })),
+    pagination: { page_size: 2, has_more: next !== null, next_cursor: next },
+  },
+})
+
+test('iterating over a list gives every item of every page, with the same filters on each', async () => {
+  await using server = await peer(page(0, 2, 'c+1'), page(2, 4, 'c/2'), page(4, 5, null))
+  const ids: string[] = []
+  for await (const one of kahaOf(server).paymentLinks.listAll({ status: ['ACTIVE'], page_size: 2 })) ids.push(one.id)
+  assert.deepEqual(ids, ['0', '1', '2', '3', '4'])
+  assert.deepEqual(
+    server.arrived.map(({ url }) => Object.fromEntries(new URL(url, server.url).searchParams)),
+    [
+      { status: 'ACTIVE', page_size: '2' },
+      { status: 'ACTIVE', page_size: '2', cursor: 'c+1' },
+      { status: 'ACTIVE', page_size: '2', cursor: 'c/2' },
+    ],
+  )
+})
+
+test('iterating begins at a cursor that is given, and reads no further page than it needs', async () => {
+  await using server = await peer(page(2, 4, 'next'))
+  for await (const one of kahaOf(server).webhooks.listAllEvents({ cursor: 'from' })) {
+    assert.equal(one.id, '2')
+    break
+  }
+  assert.deepEqual(
+    server.arrived.map(({ url }) => url),
+    ['/v1/webhook_events?cursor=from'],
+  )
+})
+
+test('nothing is read before the first item is asked for, and an empty list has none', async () => {
+  await using server = await peer(page(0, 0, null))
+  const endpoints = kahaOf(server).webhooks.listAllEndpoints()
+  assert.equal(server.arrived.length, 0)
+  for await (const one of endpoints) assert.fail(one.id)
+  assert.equal(server.arrived.length, 1)
+})
+
+test('a list whose cursor does not move on ends with an error and not never', async () => {
+  await using server = await peer(page(0, 1, 'same'))
+  const read = async (): Promise<void> => {
+    for await (const one of kahaOf(server).paymentLinks.listAll()) assert.ok(one)
+  }
+  await assert.rejects(read(), /same cursor twice/)
+})
+
+test('an error in the middle of a list reaches who iterates', async () => {
+  await using server = await peer(page(0, 1, 'stale'), {
+    status: 400,
+    body: { error: { code: 'INVALID_CURSOR', message: '' } },
+  })
+  const read = async (): Promise<void> => {
+    for await (const one of kahaOf(server).paymentLinks.listAll()) assert.ok(one)
+  }
+  await assert.rejects(read(), (error) => error instanceof KahaError && error.code === 'INVALID_CURSOR')
+})

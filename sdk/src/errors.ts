@@ -1,0 +1,67 @@
+/** What an error answer says beside its status. */
+export interface KahaErrorFields {
+  readonly status: number
+  readonly code: string
+  readonly message: string
+  readonly operation: string
+  readonly correlationId: string | undefined
+  readonly details: { readonly field: string; readonly rule: string } | undefined
+  readonly retryAfterSeconds: number | undefined
+}
+
+/**
+ * The platform refused. Branch on `code`, never on the message. It carries nothing of the request: no key, no card, no secret.
+ * The code `UNEXPECTED_ANSWER` is the client's own: something answered that does not speak this interface, a proxy for example.
+ */
+export class KahaError extends Error {
+  override readonly name = 'KahaError'
+  readonly status: number
+  readonly code: string
+  /** The operation that was called, by its id in the contract. */
+  readonly operation: string
+  /** Quote it when you ask for help. */
+  readonly correlationId: string | undefined
+  /** The field to blame and the rule that it breaks, where there is one. */
+  readonly details: { readonly field: string; readonly rule: string } | undefined
+  readonly retryAfterSeconds: number | undefined
+
+  constructor({ status, code, message, operation, correlationId, details, retryAfterSeconds }: KahaErrorFields) {
+    super(message)
+    this.status = status
+    this.code = code
+    this.operation = operation
+    this.correlationId = correlationId
+    this.details = details
+    this.retryAfterSeconds = retryAfterSeconds
+  }
+}
+
+/**
+ * No answer: refused, cut off, or later than `timeoutMs`. What was asked for may have happened all the same; repeat a create with the
+ * same idempotency key, and retrieve an intent before you confirm it again.
+ */
+export class KahaConnectionError extends Error {
+  override readonly name = 'KahaConnectionError'
+  readonly operation: string
+  /** `TIMEOUT`, or the code of the system, as in `ECONNREFUSED`. */
+  readonly reason: string
+
+  constructor(operation: string, reason: string, cause?: unknown) {
+    super(`${operation}: no answer (${reason})`, cause === undefined ? undefined : { cause })
+    this.operation = operation
+    this.reason = reason
+  }
+}
+
+export type WebhookRefusal = 'headers' | 'timestamp' | 'signature' | 'payload'
+
+/** A delivery that must not be believed. `reason` says which check it failed; the message tells nothing secret. */
+export class WebhookVerificationError extends Error {
+  override readonly name = 'WebhookVerificationError'
+  readonly reason: WebhookRefusal
+
+  constructor(reason: WebhookRefusal, message: string) {
+    super(message)
+    this.reason = reason
+  }
+}

@@ -1,0 +1,221 @@
+import type { AnswerOf, BodyOf, Operation, ParamsOf, QueryOf } from '@kaha/contract'
+import { KahaConnectionError, KahaError } from './errors.ts'
+import { isRepeatable, pause, retryAfterSecondsOf, waitBeforeRetry } from './retry.ts'
+
+export interface ConnectionOptions {
+  /** Where the installation answers, as in `https://pay.example.com`. */
+  readonly baseUrl: string
+  /** Instead of the global `fetch`. */
+  readonly fetch?: typeof globalThis.fetch
+  /** How long one try may take until its answer is complete. 30 s when absent. */
+  readonly timeoutMs?: number
+  /** How often a request that can be repeated safely is sent again. 2 when absent; 0 is never. */
+  readonly maxRetries?: number
+}
+
+export interface CallOptions {
+  /** Ends the call at once; it rejects with the signal's reason. */
+  readonly signal?: AbortSignal
+  readonly timeoutMs?: number
+  readonly maxRetries?: number
+}
+
+export interface CreateOptions extends CallOptions {
+  /** Your name for this request, 8 to 64 of `A-Z a-z 0-9 . _ -`. Made when absent; the retries of one call share it. */
+  readonly idempotencyKey?: string
+}
+
+type Part<Name extends string, Value> = Value extends undefined ? unknown : { readonly [name in Name]: Value }
+
+/** What an operation takes: its path parameters, its query, its body, each where it has one. */
+export type InputOf<O extends Operation> = Part<'params', ParamsOf<O>> &
+  Part<'query', QueryOf<O>> &
+  Part<'body', BodyOf<O>>
+
+export type Send = <O extends Operation>(
+  operation: O,
+  input: InputOf<O>,
+  options?: CreateOptions,
+) => Promise<AnswerOf<O>>
+
+/** The parts of sending that a test steps itself. */
+export interface Waiting {
+  readonly random: () => number
+  readonly pause: (ms: number, signal: AbortSignal | undefined) => Promise<void>
+}
+
+const timeoutMsDefault = 30_000
+const retriesDefault = 2
+const answerBytesMax = 64 * 1024 * 1024
+
+/**
+ * The one way to the platform: sends any operation of the contract. Throws KahaError for an error answer, KahaConnectionError where none
+ * came, and the reason of the caller's signal. Network errors, 429 and 503 are tried again if the operation is a GET or carries an
+ * Idempotency-Key, and never otherwise.
+ */
+export function createSend(
+  options: ConnectionOptions & { readonly apiKey?: string },
+  { random, pause: wait }: Waiting = { random: Math.random, pause },
+): Send {
+  const base = checkedBase(options.baseUrl)
+  const apiKey = checkedKey(options.apiKey)
+  const send = async (operation: Operation, input: AnyInput, call: CreateOptions = {}): Promise<unknown> => {
+    const idempotencyKey =
+      operation.idempotency === undefined ? undefined : (call.idempotencyKey ?? crypto.randomUUID())
+    const request = requestOf(operation, base, apiKey, idempotencyKey, input)
+    const retriesMax = isRepeatable(operation, idempotencyKey)
+      ? (call.maxRetries ?? options.maxRetries ?? retriesDefault)
+      : 0
+    const timeoutMs = call.timeoutMs ?? options.timeoutMs ?? timeoutMsDefault
+    for (let triesMade = 1; ; triesMade++) {
+      try {
+        return await attempt(operation.id, request, timeoutMs, call.signal, options.fetch)
+      } catch (failure) {
+        const waitMs = triesMade > retriesMax ? null : waitBeforeRetry(failure, triesMade, random)
+        if (waitMs === null) throw failure
+        await wait(waitMs, call.signal)
+      }
+    }
+  }
+  return send as Send
+}
+
+/** The address without a slash at its end. Its text may hold a password, so no message repeats it. */
+function checkedBase(text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  const isPlain =
+    url && /^https?:$/.test(url.protocol) && `${url.username}${url.password}${url.search}${url.hash}` === ''
+  if (!isPlain) throw new TypeError('baseUrl must be an http or https address without user, query and fragment')
+  return `${url.origin}${url.pathname}`.replace(/\/+$/, '')
+}
+
+/** `fetch` would repeat a malformed key in its own message. */
+function checkedKey(apiKey: string | undefined): string | undefined {
+  if (apiKey !== undefined && !/^[\x21-\x7e]+$/.test(apiKey))
+    throw new TypeError('apiKey must be the key exactly as issued, without spaces')
+  return apiKey
+}
+
+interface Prepared {
+  readonly url: string
+  readonly init: RequestInit
+}
+
+interface AnyInput {
+  readonly params?: Readonly<Record<string, unknown>>
+  readonly query?: Readonly<Record<string, unknown>>
+  readonly body?: unknown
+}
+
+function requestOf(
+  { path, method }: Operation,
+  base: string,
+  apiKey: string | undefined,
+  idempotencyKey: string | undefined,
+  { params = {}, query = {}, body }: AnyInput,
+): Prepared {
+  const headers = new Headers({ accept: 'application/json' })
+  if (apiKey !== undefined) headers.set('x-api-key', apiKey)
+  if (idempotencyKey !== undefined) headers.set('idempotency-key', idempotencyKey)
+  if (body !== undefined) headers.set('content-type', 'application/json')
+  // A redirect would carry the key to wherever it leads.
+  const init: RequestInit = { method, headers, redirect: 'manual' }
+  if (body !== undefined) init.body = JSON.stringify(body)
+  return {
+    url: `${base}${path.replaceAll(/\{(\w+)\}/g, (_all, name: string) => segment(name, params[name]))}${search(query)}`,
+    init,
+  }
+}
+
+/** A path segment. Dots alone would be taken for a way up, and nothing for another path. */
+function segment(name: string, value: unknown): string {
+  if (typeof value !== 'string' || /^\.{0,2}$/.test(value)) throw new TypeError(`${name} must be the id of a resource`)
+  return encodeURIComponent(value)
+}
+
+/** Lists become one comma-separated parameter; undefined ones are left out. */
+function search(query: Readonly<Record<string, unknown>>): string {
+  const given = Object.entries(query).filter(([, value]) => value !== undefined)
+  const text = new URLSearchParams(
+    given.map(([name, value]): [string, string] => [name, Array.isArray(value) ? value.join(',') : String(value)]),
+  )
+  return given.length === 0 ? '' : `?${text.toString()}`
+}
+
+async function attempt(
+  operation: string,
+  { url, init }: Prepared,
+  timeoutMs: number,
+  signal: AbortSignal | undefined,
+  fetch = globalThis.fetch,
+): Promise<unknown> {
+  signal?.throwIfAborted()
+  const deadline = AbortSignal.timeout(timeoutMs)
+  let answer: Response
+  let text: string
+  try {
+    answer = await fetch(url, {
+      ...init,
+      signal: signal === undefined ? deadline : AbortSignal.any([signal, deadline]),
+    })
+    text = await readText(answer)
+  } catch (error) {
+    signal?.throwIfAborted()
+    throw new KahaConnectionError(operation, deadline.aborted ? 'TIMEOUT' : reasonOf(error), error)
+  }
+  const body = parsed(text)
+  if (answer.ok && body !== undefined) return body
+  throw errorOf(operation, answer, body)
+}
+
+/** The whole body; of an absurdly large one nothing. */
+async function readText(answer: Response): Promise<string> {
+  const reader = answer.body?.getReader()
+  const decoder = new TextDecoder()
+  let text = ''
+  let bytes = 0
+  for (let chunk = await reader?.read(); chunk?.value !== undefined; chunk = await reader?.read()) {
+    bytes += chunk.value.byteLength
+    if (bytes > answerBytesMax) {
+      await reader?.cancel()
+      return ''
+    }
+    text += decoder.decode(chunk.value, { stream: true })
+  }
+  return text + decoder.decode()
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown
+  } catch {
+    return undefined
+  }
+}
+
+/** The code that the system gave to a failed connection: `fetch` hides it in the cause. */
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return 'UNKNOWN'
+  if ('code' in error && typeof error.code === 'string') return error.code
+  return error.cause instanceof Error ? reasonOf(error.cause) : error.name
+}
+
+function errorOf(operation: string, answer: Response, body: unknown): KahaError {
+  const said = fieldsOf(fieldsOf(body)['error'])
+  const details = fieldsOf(said['details'])
+  const { code, message, correlation_id: correlationId = answer.headers.get('x-correlation-id') } = said
+  const { field, rule } = details
+  const isOurs = typeof code === 'string' && typeof message === 'string'
+  return new KahaError({
+    status: answer.status,
+    code: isOurs ? code : 'UNEXPECTED_ANSWER',
+    message: isOurs ? message : `${operation}: an answer with status ${answer.status} that is not of this interface`,
+    operation,
+    correlationId: typeof correlationId === 'string' ? correlationId : undefined,
+    details: typeof field === 'string' && typeof rule === 'string' ? { field, rule } : undefined,
+    retryAfterSeconds: retryAfterSecondsOf(answer.headers),
+  })
+}
+
+const fieldsOf = (value: unknown): Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null ? (value as Readonly<Record<string, unknown>>) : {}

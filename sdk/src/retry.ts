@@ -1,0 +1,53 @@
+import type { Operation } from '@kaha/contract'
+import { KahaConnectionError, KahaError } from './errors.ts'
+
+const backOffMs = 500
+const backOffMsMax = 8_000
+/** A longer Retry-After is for the caller to wait for. */
+const retryAfterSecondsMax = 60
+
+/** Whether the same request, sent twice, does nothing twice. */
+export const isRepeatable = ({ method }: Operation, idempotencyKey: string | undefined): boolean =>
+  method === 'GET' || idempotencyKey !== undefined
+
+/**
+ * How long to wait in ms before the same request is sent again, or null where trying again does not help. `triesMade` counts from 1;
+ * `random` gives [0, 1). An answer is never waited for less long than its Retry-After says.
+ */
+export function waitBeforeRetry(failure: unknown, triesMade: number, random: () => number): number | null {
+  if (failure instanceof KahaError) {
+    // The first try may still run when its connection was lost.
+    const passes = failure.status === 429 || failure.status === 503 || failure.code === 'IDEMPOTENCY_IN_PROGRESS'
+    if (!passes) return null
+    const seconds = failure.retryAfterSeconds
+    if (seconds !== undefined) return seconds > retryAfterSecondsMax ? null : seconds * 1_000 * (1 + 0.2 * random())
+  } else if (!(failure instanceof KahaConnectionError)) {
+    return null
+  }
+  return Math.min(backOffMs * 2 ** (triesMade - 1), backOffMsMax) * (0.5 + 0.5 * random())
+}
+
+/** Seconds from Retry-After. A date counts from the answer's own Date, for our clock may differ. Undefined without a usable one. */
+export function retryAfterSecondsOf(headers: Headers): number | undefined {
+  const value = headers.get('retry-after')
+  if (value === null) return undefined
+  if (/^\d{1,9}$/.test(value)) return Number(value)
+  const seconds = (Date.parse(value) - Date.parse(headers.get('date') ?? '')) / 1_000
+  return Number.isFinite(seconds) ? Math.max(0, Math.ceil(seconds)) : undefined
+}
+
+/** Resolves after `ms`, and rejects with the signal's reason when it is aborted before. */
+export function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const stop = (): void => {
+      clearTimeout(timer)
+      reject(signal?.reason as Error)
+    }
+    const timer = setTimeout(() => {
+      signal?.removeEventListener('abort', stop)
+      resolve()
+    }, ms)
+    if (signal?.aborted) stop()
+    else signal?.addEventListener('abort', stop, { once: true })
+  })
+}

@@ -1,0 +1,309 @@
+// Made from the migrated schema by `npm run generate`; a check compares it with the schema.
+
+/** A row of each table as the driver gives it. */
+export interface Tables {
+  readonly 'delivery.attempts': {
+    readonly id: string
+    readonly event_id: string
+    readonly destination_id: string
+    readonly number: number
+    readonly started_at: Date
+    readonly duration_ms: number
+    readonly status: number | null
+    readonly error_class: string | null
+    readonly error_message: string | null
+    readonly owner: 'destination' | 'path' | null
+    readonly request_headers: unknown
+    readonly answer: string | null
+  }
+  readonly 'delivery.deliveries': {
+    readonly event_id: string
+    readonly destination_id: string
+    readonly state: 'DELIVERED' | 'EXHAUSTED' | 'CLOSED'
+    readonly attempt_no: number
+    readonly created_at: Date
+    readonly ended_at: Date
+  }
+  readonly 'delivery.destinations': {
+    readonly id: string
+    readonly number: bigint
+    readonly dialect: 'signed' | 'terminal' | 'encrypted'
+    readonly partner_id: string
+    readonly merchant_id: string | null
+    readonly branch_id: string | null
+    readonly group_id: string | null
+    readonly owner_id: string
+    readonly url: string
+    readonly types: string[]
+    readonly state: 'ENABLED' | 'DISABLED'
+    readonly description: string | null
+    readonly metadata: unknown
+    readonly created_at: Date
+    readonly updated_at: Date
+    readonly disabled_reason: string | null
+    readonly deleted_at: Date | null
+  }
+  readonly 'delivery.events': {
+    readonly id: string
+    readonly dialect: 'signed' | 'terminal' | 'encrypted'
+    readonly type: string
+    readonly partner_id: string
+    readonly merchant_id: string
+    readonly branch_id: string
+    readonly payment_intent_id: string | null
+    readonly payment_link_id: string | null
+    readonly body: string
+    readonly test: boolean
+    readonly created_at: Date
+  }
+  readonly 'delivery.lanes': {
+    readonly destination_id: string
+    readonly state: 'OPEN' | 'PAUSED' | 'CLOSING' | 'CLOSED'
+    readonly slow: boolean
+    readonly failing_since: Date | null
+    readonly look_at: Date
+    readonly version: bigint
+  }
+  readonly 'delivery.outbox': {
+    readonly event_id: string
+    readonly dialect: string
+    readonly type: string
+    readonly partner_id: string
+    readonly merchant_id: string
+    readonly branch_id: string
+    readonly status: 'PENDING' | 'SUBMITTING' | 'SUBMIT_FAILED' | 'SUBMITTED'
+    readonly open_count: number
+    readonly failed_count: number
+    readonly attempt_count: number
+    readonly setback_count: number
+    readonly run_at: Date | null
+    readonly lease_until: Date | null
+    readonly fence: number
+    readonly created_at: Date
+    readonly updated_at: Date
+  }
+  readonly 'delivery.outcomes': {
+    readonly event_id: string
+    readonly status: 'DELIVERED' | 'EXHAUSTED' | 'NOT_SUBSCRIBED'
+    readonly attempt_count: number
+    readonly updated_at: Date
+    readonly delivered_at: Date | null
+  }
+  readonly 'delivery.queue': {
+    readonly event_id: string
+    readonly destination_id: string
+    readonly attempt_no: number
+    readonly setback_count: number
+    readonly run_at: Date
+    readonly lease_until: Date | null
+    readonly fence: number
+    readonly created_at: Date
+  }
+  readonly 'delivery.secrets': {
+    readonly id: string
+    readonly destination_id: string
+    readonly sealed: Buffer
+    readonly created_at: Date
+    readonly expires_at: Date | null
+  }
+  readonly 'ecommerce.idempotency': {
+    readonly entity_id: string
+    readonly operation: string
+    readonly key: string
+    readonly request_hash: Buffer
+    readonly response: Buffer
+    readonly expires_at: Date
+  }
+  readonly 'ecommerce.link_uses': {
+    readonly attempt_id: string
+    readonly link_id: string
+    readonly state: 'RESERVED' | 'SPENT' | 'RELEASED'
+  }
+  readonly 'ecommerce.links': {
+    readonly id: string
+    readonly partner_id: string
+    readonly merchant_id: string
+    readonly branch_id: string
+    readonly branch_reference_number: string
+    readonly token: string
+    readonly type: 'one_time' | 'multi_use'
+    readonly state: 'ACTIVE' | 'CONSUMED' | 'EXPIRED' | 'CANCELLED'
+    readonly amount: bigint
+    readonly currency: string
+    readonly line_items: unknown
+    readonly description: string | null
+    readonly order_reference: string | null
+    readonly redirect_urls: unknown | null
+    readonly metadata: unknown
+    readonly max_uses: number | null
+    readonly reserved_count: number
+    readonly success_count: number
+    readonly expires_at: Date
+    readonly expiry_announced: boolean
+    readonly cancelled_at: Date | null
+    readonly cancellation_reason: string | null
+    readonly created_at: Date
+    readonly updated_at: Date
+  }
+  readonly 'identity.activation_codes': {
+    readonly code: string
+    readonly branch_id: string
+    readonly created_at: Date
+  }
+  readonly 'identity.encryption_keys': {
+    readonly id: string
+    readonly merchant_id: string
+    readonly sealed: Buffer
+    readonly created_at: Date
+  }
+  readonly 'identity.entities': {
+    readonly id: string
+    readonly level: 'partner' | 'merchant' | 'branch'
+    readonly partner_id: string
+    readonly merchant_id: string | null
+    readonly branch_id: string | null
+    readonly name: string
+    readonly reference_number: string | null
+    readonly state: 'ACTIVE' | 'INACTIVE' | 'LOCKED'
+    readonly created_at: Date
+  }
+  readonly 'identity.groups': {
+    readonly id: string
+    readonly merchant_id: string
+    readonly created_at: Date
+  }
+  readonly 'identity.keys': {
+    readonly id: string
+    readonly hash: Buffer
+    readonly last_four: string
+    readonly entity_id: string
+    readonly scopes: string[]
+    readonly state: 'ACTIVE' | 'EXPIRED' | 'REVOKED' | 'SUSPENDED' | 'DELETED'
+    readonly sealed: Buffer | null
+    readonly expires_at: Date | null
+    readonly created_at: Date
+    readonly updated_at: Date
+  }
+  readonly 'identity.terminal_keys': {
+    readonly id: string
+    readonly api_key_hash: Buffer
+    readonly sealed_secret: Buffer
+    readonly role: 'desktop' | 'terminal'
+    readonly group_id: string
+    readonly branch_id: string | null
+    readonly device_id: string | null
+    readonly state: 'ACTIVE' | 'EXPIRED' | 'REVOKED' | 'SUSPENDED' | 'DELETED'
+    readonly created_at: Date
+    readonly updated_at: Date
+  }
+  readonly 'kernel.clock': {
+    readonly only_row: boolean
+    readonly offset_ms: bigint
+    readonly version: bigint
+  }
+  readonly 'kernel.master_keys': {
+    readonly key_id: string
+    readonly fingerprint: Buffer
+    readonly created_at: Date
+  }
+  readonly 'kernel.migrations': {
+    readonly name: string
+    readonly applied_at: Date
+  }
+  readonly 'payments.attempts': {
+    readonly id: string
+    readonly intent_id: string
+    readonly number: number
+    readonly state: 'REQUIRES_ACTION' | 'PROCESSING' | 'SUCCEEDED' | 'DECLINED' | 'FAILED' | 'ABANDONED'
+    readonly failure_category: string | null
+    readonly decline_reason: string | null
+    readonly card_brand: string | null
+    readonly card_last_four: string
+    readonly card_fingerprint: string
+    readonly approval_code: string | null
+    readonly processor_transaction_id: string | null
+    readonly reconciliation_id: string | null
+    readonly invoice_number: string | null
+    readonly completed_at: Date | null
+    readonly challenge_expires_at: Date | null
+    readonly run_at: Date | null
+    readonly lease_until: Date | null
+    readonly inquiry_count: number
+    readonly created_at: Date
+    readonly state_at: Date
+  }
+  readonly 'payments.intents': {
+    readonly id: string
+    readonly partner_id: string
+    readonly merchant_id: string
+    readonly branch_id: string
+    readonly branch_name: string
+    readonly link_id: string | null
+    readonly amount: bigint
+    readonly currency: string
+    readonly state: 'ACTIVE' | 'CONSUMED' | 'EXPIRED' | 'CANCELLED'
+    readonly description: string | null
+    readonly order_reference: string | null
+    readonly redirect_urls: unknown | null
+    readonly metadata: unknown
+    readonly checkout_token_hash: Buffer
+    readonly form_nonce: string | null
+    readonly attempt_count: number
+    readonly latest_attempt_id: string | null
+    readonly expires_at: Date
+    readonly succeeded_at: Date | null
+    readonly created_at: Date
+    readonly state_at: Date
+  }
+  readonly 'payments.transactions': {
+    readonly id: string
+    readonly partner_id: string
+    readonly merchant_id: string
+    readonly branch_id: string
+    readonly status:
+      | 'CAPTURED'
+      | 'AUTHORIZED'
+      | 'PENDING'
+      | 'DECLINED'
+      | 'VOIDED'
+      | 'REFUNDED'
+      | 'PARTIALLY_REFUNDED'
+      | 'FAILED'
+      | 'EXPIRED'
+      | 'CANCELLED'
+    readonly amount: bigint
+    readonly currency: string
+    readonly payment_method: string
+    readonly card_brand: string | null
+    readonly card_last_four: string | null
+    readonly correlation_id: string | null
+    readonly amount_authorized: bigint
+    readonly amount_received: bigint
+    readonly amount_refunded: bigint
+    readonly approval_code: string | null
+    readonly reference_number: string | null
+    readonly receipt_number: string | null
+    readonly settlement_status: 'UNSETTLED' | 'SETTLED' | 'NOT_APPLICABLE'
+    readonly created_at: Date
+    readonly updated_at: Date
+  }
+  readonly 'sandbox.authorizations': {
+    readonly attempt_id: string
+    readonly outcome: 'approved' | 'declined' | 'failed' | 'none'
+    readonly reason:
+      'generic' | 'insufficient_funds' | 'lost_card' | 'stolen_card' | 'expired_card' | 'wrong_cvc' | null
+    readonly category: 'PAYMENT_PROCESSING_ERROR' | 'PROCESSOR_UNAVAILABLE' | null
+    readonly approval_code: string | null
+    readonly transaction_id: string | null
+    readonly reconciliation_id: string | null
+    readonly completed_at: Date | null
+    readonly answers_at: Date
+    readonly created_at: Date
+  }
+  readonly 'sandbox.seed': {
+    readonly only_row: boolean
+    readonly sealed: Buffer
+    readonly story_told: boolean
+    readonly created_at: Date
+  }
+}
