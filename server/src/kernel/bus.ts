@@ -17,6 +17,7 @@ export interface Bus extends AsyncDisposable {
 }
 
 const channel = 'kaha'
+const connectMsMax = 5_000
 const notify = statement('kernel.notify', `select pg_notify('${channel}', $1)`)
 
 export interface PostgresBusOptions {
@@ -48,7 +49,7 @@ export async function postgresBus(options: PostgresBusOptions): Promise<Bus> {
   }
 
   const connect = async () => {
-    const next = new pg.Client(connectionConfig(target))
+    const next = new pg.Client({ ...connectionConfig(target), connectionTimeoutMillis: connectMsMax })
     let lost = false
     const lose = (error?: Error) => {
       if (lost) return

@@ -35,6 +35,7 @@ export interface DbOptions {
 }
 
 const triesMax = 3
+const silenceMsMax = 1_000
 const int8 = 20
 
 // int8 is a bigint here, never a float and never text.
@@ -57,6 +58,8 @@ export function createDb(options: DbOptions): Db {
     ...connectionConfig(options.target),
     max: options.connectionsMax ?? 8,
     connectionTimeoutMillis: options.acquireWaitMsMax ?? 2_000,
+    // The server ends a statement that takes too long; this ends the waiting for a server that says nothing any more.
+    query_timeout: statementMsMax + silenceMsMax,
     idleTimeoutMillis: 60_000,
     options: `-c statement_timeout=${statementMsMax} -c idle_in_transaction_session_timeout=${statementMsMax}`,
   })
@@ -77,6 +80,9 @@ export function createDb(options: DbOptions): Db {
   const once = async <T>(work: (tx: Queries) => Promise<T>): Promise<T> => {
     const client = await pool.connect()
     let broken: Error | undefined
+    // A connection that breaks fails the statement in hand too; without a listener it would end this process.
+    const onBroken = (error: Error) => (broken = error)
+    client.on('error', onBroken)
     try {
       await client.query('begin')
       const result = await work({ run: (query, values) => runOn(client, query, values) })
@@ -85,10 +91,13 @@ export function createDb(options: DbOptions): Db {
       if (command !== 'COMMIT') throw new Error('the transaction was rolled back by the server')
       return result
     } catch (error) {
-      await client.query('rollback').catch((failure: Error) => (broken = failure))
+      // A connection that does not answer is closed, which rolls back as well.
+      if (isAway(error)) broken = error as Error
+      else await client.query('rollback').catch((failure: Error) => (broken = failure))
       throw error
     } finally {
       client.release(broken)
+      client.off('error', onBroken)
     }
   }
 
@@ -123,7 +132,7 @@ const isConflict = (error: unknown): boolean => ['40001', '40P01'].includes(code
 
 const awayCodes = /^(08\w{3}|57P0[1-4]|53300|ECONNREFUSED|ECONNRESET|ENOENT|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN)$/
 const awayMessages =
-  /Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error|not queryable/
+  /Connection terminated|timeout exceeded when trying to connect|Query read timeout|Client has encountered a connection error|not queryable/
 
 /** Whether the database could not be reached or went away, so that the outcome of a commit may be unknown. */
 export function isAway(error: unknown): boolean {

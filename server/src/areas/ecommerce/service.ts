@@ -3,13 +3,14 @@ import type { Principal } from '../../identity/principal.ts'
 import type { Identity } from '../../identity/service.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import type { Cursors } from '../../kernel/cursor.ts'
-import type { Db } from '../../kernel/db.ts'
+import type { Db, Queries } from '../../kernel/db.ts'
 import { firstIdOf, largestId, newId, randomText, smallestId } from '../../kernel/ids.ts'
 import { sha256, type Keyring } from '../../kernel/seal.ts'
 import { webAddressProblem } from '../../kernel/web-address.ts'
 import type { CardInput } from '../../payments/card.ts'
 import { intentOfNew, type Intent } from '../../payments/intent.ts'
 import type { Payments } from '../../payments/service.ts'
+import type { NewIntent } from '../../payments/store.ts'
 import { refuse } from './errors.ts'
 import type { Idempotency, Request } from './idempotency.ts'
 import { ecommerceStore as store, type LineItem, type LinkRow } from './store.ts'
@@ -213,6 +214,13 @@ export function createEcommerceService(deps: EcommerceDependencies) {
     }
   }
 
+  /** False when the link of the intent has ended: whatever ends it later, in its own transaction, finds this intent and ends it too. */
+  const insertIntent = async (tx: Queries, row: NewIntent): Promise<boolean> => {
+    if (row.linkId !== null && !(await store.holdActiveLink(tx, row.linkId))) return false
+    await payments.createIntent(tx, row)
+    return true
+  }
+
   return {
     /** Stored once per Idempotency-Key; `present` makes the answer that is kept. */
     createLink: (request: Request, input: NewLink, present: (link: LinkRow) => unknown) =>
@@ -276,7 +284,12 @@ export function createEcommerceService(deps: EcommerceDependencies) {
           }),
         }),
         write: (kept, row) =>
-          db.tx(async (tx) => (await store.insertAnswer(tx, kept)) && (await payments.createIntent(tx, row))),
+          db.tx(async (tx) => {
+            if (!(await store.insertAnswer(tx, kept))) return false
+            if (!(await insertIntent(tx, row)))
+              throw refuse('INVALID_STATE', 'The link has ended; it takes no more payments.')
+            return true
+          }),
       }),
 
     checkoutTokenOf: (intentId: string) => secretsOf(intentId).checkoutToken,
@@ -318,8 +331,8 @@ export function createEcommerceService(deps: EcommerceDependencies) {
     findIntentByToken: (token: string) => payments.findIntentByToken(sha256(token)),
     findIntentByForm: (linkId: string, nonce: string) => payments.findIntentByForm(linkId, nonce),
 
-    /** The intent of one visit to a link: made by the first submission of its form, found by every later one. */
-    async intentOfVisit(link: LinkRow, nonce: string): Promise<Intent> {
+    /** The intent of one visit to a link: made by the first submission of its form, found by every later one. None once the link has ended. */
+    async intentOfVisit(link: LinkRow, nonce: string): Promise<Intent | undefined> {
       const branch = await identity.entity(link.branch_id)
       if (branch === undefined) throw notFound()
       const row = newIntentRow(
@@ -327,10 +340,8 @@ export function createEcommerceService(deps: EcommerceDependencies) {
         fromLink(link),
         { amount: link.amount, currency: link.currency, link, formNonce: nonce },
       )
-      await payments.createIntent(db, row)
-      const intent = await payments.findIntentByForm(link.id, nonce)
-      if (intent === undefined) throw new Error('the intent of a visit vanished')
-      return intent
+      await db.tx((tx) => insertIntent(tx, row))
+      return payments.findIntentByForm(link.id, nonce)
     },
   }
 }
@@ -380,8 +391,9 @@ function agreeWithLink(input: NewIntentRequest, link: LinkRow): void {
 
 /** Both dates exclusive: after `from`, before `to`. A millisecond is the grain of an id. */
 function idBounds(from: string | undefined, to: string | undefined): { from: string; before: string } {
-  const fromMs = from === undefined ? undefined : Math.floor(Date.parse(from))
-  const toMs = to === undefined ? undefined : Math.ceil(Date.parse(to))
+  const fromMs = from === undefined ? undefined : Date.parse(from)
+  // Within a millisecond a bound lies after the whole of it.
+  const toMs = to === undefined ? undefined : Date.parse(to) + (/\.\d{3}\d*[1-9]/.test(to) ? 1 : 0)
   if (fromMs !== undefined && toMs !== undefined && fromMs > toMs) {
     throw refuse('INVALID_DATE_RANGE', 'date_from: must not be later than date_to.', 'date_from', 'not_after_date_to')
   }

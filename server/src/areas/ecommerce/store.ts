@@ -38,11 +38,15 @@ const linkColumns = `
   l.id, l.partner_id, l.merchant_id, l.branch_id, l.branch_reference_number, l.token, l.type,
   case when ${expired} then 'EXPIRED' else l.state end as state, l.amount, l.currency, l.line_items, l.description,
   l.order_reference, l.redirect_urls, l.metadata, l.max_uses, l.reserved_count, l.success_count, l.expires_at, l.cancelled_at,
-  l.cancellation_reason, l.created_at, case when ${expired} then l.expires_at else l.updated_at end as updated_at`
+  l.cancellation_reason, l.created_at,
+  case when ${expired} then greatest(l.expires_at, l.updated_at) else l.updated_at end as updated_at`
 
+// The lock tells a first request that still runs from one that has answered: a repeat is refused at once and does not queue behind it.
+// It goes with its transaction, so a process that dies frees the key.
 const keepAnswer = `
   insert into ecommerce.idempotency (entity_id, operation, key, request_hash, response, expires_at)
-  values ($1, $2, $3, $4, $5, kernel.now() + interval '24 hours')
+  select $1::uuid, $2::text, $3::text, $4::bytea, $5::bytea, kernel.now() + interval '24 hours'
+   where pg_try_advisory_xact_lock(hashtextextended($1::text || ' ' || $2::text || ' ' || $3::text, 0))
   on conflict (entity_id, operation, key) do update
      set request_hash = excluded.request_hash, response = excluded.response, expires_at = excluded.expires_at
    where ecommerce.idempotency.expires_at <= kernel.now()
@@ -50,7 +54,7 @@ const keepAnswer = `
 
 const insertAnswer = statement('ecommerce.insertAnswer', keepAnswer)
 
-// Link and kept answer in one statement: half of the round trips, and a repeat that races waits for the first one's commit.
+// Link and kept answer in one statement: half of the round trips.
 const insertLinkOnce = statement(
   'ecommerce.insertLinkOnce',
   `with kept as (${keepAnswer})
@@ -64,7 +68,8 @@ const insertLinkOnce = statement(
 
 const findAnswer = statement(
   'ecommerce.findAnswer',
-  'select request_hash, response from ecommerce.idempotency where entity_id = $1 and operation = $2 and key = $3',
+  `select request_hash, response from ecommerce.idempotency
+    where entity_id = $1 and operation = $2 and key = $3 and expires_at > kernel.now()`,
 )
 
 const findLink = perLevel(
@@ -108,7 +113,7 @@ const readUses = statement(
      from ecommerce.links l where l.id = $1`,
 )
 
-// A link that ended meanwhile keeps its final state; the payment counts all the same.
+// A link that ended meanwhile keeps its final state, stored or not; the payment counts all the same.
 const spendUse = statement(
   'ecommerce.spendUse',
   `with used as (
@@ -116,7 +121,8 @@ const spendUse = statement(
    )
    update ecommerce.links l
       set reserved_count = l.reserved_count - 1, success_count = l.success_count + 1, updated_at = $2,
-          state = case when l.state = 'ACTIVE' and l.success_count + 1 >= ${cap} then 'CONSUMED' else l.state end
+          state = case when l.state = 'ACTIVE' and l.expires_at > kernel.now() and l.success_count + 1 >= ${cap} then 'CONSUMED'
+                       else l.state end
      from used where l.id = used.link_id
    returning l.state = 'CONSUMED' as consumed`,
 )
@@ -135,7 +141,14 @@ const expireLinks = statement(
      select id from ecommerce.links where state = 'ACTIVE' and expires_at <= kernel.now()
       order by expires_at limit $1 for update skip locked
    )
-   update ecommerce.links l set state = 'EXPIRED', updated_at = l.expires_at from due where l.id = due.id returning l.id`,
+   update ecommerce.links l set state = 'EXPIRED', updated_at = greatest(l.expires_at, l.updated_at)
+     from due where l.id = due.id returning l.id`,
+)
+
+// Until the transaction ends, no payment uses the link up.
+const holdActiveLink = statement(
+  'ecommerce.holdActiveLink',
+  `select id from ecommerce.links l where l.id = $1 and l.state = 'ACTIVE' and l.expires_at > kernel.now() for share`,
 )
 
 // True once, when an expired link is left without any payment that succeeded or still may.
@@ -221,6 +234,8 @@ export const ecommerceStore = {
     (await on.run<{ free: boolean; active: boolean }>(readUses, [linkId]))[0],
   spendUse: async (on: Queries, attemptId: string, at: Date) =>
     (await on.run<{ consumed: boolean }>(spendUse, [attemptId, at]))[0]?.consumed ?? false,
+  /** False when the link has ended. */
+  holdActiveLink: async (on: Queries, linkId: string) => (await on.run(holdActiveLink, [linkId])).length === 1,
   releaseUse: (on: Queries, attemptId: string) => on.run(releaseUse, [attemptId]),
   expireLinks: (on: Queries, rowsMax: number) => on.run<{ id: string }>(expireLinks, [rowsMax]),
   takeExpiryNotice: async (on: Queries, linkId: string) => (await on.run<LinkRow>(takeExpiryNotice, [linkId]))[0],

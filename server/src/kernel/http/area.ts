@@ -65,7 +65,16 @@ export interface Edge {
   readonly metrics: Metrics
 }
 
+/** Who tells of a request that no route took: the room whose paths begin like its own. */
+export interface Refuser {
+  readonly prefix: string
+  refuse(error: unknown, request: FastifyRequest, reply: FastifyReply): unknown
+}
+
 declare module 'fastify' {
+  interface FastifyInstance {
+    refusers: Refuser[]
+  }
   interface FastifyRequest {
     principal: unknown
     /** Names the operation in logs and metrics. */
@@ -76,8 +85,6 @@ declare module 'fastify' {
   }
 }
 
-const allMethods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const
-
 /** Mounts an area: its routes, and 404, 405, 413, 415, 429 and 500 in its own envelope. */
 export async function mountArea<P>(
   app: FastifyInstance,
@@ -85,12 +92,16 @@ export async function mountArea<P>(
   routes: readonly Route<P>[],
   edge: Edge,
 ): Promise<void> {
+  const refuser: Refuser = {
+    prefix: area.prefix,
+    refuse: (error, request, reply) => refuse(area, edge, error, request, reply),
+  }
+  app.refusers.push(refuser)
   await app.register(
     async (room) => {
-      room.setErrorHandler((error, request, reply) => refuse(area, edge, error, request, reply))
-      room.setNotFoundHandler((request, reply) =>
-        refuse(area, edge, new Fault('NOT_FOUND', 'There is nothing at this path.'), request, reply),
-      )
+      room.setErrorHandler(refuser.refuse)
+      refuseUnrouted(room, routes)
+      room.setNotFoundHandler((request, reply) => refuser.refuse(nothingHere(), request, reply))
       room.removeAllContentTypeParsers()
       room.addContentTypeParser(/^application\/json\s*(;|$)/i, { parseAs: 'buffer' }, (_request, body, done) => {
         try {
@@ -100,11 +111,13 @@ export async function mountArea<P>(
         }
       })
       for (const one of routes) mountRoute(room, area, one)
-      mountWrongMethods(room, area, routes)
     },
     { prefix: area.prefix },
   )
 }
+
+/** What a path gets that leads nowhere. */
+export const nothingHere = (): Fault => new Fault('NOT_FOUND', 'There is nothing at this path.')
 
 const pathInRoom = <P>(area: Area<P>, operation: Operation) =>
   operation.path.slice(area.prefix.length).replaceAll(/\{(\w+)\}/g, ':$1')
@@ -158,29 +171,26 @@ function mountRoute<P>(room: FastifyInstance, area: Area<P>, { operation, handle
 const noQuery = { type: 'object', properties: {}, additionalProperties: false } as never
 const refuseAnyQuery = compile(noQuery)
 
-function mountWrongMethods<P>(room: FastifyInstance, area: Area<P>, routes: readonly Route<P>[]): void {
+/** Refuses what no route takes before its body is read, whatever it is: a known path with another method, or a path that is none. */
+function refuseUnrouted<P>(room: FastifyInstance, routes: readonly Route<P>[]): void {
   const methodsOf = new Map<string, Set<string>>()
   for (const { operation } of routes) {
-    const url = pathInRoom(area, operation)
-    const methods = methodsOf.get(url) ?? new Set()
+    const methods = methodsOf.get(operation.path) ?? new Set()
     methods.add(operation.method)
     if (operation.method === 'GET') methods.add('HEAD')
-    methodsOf.set(url, methods)
+    methodsOf.set(operation.path, methods)
   }
-  for (const [url, methods] of methodsOf) {
-    const allow = [...methods].join(', ')
-    room.route({
-      method: allMethods.filter((method) => !methods.has(method)),
-      url,
-      config: { operationId: 'wrongMethod' },
-      // Refused before the body is read, whatever it is.
-      onRequest: async (_request, reply) => {
-        reply.header('allow', allow)
-        throw new Fault('METHOD_NOT_ALLOWED', `This path takes ${allow}.`)
-      },
-      handler: async () => undefined,
-    })
-  }
+  const known = [...methodsOf].map(([path, methods]) => ({
+    path: new RegExp(`^${path.replaceAll(/\{\w+\}/g, '[^/?]*')}(?:\\?|$)`),
+    allow: [...methods].join(', '),
+  }))
+  room.addHook('onRequest', async (request, reply) => {
+    if (!request.is404) return
+    const allow = known.find(({ path }) => path.test(request.url))?.allow
+    if (allow === undefined) throw nothingHere()
+    reply.header('allow', allow)
+    throw new Fault('METHOD_NOT_ALLOWED', `This path takes ${allow}.`)
+  })
 }
 
 function faultOf<P>(area: Area<P>, violation: Violation): Fault {
@@ -191,7 +201,7 @@ function faultOf<P>(area: Area<P>, violation: Violation): Fault {
     violation.field === ''
       ? 'A JSON object is needed as the body.'
       : `${violation.field}: ${sentenceOf(violation.rule)}.`
-  return new Fault(code, message, violation)
+  return violation.field === '' ? new Fault(code, message) : new Fault(code, message, violation)
 }
 
 const sentences: Readonly<Record<string, string>> = {

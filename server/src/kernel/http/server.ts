@@ -1,9 +1,9 @@
 import type { IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import fastify, { type FastifyInstance } from 'fastify'
+import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { Clock } from '../clock.ts'
 import { newId } from '../ids.ts'
-import type { Edge } from './area.ts'
+import { nothingHere, type Edge } from './area.ts'
 
 export interface HttpOptions extends Edge {
   readonly clock: Clock
@@ -22,7 +22,7 @@ const keepAliveMs = 60_000
  */
 export function createHttp(options: HttpOptions): FastifyInstance {
   const { log, metrics, clock, prefixOfHost } = options
-  const app = fastify({
+  const app: FastifyInstance = fastify({
     logger: false,
     genReqId: () => newId(new Date(clock.wall())),
     requestIdHeader: false,
@@ -32,8 +32,12 @@ export function createHttp(options: HttpOptions): FastifyInstance {
     bodyLimit: 64 * 1024,
     forceCloseConnections: 'idle',
     routerOptions: { maxParamLength: 500, querystringParser: () => ({}) },
+    // Addresses that do not decode, or are longer than any of ours.
+    frameworkErrors: (error, request, reply) => void tellWhoseItIs(app, error, request, reply),
     rewriteUrl: (request: IncomingMessage) => underPrefix(request.url ?? '/', request.headers.host, prefixOfHost),
   })
+  app.decorate('refusers', [])
+  app.setNotFoundHandler((request, reply) => tellWhoseItIs(app, nothingHere(), request, reply))
   app.server.maxConnections = connectionsMax
   app.decorateRequest('principal', null)
   app.addHook('onRequest', async (request, reply) => {
@@ -56,6 +60,14 @@ export function createHttp(options: HttpOptions): FastifyInstance {
     )
   })
   return app
+}
+
+/** The room with the longest matching prefix answers; outside of all rooms the first one does. */
+function tellWhoseItIs(app: FastifyInstance, error: unknown, request: FastifyRequest, reply: FastifyReply): unknown {
+  const inside = app.refusers.filter(({ prefix }) => request.url.startsWith(`${prefix}/`))
+  const refuser = inside.toSorted((one, other) => other.prefix.length - one.prefix.length)[0] ?? app.refusers[0]
+  reply.header('x-correlation-id', request.id)
+  return refuser === undefined ? reply.code(404).send() : refuser.refuse(error, request, reply)
 }
 
 function underPrefix(url: string, host: string | undefined, prefixOfHost: ReadonlyMap<string, string>): string {

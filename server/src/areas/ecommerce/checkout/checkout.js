@@ -153,8 +153,11 @@ function checkBeforeSubmit(form) {
     if (sent || wrong.length > 0) return
     setSent(true)
   })
-  // The browser may show this page again as it was left, for the payer who goes back.
-  window.addEventListener('pageshow', () => setSent(false))
+  // The browser may show this page again as it was left, for the payer who goes back: how the payment stands is known to the server.
+  window.addEventListener('pageshow', (event) => {
+    if (event.persisted && sent) location.reload()
+    else setSent(false)
+  })
 
   // aria-disabled, for a disabled button would drop the keyboard's focus.
   function setSent(now) {

@@ -2,7 +2,7 @@ import { timingSafeEqual } from 'node:crypto'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Identity } from '../../../identity/service.ts'
 import { Fault } from '../../../kernel/fault.ts'
-import type { Edge } from '../../../kernel/http/area.ts'
+import { nothingHere, type Edge } from '../../../kernel/http/area.ts'
 import { randomText } from '../../../kernel/ids.ts'
 import type { RateLimit } from '../../../kernel/rate-limit.ts'
 import type { Keyring } from '../../../kernel/seal.ts'
@@ -57,6 +57,8 @@ export async function mountCheckout(app: FastifyInstance, deps: CheckoutDependen
     const other = locale === 'en' ? 'fil' : 'en'
     return { locale, sandbox, url: asked ? `${url}?lang=${locale}` : url, otherLanguageUrl: `${url}?lang=${other}` }
   }
+
+  const addressOf = (request: FastifyRequest) => `${addresses.checkout}${request.url.slice(prefix.length)}`
 
   const payeeOf = async (of: { merchant_id: string } | { merchantId: string }) => {
     const merchant = await identity.entity('merchantId' in of ? of.merchantId : of.merchant_id)
@@ -165,6 +167,14 @@ export async function mountCheckout(app: FastifyInstance, deps: CheckoutDependen
     return send(reply, payPage(view), intent.redirectUrls, problem === undefined ? 200 : 400)
   }
 
+  const refuse = (error: unknown, request: FastifyRequest, reply: FastifyReply) => {
+    const { page, status, retryAfterSeconds } = noticeOf(error, localeOf(request), addressOf(request))
+    if (status >= 500) edge.log.error({ err: error, correlation_id: request.id }, 'a page failed for a cause of ours')
+    if (retryAfterSeconds !== undefined) reply.header('retry-after', String(retryAfterSeconds))
+    return send(reply, page, null, status)
+  }
+  app.refusers.push({ prefix, refuse })
+
   await app.register(
     async (room) => {
       room.removeAllContentTypeParsers()
@@ -173,17 +183,8 @@ export async function mountCheckout(app: FastifyInstance, deps: CheckoutDependen
         { parseAs: 'string', bodyLimit: formBytesMax },
         (_request, body, done) => done(null, new URLSearchParams(body as string)),
       )
-      room.setErrorHandler((error, request, reply) => {
-        const { page, status, retryAfterSeconds } = noticeOf(error, localeOf(request))
-        if (status >= 500)
-          edge.log.error({ err: error, correlation_id: request.id }, 'a page failed for a cause of ours')
-        if (retryAfterSeconds !== undefined) reply.header('retry-after', String(retryAfterSeconds))
-        return send(reply, page, null, status)
-      })
-      room.setNotFoundHandler((request, reply) => {
-        const { page, status } = noticeOf(new Fault('NOT_FOUND', 'There is nothing here.'), localeOf(request))
-        return send(reply, page, null, status)
-      })
+      room.setErrorHandler(refuse)
+      room.setNotFoundHandler((request, reply) => refuse(nothingHere(), request, reply))
 
       room.get<{ Params: { token: string } }>(
         '/l/:token',
@@ -202,6 +203,9 @@ export async function mountCheckout(app: FastifyInstance, deps: CheckoutDependen
           // Its page tells why there is nothing to pay any more.
           if (visited === undefined && !ecommerce.hasFreeUse(link)) return redirect(reply, placeOf(request, 'l'))
           const intent = visited ?? (await ecommerce.intentOfVisit(link, form.nonce))
+          if (intent === undefined) {
+            return showLink(request, reply, await findLink(request), formFor(request.params.token, form.nonce))
+          }
           reply.header('set-cookie', rememberPayment(ecommerce.checkoutTokenOf(intent.id), placeOf(request, 'l').url))
           return submit(request, reply, intent, form, 0, (problem) =>
             showLink(request, reply, link, { ...formFor(request.params.token, form.nonce), problem }, 400),

@@ -1,6 +1,6 @@
 import { html } from '../../../kernel/html.ts'
 import { lineIcon } from './marks.ts'
-import { page } from './page.ts'
+import { ownAddress, page } from './page.ts'
 import { sentence, texts } from './texts.ts'
 import type { Locale } from './texts.ts'
 
@@ -11,10 +11,14 @@ export interface NoticeView {
   readonly message: string
   /** The HTTP status, shown small for whoever is asked for help. */
   readonly status: number
+  /** The page to look at again; left out where there is none. */
+  readonly retryUrl?: string | undefined
 }
 
 /** A notice in the shape of the other pages. */
 export function noticePage(view: NoticeView): string {
+  const words = texts(view.locale)
+  const retryUrl = ownAddress(view.retryUrl)
   return page({
     locale: view.locale,
     title: view.title,
@@ -24,6 +28,7 @@ export function noticePage(view: NoticeView): string {
     lid: html`<div class="emblem">${lineIcon('attention')}</div>
 <h1>${view.title}</h1>`,
     sheet: html`<p class="message">${view.message}</p>
-<p class="hint">${sentence(texts(view.locale).status, { status: view.status })}</p>`,
+<p class="hint">${sentence(words.status, { status: view.status })}</p>
+${retryUrl !== undefined && html`<a class="button" href="${retryUrl}">${words.openAgain}</a>`}`,
   })
 }

@@ -6,8 +6,11 @@ type Words = Readonly<Record<Locale, readonly [title: string, message: string]>>
 
 const notices: Readonly<Record<number, Words>> = {
   400: {
-    en: ['This form could not be read', 'Go back, reload the page and try again. You have not been charged.'],
-    fil: ['Hindi mabasa ang form', 'Bumalik, i-reload ang pahina at subukang muli. Hindi ka siningil.'],
+    en: [
+      'This form could not be read',
+      'Open the payment page again and fill in the form there. You have not been charged.',
+    ],
+    fil: ['Hindi mabasa ang form', 'Buksang muli ang pahina ng pagbabayad at doon punan ang form. Hindi ka siningil.'],
   },
   403: {
     en: [
@@ -28,17 +31,20 @@ const notices: Readonly<Record<number, Words>> = {
     fil: ['Napakaraming pagsubok', 'Maghintay ng isang minuto, saka subukang muli. Hindi ka siningil.'],
   },
   500: {
-    en: ['Something went wrong on our side', 'Reload the page to see how your payment stands before you pay again.'],
+    en: [
+      'Something went wrong on our side',
+      'Open the page again to see how your payment stands before you pay again.',
+    ],
     fil: [
       'May nangyaring mali sa amin',
-      'I-reload ang pahina para makita ang lagay ng iyong bayad bago magbayad muli.',
+      'Buksang muli ang pahina para makita ang lagay ng iyong bayad bago magbayad muli.',
     ],
   },
   503: {
-    en: ['We will be back in a moment', 'Reload the page to see how your payment stands before you pay again.'],
+    en: ['We will be back in a moment', 'Open the page again to see how your payment stands before you pay again.'],
     fil: [
       'Babalik kami sa ilang sandali',
-      'I-reload ang pahina para makita ang lagay ng iyong bayad bago magbayad muli.',
+      'Buksang muli ang pahina para makita ang lagay ng iyong bayad bago magbayad muli.',
     ],
   },
 }
@@ -50,10 +56,11 @@ const statusOfCode: Readonly<Record<string, number>> = {
   UNAVAILABLE: 503,
 }
 
-/** Any error as a page for the payer: what happened, whether they were charged as far as is known, and what to do. */
+/** Any error at `url` as a page for the payer: what happened, whether they were charged as far as is known, and what to do. */
 export function noticeOf(
   error: unknown,
   locale: Locale,
+  url: string,
 ): { page: string; status: number; retryAfterSeconds: number | undefined } {
   const thrown = typeof error === 'object' && error !== null && 'statusCode' in error ? Number(error.statusCode) : 500
   const status =
@@ -61,7 +68,7 @@ export function noticeOf(
   const words = notices[status] ?? (status < 500 ? notices[400] : notices[500])
   const [title, message] = words?.[locale] ?? ['', '']
   return {
-    page: noticePage({ locale, title, message, status }),
+    page: noticePage({ locale, title, message, status, retryUrl: status === 404 ? undefined : url }),
     status,
     retryAfterSeconds: error instanceof Fault ? error.retryAfterSeconds : undefined,
   }

@@ -62,6 +62,7 @@ const everyPage = locales.flatMap((locale): [string, string][] => {
     [`pay with a problem ${locale}`, payPage({ ...pay, locale, problem })],
     [`pay after a decline ${locale}`, payPage({ ...pay, locale, problem: { message: 'Declined.' }, declined: true })],
     ...resultKinds.map((kind): [string, string] => [`${kind} ${locale}`, resultPage({ ...result, locale, kind })]),
+    [`paid before ${locale}`, payPage({ ...pay, locale, paidUrl: '/i/abc' })],
     [`notice ${locale}`, noticePage({ locale, title: 'Nothing here', message: 'Check the link.', status: 404 })],
   ]
 })
@@ -128,6 +129,7 @@ test('hostile words from a merchant or a caller are shown as words', () => {
       nonce: hostile,
       csrf: hostile,
       problem: { message: hostile, field: 'name' },
+      paidUrl: `/${hostile}`,
       backUrl: `https://shop.example/${hostile}`,
     }),
     resultPage({
@@ -139,7 +141,7 @@ test('hostile words from a merchant or a caller are shown as words', () => {
       redirect: { url: `https://shop.example/${hostile}`, seconds: 1, stayUrl: `/${hostile}` },
       retryUrl: `/${hostile}`,
     }),
-    noticePage({ locale: 'en', title: hostile, message: hostile, status: 400 }),
+    noticePage({ locale: 'en', title: hostile, message: hostile, status: 400, retryUrl: `/${hostile}` }),
   ]
   for (const page of pages) {
     const tags = tagsOf(page)
@@ -159,8 +161,9 @@ test('an address that is not http or https is never a link, and a receipt stays 
     '',
   ]) {
     const pages = [
-      payPage({ ...pay, backUrl: url, otherLanguageUrl: url }),
+      payPage({ ...pay, paidUrl: url, backUrl: url, otherLanguageUrl: url }),
       resultPage({ ...result, redirect: { url, seconds: 3, stayUrl: url }, retryUrl: url, otherLanguageUrl: url }),
+      noticePage({ locale: 'en', title: 'Too many', message: 'Wait.', status: 429, retryUrl: url }),
     ]
     for (const page of pages) {
       const tags = tagsOf(page)
@@ -208,10 +211,10 @@ test('a problem is told first, in the title and beside its field', () => {
   assert.equal(invalid[0]?.attributes.get('aria-describedby'), 'expiry-error')
 })
 
-test('a payer whose card was refused is told so, that nothing was charged, and may try again at once', () => {
+test('a payer whose card was refused is told why, and may try again at once', () => {
   const page = payPage({ ...pay, declined: true, problem: { message: 'Your bank refused this payment.' } })
   assert.match(page, /<title>Declined: /)
-  assert.match(page, /Your bank refused this payment\.[^]*You have not been charged\.[^]*<form/)
+  assert.match(page, /Your payment was not accepted[^]*Your bank refused this payment\.[^]*<form/)
   assert.equal(tagsOf(page).filter((tag) => tag.attributes.has('aria-invalid')).length, 0)
 })
 

@@ -109,8 +109,7 @@ function problemSummary(view: PayView, words: Texts): HtmlPart {
   return html`<div class="problem" role="alert" tabindex="-1" autofocus aria-labelledby="problem-heading">
 ${lineIcon('problem')}
 <div><h2 id="problem-heading">${heading}</h2>
-<p>${wrong === undefined ? message : html`<a href="#${wrong}">${message}</a>`}</p>
-${view.declined === true && html`<p>${words.declinedHint}</p>`}</div>
+<p>${wrong === undefined ? message : html`<a href="#${wrong}">${message}</a>`}</p></div>
 </div>`
 }
 

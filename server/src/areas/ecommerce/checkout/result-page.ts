@@ -52,7 +52,6 @@ export function resultPage(view: ResultView): string {
 <h1>${outcome}</h1>
 <p class="sum">${sentence(words.amountTo, { amount: html`<b>${amount}</b>`, merchant: isolated(view.merchantName) })}</p>`,
     sheet: html`<p class="message">${view.message}</p>
-${view.kind === 'processing' && html`<p class="hint">${words.processingHint}</p>`}
 ${view.receipt && receipt(view.receipt, view, words)}
 ${actions(view, returnUrl, words)}`,
     otherLanguageUrl: view.otherLanguageUrl,

@@ -44,7 +44,6 @@ const en = {
   assurance: 'Your card number and CVC are never stored.',
   problemHeading: 'Please check your card details',
   declinedHeading: 'Your payment was not accepted',
-  declinedHint: 'You have not been charged. Try again, or use another card.',
   paidBefore: 'You have already paid here. Paying again is another payment.',
   paidBeforeLink: 'See your payment',
   numberMissing: 'Enter your card number.',
@@ -72,7 +71,9 @@ const en = {
   } satisfies Record<ResultKind, string>,
   resultTitle: '{outcome}: {amount} to {merchant}',
   amountTo: '{amount} to {merchant}',
-  processingHint: 'Please do not pay again. This page follows the payment by itself.',
+  processing: 'This can take a moment. Please do not pay again: this page follows the payment by itself.',
+  tooManyTries:
+    'This payment was tried too many times. You have not been charged. Please ask the merchant for a new link.',
   receipt: 'Receipt',
   receiptPaidTo: 'Paid to',
   receiptAmount: 'Amount',
@@ -88,6 +89,7 @@ const en = {
   stay: 'Stay on this page',
   retry: 'Try again',
   status: 'Error {status}',
+  openAgain: 'Open the payment page',
   footer: 'Payments by {kaha}',
 }
 
@@ -120,7 +122,6 @@ const fil: Texts = {
   assurance: 'Hindi kailanman iniimbak ang numero at CVC ng iyong card.',
   problemHeading: 'Pakisuri ang mga detalye ng iyong card',
   declinedHeading: 'Hindi tinanggap ang iyong bayad',
-  declinedHint: 'Walang siningil sa iyo. Subukan muli, o gumamit ng ibang card.',
   paidBefore: 'Nakapagbayad ka na rito. Kung magbabayad ka ulit, panibagong bayad iyon.',
   paidBeforeLink: 'Tingnan ang iyong bayad',
   numberMissing: 'Ilagay ang numero ng iyong card.',
@@ -148,7 +149,10 @@ const fil: Texts = {
   },
   resultTitle: '{outcome}: {amount} sa {merchant}',
   amountTo: '{amount} sa {merchant}',
-  processingHint: 'Huwag munang magbayad ulit. Kusang sinusundan ng pahinang ito ang bayad.',
+  processing:
+    'Maaaring tumagal ito nang sandali. Huwag munang magbayad ulit: kusang sinusundan ng pahinang ito ang bayad.',
+  tooManyTries:
+    'Napakaraming beses nang sinubukan ang bayad na ito. Hindi ka siningil. Humingi ng bagong link sa merchant.',
   receipt: 'Resibo',
   receiptPaidTo: 'Ibinayad sa',
   receiptAmount: 'Halaga',
@@ -164,6 +168,7 @@ const fil: Texts = {
   stay: 'Manatili sa pahinang ito',
   retry: 'Subukan muli',
   status: 'Error {status}',
+  openAgain: 'Buksan ang pahina ng pagbabayad',
   footer: 'Mga bayad sa pamamagitan ng {kaha}',
 }
 

@@ -5,6 +5,7 @@ import { linkInUse, userMessageOf } from '../../../payments/messages.ts'
 import type { LinkRow } from '../store.ts'
 import type { LineItemView, PayView } from './pay-page.ts'
 import type { ResultView } from './result-page.ts'
+import { texts } from './texts.ts'
 import type { Locale, ResultKind } from './texts.ts'
 
 /** Where a page stands: its language, and its own address in that language and in the other. */
@@ -130,7 +131,7 @@ export function resultViewOfIntent(intent: Intent, payee: Payee, place: Place, s
       }
     }
     case 'PROCESSING':
-      return { ...base, kind: 'processing', refreshSeconds }
+      return { ...base, kind: 'processing', message: texts(place.locale).processing, refreshSeconds }
     case 'EXPIRED': {
       const back = intent.redirectUrls?.['expired']
       return { ...base, kind: 'expired', redirect: back === undefined ? undefined : { url: back } }
@@ -143,7 +144,8 @@ export function resultViewOfIntent(intent: Intent, payee: Payee, place: Place, s
       if (intent.attemptCount < attemptsMax) return undefined
       const back = intent.redirectUrls?.['declined']
       const kind = status === 'DECLINED' ? 'declined' : 'failed'
-      return { ...base, kind, redirect: back === undefined ? undefined : { url: back } }
+      const message = texts(place.locale).tooManyTries
+      return { ...base, kind, message, redirect: back === undefined ? undefined : { url: back } }
     }
     default:
       return undefined

@@ -1,0 +1,58 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { webAddressProblem } from './web-address.ts'
+
+const callback = { loopbackHttp: false, fragment: false }
+const sandboxCallback = { loopbackHttp: true, fragment: false }
+
+const right = [
+  'https://shop.example.com',
+  'https://shop.example.com:8443/hook?shop=1&b=%20',
+  'HTTPS://SHOP.example.com/',
+  'https://93.184.215.14/hook',
+  'https://[2606:2800:21f:cb07:6820:80da:af6b:8b2c]/hook',
+]
+for (const url of right) {
+  test(`${url} may be called back`, () => {
+    assert.equal(webAddressProblem(url, callback), null)
+    assert.equal(webAddressProblem(url, sandboxCallback), null)
+  })
+}
+
+const wrong: readonly (readonly [url: string, problem: string])[] = [
+  ['', 'url'],
+  ['shop.example.com/hook', 'url'],
+  ['https://', 'url'],
+  ['https://a b.example.com/', 'url'],
+  ['https://shop.example.com:99999/', 'url'],
+  ['http://shop.example.com/hook', 'https'],
+  ['ftp://shop.example.com/', 'https'],
+  ['javascript:alert(1)', 'https'],
+  ['data:text/html,x', 'https'],
+  ['file:///etc/passwd', 'https'],
+  ['https://user@shop.example.com/', 'no_user_information'],
+  ['https://user:password@shop.example.com/', 'no_user_information'],
+  ['https://:password@shop.example.com/', 'no_user_information'],
+  ['https://shop.example.com/#top', 'no_fragment'],
+  ['https://shop.example.com/#', 'no_fragment'],
+]
+for (const [url, problem] of wrong) {
+  test(`${url || 'an empty address'} is refused as a callback for: ${problem}`, () => {
+    assert.equal(webAddressProblem(url, callback), problem)
+    assert.equal(webAddressProblem(url, sandboxCallback), problem)
+  })
+}
+
+test('only a sandbox takes http, and only on this machine', () => {
+  for (const url of ['http://localhost:3000/hook', 'http://127.0.0.1/hook', 'http://[::1]:3000/hook']) {
+    assert.equal(webAddressProblem(url, sandboxCallback), null)
+    assert.equal(webAddressProblem(url, callback), 'https')
+  }
+  for (const host of ['127.0.0.2', 'localhost.example.com', '10.0.0.1', '[::2]', '0.0.0.0']) {
+    assert.equal(webAddressProblem(`http://${host}/hook`, sandboxCallback), 'https', host)
+  }
+})
+
+test('a redirect may carry a fragment', () => {
+  assert.equal(webAddressProblem('https://shop.example.com/#thanks', { loopbackHttp: false, fragment: true }), null)
+})
