@@ -79,10 +79,12 @@ function retryTable(): string {
   const { waitsMs, jitterMax } = tenAttempts
   const rows = waitsMs.map((waitMs, index) => {
     const earliestMs = waitsMs.slice(0, index + 1).reduce((sum, one) => sum + one, 0)
-    const range = `${duration(waitMs)} to ${duration(waitMs * (1 + jitterMax))}`
-    return [String(index + 2), `${range} after the start of the one before`, duration(earliestMs)]
+    return [String(index + 2), `${duration(waitMs)} to ${duration(waitMs * (1 + jitterMax))}`, duration(earliestMs)]
   })
-  return table(['Attempt', 'When', 'After the first, at the earliest'], [['1', 'at once', ''], ...rows])
+  return table(
+    ['Attempt', 'After the start of the one before', 'After the first, at the earliest'],
+    [['1', 'at once', ''], ...rows],
+  )
 }
 
 function testCardsTable(): string {

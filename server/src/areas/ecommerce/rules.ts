@@ -1,0 +1,89 @@
+import { firstIdOf, largestId, smallestId } from '../../kernel/ids.ts'
+import { webAddressProblem } from '../../kernel/web-address.ts'
+import { refuse } from './errors.ts'
+import type { NewIntentRequest, NewLink, OfPayment } from './requests.ts'
+import type { LinkRow } from './store.ts'
+
+const dayMs = 86_400_000
+
+export const notFound = () => refuse('NOT_FOUND', 'There is no such resource for this key.')
+
+export const checkCurrency = (currency: string, currencies: readonly string[]): void => {
+  if (!currencies.includes(currency)) {
+    throw refuse('INVALID_CURRENCY', `currency: must be one of ${currencies.join(', ')}.`, 'currency', 'one_of')
+  }
+}
+
+export const checkRedirects = (urls: OfPayment['redirect_urls'], sandbox: boolean): void => {
+  for (const [name, url] of Object.entries(urls ?? {})) {
+    const problem = webAddressProblem(url, { loopbackHttp: sandbox, fragment: true })
+    if (problem !== null)
+      throw refuse(
+        'INVALID_REDIRECT_URLS',
+        `redirect_urls.${name}: must be an https address.`,
+        `redirect_urls.${name}`,
+        problem,
+      )
+  }
+}
+
+/** When a payment ends that asks for this time or for none: in a day, and never after its link. */
+export const expiryOf = (text: string | undefined, at: Date, latest?: Date): Date => {
+  const wanted = text === undefined ? new Date(at.getTime() + dayMs) : new Date(text)
+  if (text === undefined) return latest !== undefined && latest < wanted ? latest : wanted
+  if (wanted <= at) throw refuse('INVALID_EXPIRES_AT', 'expires_at: must be in the future.', 'expires_at', 'future')
+  if (latest !== undefined && wanted > latest) {
+    throw refuse(
+      'INVALID_EXPIRES_AT',
+      'expires_at: must not be later than that of the link.',
+      'expires_at',
+      'not_after_link',
+    )
+  }
+  return wanted
+}
+
+export function checkTotal(input: NewLink): void {
+  const total = input.line_items.reduce((sum, item) => sum + BigInt(item.unit_price) * BigInt(item.quantity), 0n)
+  if (total !== BigInt(input.amount)) {
+    throw refuse(
+      'INVALID_AMOUNT',
+      'amount: must equal the sum of unit_price × quantity.',
+      'amount',
+      'sum_of_line_items',
+    )
+  }
+}
+
+export function agreeWithLink(input: NewIntentRequest, link: LinkRow): void {
+  if (input.amount !== undefined && BigInt(input.amount) !== link.amount) {
+    throw refuse('INVALID_AMOUNT', 'amount: must equal that of the link.', 'amount', 'equal_to_link')
+  }
+  if (input.currency !== undefined && input.currency !== link.currency) {
+    throw refuse('INVALID_CURRENCY', 'currency: must equal that of the link.', 'currency', 'equal_to_link')
+  }
+  const reference = input.merchant_branch_reference_number
+  if (reference !== undefined && reference !== link.branch_reference_number) {
+    throw refuse(
+      'INVALID_MERCHANT_BRANCH_REFERENCE_NUMBER',
+      'merchant_branch_reference_number: must be that of the link.',
+      'merchant_branch_reference_number',
+      'equal_to_link',
+    )
+  }
+  if (link.state !== 'ACTIVE') throw refuse('INVALID_STATE', `The link is ${link.state}; it takes no more payments.`)
+}
+
+/** Both dates exclusive: after `from`, before `to`. A millisecond is the grain of an id. */
+export function idBounds(from: string | undefined, to: string | undefined): { from: string; before: string } {
+  const fromMs = from === undefined ? undefined : Date.parse(from)
+  // Within a millisecond a bound lies after the whole of it.
+  const toMs = to === undefined ? undefined : Date.parse(to) + (/\.\d{3}\d*[1-9]/.test(to) ? 1 : 0)
+  if (fromMs !== undefined && toMs !== undefined && fromMs > toMs) {
+    throw refuse('INVALID_DATE_RANGE', 'date_from: must not be later than date_to.', 'date_from', 'not_after_date_to')
+  }
+  return {
+    from: fromMs === undefined ? smallestId : firstIdOf(Math.max(0, fromMs + 1)),
+    before: toMs === undefined ? largestId : firstIdOf(Math.max(0, toMs)),
+  }
+}

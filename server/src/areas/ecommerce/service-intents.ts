@@ -1,0 +1,162 @@
+import { timingSafeEqual } from 'node:crypto'
+import type { Principal } from '../../identity/principal.ts'
+import type { Queries } from '../../kernel/db.ts'
+import { newId } from '../../kernel/ids.ts'
+import { sha256 } from '../../kernel/seal.ts'
+import type { CardInput } from '../../payments/card.ts'
+import { intentOfNew, type Intent } from '../../payments/intent.ts'
+import type { NewIntent } from '../../payments/store.ts'
+import { refuse } from './errors.ts'
+import type { Request } from './idempotency.ts'
+import type { NewIntentRequest, OfPayment } from './requests.ts'
+import { agreeWithLink, checkCurrency, checkRedirects, expiryOf, notFound } from './rules.ts'
+import type { EcommerceDependencies } from './service.ts'
+import { ecommerceStore as store, type LinkRow } from './store.ts'
+
+/** An intent that was just made, with the two secrets that its maker gets. */
+export interface MadeIntent {
+  readonly intent: Intent
+  readonly clientSecret: string
+  readonly checkoutUrl: string
+}
+
+export function intentCases({ db, clock, keyring, identity, payments, idempotency, settings }: EcommerceDependencies) {
+  const secretsOf = (intentId: string) => ({
+    clientSecret: `cs_${keyring.mac('client-secret', intentId).toString('base64url')}`,
+    checkoutToken: keyring.mac('checkout-token', intentId).subarray(0, 16).toString('base64url'),
+  })
+  const checkoutUrlOf = (intentId: string) => `${settings.addresses.checkout}/i/${secretsOf(intentId).checkoutToken}`
+
+  const prepareIntent = async (principal: Principal, input: NewIntentRequest) => {
+    checkRedirects(input.redirect_urls, settings.sandbox)
+    const link =
+      input.payment_link_id === undefined ? undefined : await store.findLink(db, principal, input.payment_link_id)
+    if (input.payment_link_id !== undefined && link === undefined) throw notFound()
+    if (link !== undefined) agreeWithLink(input, link)
+    const branch = await identity.branchFor(
+      principal,
+      input.merchant_branch_reference_number ?? link?.branch_reference_number,
+    )
+    const amount = link?.amount ?? (input.amount === undefined ? undefined : BigInt(input.amount))
+    const currency = link?.currency ?? input.currency
+    if (amount === undefined) throw refuse('BAD_REQUEST', 'amount: is missing.', 'amount', 'required')
+    if (currency === undefined) throw refuse('BAD_REQUEST', 'currency: is missing.', 'currency', 'required')
+    checkCurrency(currency, settings.currencies)
+    return newIntentRow(branch, { ...fromLink(link), ...input }, { amount, currency, link, formNonce: null })
+  }
+
+  const newIntentRow = (
+    branch: { partner_id: string; merchant_id: string; id: string; name: string },
+    input: OfPayment,
+    more: { amount: bigint; currency: string; link: LinkRow | undefined; formNonce: string | null },
+  ) => {
+    const at = clock.now()
+    const id = newId(at)
+    return {
+      id,
+      partnerId: branch.partner_id,
+      merchantId: branch.merchant_id,
+      branchId: branch.id,
+      branchName: branch.name,
+      linkId: more.link?.id ?? null,
+      amount: more.amount,
+      currency: more.currency,
+      description: input.description ?? null,
+      orderReference: input.order_reference ?? null,
+      redirectUrls: (input.redirect_urls as Readonly<Record<string, string>> | undefined) ?? null,
+      metadata: input.metadata ?? {},
+      checkoutTokenHash: sha256(secretsOf(id).checkoutToken),
+      formNonce: more.formNonce,
+      expiresAt: expiryOf(input.expires_at, at, more.link?.expires_at),
+      at,
+    }
+  }
+
+  /** False when the link of the intent has ended: whatever ends it later, in its own transaction, finds this intent and ends it too. */
+  const insertIntent = async (tx: Queries, row: NewIntent): Promise<boolean> => {
+    if (row.linkId !== null && !(await store.holdActiveLink(tx, row.linkId))) return false
+    await payments.createIntent(tx, row)
+    return true
+  }
+
+  const findIntent = async (principal: Principal, id: string): Promise<Intent> => {
+    const intent = await payments.findIntent(principal, id)
+    if (intent === undefined) throw notFound()
+    return intent
+  }
+
+  return {
+    /** Stored once per Idempotency-Key; the answer holds both secrets, and is kept sealed. */
+    createIntent: (request: Request, input: NewIntentRequest, present: (made: MadeIntent) => unknown) =>
+      idempotency.create(request, {
+        prepare: () => prepareIntent(request.principal, input),
+        answer: (row) => ({
+          status: 201,
+          body: present({
+            intent: intentOfNew(row),
+            clientSecret: secretsOf(row.id).clientSecret,
+            checkoutUrl: checkoutUrlOf(row.id),
+          }),
+        }),
+        write: (kept, row) =>
+          db.tx(async (tx) => {
+            if (!(await store.insertAnswer(tx, kept))) return false
+            if (!(await insertIntent(tx, row)))
+              throw refuse('INVALID_STATE', 'The link has ended; it takes no more payments.')
+            return true
+          }),
+      }),
+
+    checkoutTokenOf: (intentId: string) => secretsOf(intentId).checkoutToken,
+
+    findIntent,
+
+    /**
+     * The intent that a key sees or a client_secret opens. A client_secret is checked whoever sends it; a wrong one, and one of
+     * another intent, tell the same.
+     */
+    async intentToConfirm(principal: Principal | null, id: string, clientSecret: string | undefined): Promise<Intent> {
+      if (principal !== null && clientSecret === undefined) return findIntent(principal, id)
+      const right = Buffer.from(secretsOf(id.toLowerCase()).clientSecret)
+      const given = Buffer.from(clientSecret ?? '')
+      const opens = given.length === right.length && timingSafeEqual(given, right)
+      const intent = !opens
+        ? undefined
+        : principal === null
+          ? await payments.readIntent(id)
+          : await payments.findIntent(principal, id)
+      if (intent === undefined) throw refuse('UNAUTHORIZED', 'Send a secret key, or the client_secret of this intent.')
+      return intent
+    },
+
+    /** With `attemptCount`, only while the intent has had just so many attempts: one form pays once. */
+    confirm: (intent: Intent, card: CardInput, correlationId: string | null, attemptCount?: number) =>
+      payments.confirm(intent, card, correlationId, attemptCount),
+
+    findIntentByToken: (token: string) => payments.findIntentByToken(sha256(token)),
+    findIntentByForm: (linkId: string, nonce: string) => payments.findIntentByForm(linkId, nonce),
+
+    /** The intent of one visit to a link: made by the first submission of its form, found by every later one. None once the link has ended. */
+    async intentOfVisit(link: LinkRow, nonce: string): Promise<Intent | undefined> {
+      const branch = await identity.entity(link.branch_id)
+      if (branch === undefined) throw notFound()
+      const row = newIntentRow(
+        { partner_id: link.partner_id, merchant_id: link.merchant_id, id: link.branch_id, name: branch.name },
+        fromLink(link),
+        { amount: link.amount, currency: link.currency, link, formNonce: nonce },
+      )
+      await db.tx((tx) => insertIntent(tx, row))
+      return payments.findIntentByForm(link.id, nonce)
+    },
+  }
+}
+
+const fromLink = (link: LinkRow | undefined): OfPayment =>
+  link === undefined
+    ? {}
+    : {
+        metadata: link.metadata,
+        ...(link.description === null ? {} : { description: link.description }),
+        ...(link.order_reference === null ? {} : { order_reference: link.order_reference }),
+        ...(link.redirect_urls === null ? {} : { redirect_urls: link.redirect_urls }),
+      }
