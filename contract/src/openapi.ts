@@ -20,7 +20,7 @@ export interface OpenApiDocument {
 }
 
 /** One status that refuses: the codes of the catalogue that it carries, and how they are written on the wire. */
-export interface Refusal {
+interface Refusal {
   readonly status: number
   readonly codes: readonly { readonly code: string; readonly wire: string }[]
 }

@@ -8,6 +8,7 @@ import { peer, refusal, type Act, type Peer } from '../test/peer.ts'
 import { clientOf } from './client.ts'
 import { createCheckout, createKaha, KahaConnectionError, KahaError } from './index.ts'
 import { createSend, type ConnectionOptions } from './request.ts'
+import { pause } from './retry.ts'
 
 const apiKey = 'sk_test_0123456789ABCDEFGHIJKLMN'
 const id = '0198f5a2-6f10-7a44-8c57-1f0e6a2b9d01'
@@ -23,8 +24,8 @@ const confirmation = {
 /** A client whose waits are told instead of waited. */
 function stepped({ url }: Peer, options: Partial<ConnectionOptions> = {}) {
   const waits: number[] = []
-  const pause = async (ms: number): Promise<void> => void waits.push(ms)
-  return { waits, ...clientOf(createSend({ baseUrl: url, apiKey, ...options }, { random: () => 0, pause })) }
+  const tell = async (ms: number): Promise<void> => void waits.push(ms)
+  return { waits, ...clientOf(createSend({ baseUrl: url, apiKey, ...options }, { random: () => 0, pause: tell })) }
 }
 
 const caught = async (promise: Promise<unknown>): Promise<unknown> =>
@@ -233,11 +234,13 @@ test('a signal that was given before sends nothing', async () => {
 
 test('a signal ends the wait before the next try', async () => {
   const controller = new AbortController()
-  await using server = await peer((response) => {
-    response.on('close', () => controller.abort(new Error('enough')))
-    response.writeHead(503, { 'retry-after': '50' }).end('{}')
-  })
-  const { paymentIntents } = createKaha({ baseUrl: server.url, apiKey })
+  await using server = await peer(refusal(503, 'UNAVAILABLE', { 'retry-after': '50' }))
+  const leave = (ms: number, signal: AbortSignal | undefined): Promise<void> => {
+    const waiting = pause(ms, signal)
+    controller.abort(new Error('enough'))
+    return waiting
+  }
+  const { paymentIntents } = clientOf(createSend({ baseUrl: server.url, apiKey }, { random: () => 0, pause: leave }))
   await assert.rejects(paymentIntents.retrieve(id, { signal: controller.signal }), /enough/)
   assert.equal(server.arrived.length, 1)
 })

@@ -64,7 +64,9 @@ test('Retry-After is read as seconds or as a date, which counts from the date of
   assert.equal(seconds({ 'retry-after': date }), undefined, 'a date without one to count from')
 })
 
-test('a wait leaves nothing behind on the signal, however it ends', async () => {
+test('a wait leaves neither a listener nor a timer behind, however it ends', async () => {
+  const timers = (): number => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length
+  const before = timers()
   const controller = new AbortController()
   await pause(0, controller.signal)
   assert.equal(getEventListeners(controller.signal, 'abort').length, 0)
@@ -73,4 +75,5 @@ test('a wait leaves nothing behind on the signal, however it ends', async () => 
   await assert.rejects(waiting, /enough/)
   await assert.rejects(pause(60_000, controller.signal), /enough/)
   assert.equal(getEventListeners(controller.signal, 'abort').length, 0)
+  assert.equal(timers(), before)
 })

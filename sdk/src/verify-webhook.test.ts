@@ -251,7 +251,8 @@ test('a signed body that is no event is refused', () => {
     '{"id":"1","type":"t","data":null}',
     '{"id":1,"type":"t","data":{}}',
   ]
-  const bytes = [Uint8Array.of(0xff), Buffer.concat([Buffer.from(body), Buffer.of(0xc3)])]
+  const latin = Buffer.from('{"id":"1","type":"t","data":{"note":"\xf1"}}', 'latin1')
+  const bytes = [latin, Uint8Array.of(0xff), Buffer.concat([Buffer.from(body), Buffer.of(0xc3)])]
   for (const payload of [...bad, ...bytes]) {
     refuses('payload', { payload, headers: headers({ 'webhook-signature': signed(secret, { body: payload }) }) })
   }

@@ -16,7 +16,7 @@ import { say } from './words.ts'
 export const keysHelp = [
   'kaha keys list [--json]',
   'kaha keys issue --entity ID [--scopes a,b] [--json]    all scopes when none are named; the key is shown this once',
-  'kaha keys suspend ID | resume ID | revoke ID',
+  'kaha keys suspend ID | resume ID | revoke ID [--json]',
   '',
   `Scopes: ${scopes.join(', ')}`,
   '',
@@ -28,24 +28,40 @@ const moves = {
   revoke: { to: 'REVOKED', from: ['ACTIVE', 'SUSPENDED', 'EXPIRED'] },
 } as const
 
+const actions = ['list', 'issue', ...Object.keys(moves)]
+
 // Other processes forget what they remember of keys; those that do not hear it forget by themselves within a second.
 const hintKeys = statement('kernel.notify', `select pg_notify('kaha', $1)`)
 
 /** Lists, issues, suspends and revokes secret keys, beside a running server or without one. */
 export async function keysCommand(config: Config, args: readonly string[]): Promise<void> {
-  const { values, positionals } = parseArgs({
-    args: [...args],
-    allowPositionals: true,
-    options: { entity: { type: 'string' }, scopes: { type: 'string' }, json: { type: 'boolean' } },
-  })
+  const { values, positionals } = argumentsOf(args)
+  const [action = 'list', id, ...more] = positionals
+  const takesId = action in moves
+  if (!actions.includes(action) || more.length > 0 || (id !== undefined && !takesId)) {
+    throw new StartFault(`there is no \`kaha keys ${positionals.join(' ')}\`; \`kaha keys --help\` lists what there is`)
+  }
   await using database = await joinDatabase(config)
   await migrateOrExplain(database.target)
   await using db = createDb({ target: database.target, connectionsMax: 1, onError: () => {} })
-  const [action = 'list', id] = positionals
-  if (action === 'list') return list(db, values.json === true)
-  if (action === 'issue') return issue(db, config, values)
-  if (action in moves) return move(db, action as keyof typeof moves, id)
-  throw new StartFault(`there is no \`kaha keys ${action}\`; \`kaha keys --help\` lists what there is`)
+  if (action === 'list') return await list(db, values.json === true)
+  if (action === 'issue') return await issue(db, config, values)
+  return await move(db, action as keyof typeof moves, id, values.json === true)
+}
+
+function argumentsOf(args: readonly string[]) {
+  try {
+    return parseArgs({
+      args: [...args],
+      allowPositionals: true,
+      options: { entity: { type: 'string' }, scopes: { type: 'string' }, json: { type: 'boolean' } },
+    })
+  } catch (error) {
+    const [why = ''] = (error instanceof Error ? error.message : String(error)).split('\n')
+    throw new StartFault(`${why.replace(/\.? To specify .*|\.$/, '')}; \`kaha keys --help\` tells what there is`, {
+      cause: error,
+    })
+  }
 }
 
 async function list(db: Db, json: boolean): Promise<void> {
@@ -53,6 +69,8 @@ async function list(db: Db, json: boolean): Promise<void> {
   if (json) {
     return say(JSON.stringify(keys))
   }
+  if (keys.length === 0) return say('There are no keys yet: the first `kaha start` of a sandbox makes some.')
+  say(`${'ID'.padEnd(36)}  ENDS   STATE      LEVEL     ${'ENTITY'.padEnd(36)}  NAME`)
   for (const key of keys)
     say(`${key.id}  …${key.last_four}  ${key.state.padEnd(9)}  ${key.level.padEnd(8)}  ${key.entity_id}  ${key.name}`)
 }
@@ -88,7 +106,7 @@ async function issue(
   )
 }
 
-async function move(db: Db, action: keyof typeof moves, id: string | undefined): Promise<void> {
+async function move(db: Db, action: keyof typeof moves, id: string | undefined, json: boolean): Promise<void> {
   if (id === undefined || !isUuid(id))
     throw new StartFault(`say which key: \`kaha keys ${action} ID\`, with an id of \`kaha keys list\``)
   const clock = createClock()
@@ -98,5 +116,5 @@ async function move(db: Db, action: keyof typeof moves, id: string | undefined):
     throw new StartFault(`no key ${id} is ${from.join(' or ')}: \`kaha keys list\` shows how it stands`)
   }
   await db.run(hintKeys, ['command keys'])
-  say(`${id} is ${to}.`)
+  say(json ? JSON.stringify({ id, state: to }) : `${id} is ${to}.`)
 }

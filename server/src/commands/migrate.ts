@@ -1,12 +1,16 @@
 import type { Config } from '../config.ts'
+import { StartFault } from '../kernel/fault.ts'
 import { joinDatabase, migrateOrExplain } from './database.ts'
 import { say } from './words.ts'
 
 /** Brings the schema up to date and says what was applied. */
-export async function migrateCommand(config: Config, options: { json: boolean }): Promise<void> {
+export async function migrateCommand(config: Config, args: readonly string[]): Promise<void> {
+  const unknown = args.find((one) => one !== '--json')
+  if (unknown !== undefined)
+    throw new StartFault(`kaha migrate takes no ${unknown}; \`kaha migrate --help\` tells what it takes`)
   await using database = await joinDatabase(config)
   const applied = await migrateOrExplain(database.target)
-  if (options.json) say(JSON.stringify({ applied }))
+  if (args.includes('--json')) say(JSON.stringify({ applied }))
   else say(applied.length === 0 ? 'The schema is up to date.' : applied.map((name) => `applied ${name}`).join('\n'))
 }
 

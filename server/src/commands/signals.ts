@@ -15,5 +15,7 @@ export function untilAskedToStop(): { stopped: Promise<Error | undefined>; stop:
   }
   process.on('SIGINT', heard)
   process.on('SIGTERM', heard)
+  // The terminal was closed.
+  process.on('SIGHUP', heard)
   return { stopped: promise, stop: resolve }
 }

@@ -1,5 +1,6 @@
 import { openSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import pino from 'pino'
 import { startKaha, type Kaha } from '../app.ts'
 import type { Addresses } from '../addresses.ts'
@@ -8,9 +9,10 @@ import { createLog, type Log } from '../kernel/log.ts'
 import { masterKeyIn } from './data-dir.ts'
 import { migrateOrExplain, openDatabase } from './database.ts'
 import { untilAskedToStop } from './signals.ts'
-import { greet, say } from './words.ts'
+import { greet, say, warn, type Greeting } from './words.ts'
 
 const stopMsMax = 5_000
+const drainMsMax = 4_000
 
 /** Runs the platform until it is asked to stop. Everything opened here is closed in reverse, within five seconds. */
 export async function start(
@@ -18,11 +20,17 @@ export async function start(
   options: { empty: boolean; env: Readonly<Record<string, string | undefined>> },
 ): Promise<void> {
   const asked = untilAskedToStop()
-  const log = openLog(config)
-  for (const name of unknownSettings(options.env))
-    log.warn({ setting: name }, 'there is no such setting; kaha start --help lists them')
-  await using running = new AsyncDisposableStack()
+  // Whoever read what we say may have gone; that is no reason to stop.
+  process.stdout.on('error', () => {})
   const masterKey = config.masterKey ?? (await masterKeyIn(config.dataDir))
+  const logPath = logPathOf(config)
+  const log = openLog(config, logPath)
+  for (const name of unknownSettings(options.env)) {
+    const line = `there is no setting ${name}; kaha start --help lists what there is`
+    if (logPath === undefined) log.warn(line)
+    else warn(line)
+  }
+  await using running = new AsyncDisposableStack()
   const database = running.use(
     await openDatabase(config, {
       log: (line) => log.info(line),
@@ -30,36 +38,45 @@ export async function start(
     }),
   )
   await migrateOrExplain(database.target)
+  let greeted = false
   const kaha = running.use(
     await startKaha({
       config,
       target: database.target,
       masterKey,
       log,
-      arrived: ({ type }) => say(`webhook ${type} arrived at the inbox, signature verified`),
+      arrived: ({ type }) => greeted && say(`webhook ${type} arrived at the inbox, signature verified`),
     }),
   )
-  if (config.mode === 'sandbox') await openSandbox(running, kaha, config, options.empty)
+  if (config.mode === 'sandbox') greet({ ...(await openSandbox(running, kaha, config, options.empty)), logPath })
   else
     say(
       `Kaha is running in live mode on ${kaha.addresses.base}. No card connector is configured: card payments are refused.`,
     )
+  greeted = true
 
   const reason = await asked.stopped
-  // A piece of work that does not end must not keep the program from ending; the database recovers what it left.
+  // A piece of work that does not end must keep neither the program from ending nor its database from being stopped in order.
   setTimeout(() => process.exit(reason === undefined ? 0 : 1), stopMsMax).unref()
+  await Promise.race([kaha[Symbol.asyncDispose](), sleep(drainMsMax, undefined, { ref: false })])
   if (reason !== undefined) throw reason
 }
 
-async function openSandbox(running: AsyncDisposableStack, kaha: Kaha, config: Config, empty: boolean): Promise<void> {
+async function openSandbox(
+  running: AsyncDisposableStack,
+  kaha: Kaha,
+  config: Config,
+  empty: boolean,
+): Promise<Omit<Greeting, 'logPath'>> {
   const { ensureSeed, takeStory } = await import('../sandbox/seed.ts')
   const { writeSandboxFile } = await import('../sandbox/file.ts')
   const { linkToTry, tellStory } = await import('../sandbox/story.ts')
   const { addresses, db, clock, keyring } = kaha
   const seed = await ensureSeed({ db, clock, keyring })
   const told = { localUrl: kaha.localUrl, seed, idle: () => kaha.sandboxClock.idle() }
-  if (!empty && config.roles.includes('api') && config.roles.includes('worker') && (await takeStory(db)))
-    await tellStory(told, clock.now())
+  const allHere = config.roles.includes('api') && config.roles.includes('worker')
+  const storyTold = !empty && allHere && (await takeStory(db))
+  if (storyTold) await tellStory(told, clock.now())
   const link = empty || !config.roles.includes('api') ? undefined : await linkToTry(told, clock.now())
   const remove = await writeSandboxFile(
     config.dataDir,
@@ -67,7 +84,7 @@ async function openSandbox(running: AsyncDisposableStack, kaha: Kaha, config: Co
     seed,
   )
   running.defer(remove)
-  greet({ addresses, seed, link, dataDir: config.dataDir })
+  return { addresses, seed, link, storyTold, dataDir: config.dataDir }
 }
 
 const named = ({ base, terminal, terminalWs, webhooks, qr, checkout, dashboard, sandbox }: Addresses) => ({
@@ -87,8 +104,10 @@ function metricsUrl({ metrics }: Config, { base }: Addresses): string {
 }
 
 /** Where a person reads what we say, the log goes to a file; anywhere else it is what standard error is for. */
-function openLog(config: Config): Log {
-  if (config.mode === 'live' || !process.stderr.isTTY) return createLog(config.logLevel)
-  const file = openSync(join(config.dataDir, 'kaha.log'), 'a', 0o600)
-  return createLog(config.logLevel, pino.destination({ fd: file, sync: false }))
+const logPathOf = ({ mode, dataDir }: Config): string | undefined =>
+  mode === 'live' || !process.stderr.isTTY ? undefined : join(dataDir, 'kaha.log')
+
+function openLog({ logLevel }: Config, path: string | undefined): Log {
+  if (path === undefined) return createLog(logLevel)
+  return createLog(logLevel, pino.destination({ fd: openSync(path, 'a', 0o600), sync: false }))
 }

@@ -1,50 +1,69 @@
+import { join } from 'node:path'
+import { styleText } from 'node:util'
 import type { Addresses } from '../addresses.ts'
 import { settings } from '../config.ts'
 import type { Seed } from '../sandbox/seed.ts'
 
+/** One line for the person at the terminal about something that is wrong. */
+export const warn = (line: string): void => void process.stderr.write(`kaha: ${line}\n`)
+
 /** One line for the person at the terminal. */
 export const say = (line: string): void => void process.stdout.write(`${line}\n`)
 
-/** What a person needs who has just started a sandbox. */
-export function greet({
-  addresses,
-  seed,
-  link,
-  dataDir,
-}: {
-  addresses: Addresses
-  seed: Seed
-  link: string | undefined
-  dataDir: string
-}): void {
-  const [merchant] = seed.merchants
-  const keys = seed.merchants.map(({ name, secret_key }) => `  ${name.padEnd(24)} ${secret_key}`)
-  const tryIt =
-    link === undefined
-      ? ['Make a payment link:']
-      : [
-          'Pay this link in your browser, with card 4242 4242 4242 4242, any date to come and any CVC:',
-          '',
-          `  ${link}`,
-          '',
-          'Or make one of your own:',
-        ]
+export interface Greeting {
+  readonly addresses: Addresses
+  readonly seed: Seed
+  /** A link to pay in the browser; none when the sandbox is to stay empty. */
+  readonly link: string | undefined
+  /** This start has played the story of a new sandbox. */
+  readonly storyTold: boolean
+  readonly dataDir: string
+  /** Where the log goes when it is not on standard error. */
+  readonly logPath: string | undefined
+}
+
+/** What a person needs who has just started a sandbox: what to try, in the order in which it is tried. */
+export function greet({ addresses, seed, link, storyTold, dataDir, logPath }: Greeting): void {
+  const { base } = addresses
+  const branchKey = seed.merchants[0]?.branches[0]?.secret_key
+  const names = [`${seed.partner.name} (partner)`, ...seed.merchants.map(({ name }) => name)]
+  const keys = [seed.partner, ...seed.merchants].map(({ secret_key }) => secret_key)
+  const width = Math.max(...names.map(({ length }) => length))
+  const bold = (text: string) => styleText('bold', text)
   say(
     [
       '',
-      `Kaha is running: ${addresses.base}`,
+      bold(`Kaha is running on ${base}`),
+      ...(storyTold
+        ? [
+            'A first order has been paid already: one card was refused, the next one went through, both webhooks arrived.',
+          ]
+        : []),
       '',
-      `  ${'Partner'.padEnd(24)} ${seed.partner.secret_key}`,
-      ...keys,
+      ...(link === undefined
+        ? ['Make a payment link:']
+        : [
+            'Pay this link in your browser, with card 4242 4242 4242 4242, any date to come and any CVC:',
+            '',
+            `  ${bold(link)}`,
+            '',
+            'The webhook of your payment arrives here, in this window. Make a link of your own:',
+          ]),
       '',
-      ...tryIt,
-      '',
-      `  curl ${addresses.base}/ecom/v1/payment-links \\`,
-      `    -H 'X-API-Key: ${merchant?.branches[0]?.secret_key}' -H 'Idempotency-Key: my-first-link' \\`,
+      `  curl ${base}/ecom/v1/payment-links \\`,
+      `    -H 'X-API-Key: ${branchKey}' -H 'Idempotency-Key: my-first-link' \\`,
       `    -H 'Content-Type: application/json' \\`,
       `    -d '{"type":"one_time","currency":"PHP","amount":9800,"line_items":[{"sku":"MUG","name":"Mug","unit_price":9800,"quantity":1}]}'`,
       '',
-      `Everything a client needs is in ${dataDir}/sandbox.json. Ctrl-C stops.`,
+      'Secret keys:',
+      '',
+      ...names.map((name, index) => `  ${name.padEnd(width)}  ${keys[index]}`),
+      '',
+      `  API documents  ${base}/docs`,
+      `  For clients    ${join(dataDir, 'sandbox.json')} (addresses and all keys)`,
+      ...(logPath === undefined ? [] : [`  Log            ${logPath}`]),
+      '',
+      'Ctrl-C stops.',
       '',
     ].join('\n'),
   )

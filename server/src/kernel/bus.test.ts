@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import { freshDatabase } from '../../test/cluster.ts'
 import { startPostgresProxy } from '../../test/postgres-proxy.ts'
+import { until } from '../../test/until.ts'
 import { postgresBus, type Bus, type Topic } from './bus.ts'
 import { createDb } from './db.ts'
 
@@ -39,10 +40,6 @@ function next(bus: Bus, topic: Topic): Promise<void> {
   })
 }
 
-async function until(holds: () => boolean): Promise<void> {
-  while (!holds()) await new Promise((resolve) => setTimeout(resolve, 1))
-}
-
 test('a hint is heard at once in the process that gives it, and soon in every other', async (t) => {
   const { process } = await network(t)
   const [here, there, elsewhere] = [await process(), await process(), await process()]
@@ -75,7 +72,7 @@ test('topics are told apart, and many hints become few', async (t) => {
   for (const topic of ['keys', 'events', 'deliveries'] as const) there.bus.listen(topic, () => heard.push(topic))
   for (let hint = 0; hint < 100; hint += 1) here.bus.hint('events')
   here.bus.hint('deliveries')
-  await until(() => heard.includes('deliveries'))
+  await until('a hint of deliveries', () => heard.includes('deliveries'))
   assert.deepEqual(heard.toSorted(), ['deliveries', 'events'])
 })
 
@@ -95,7 +92,7 @@ test('a line that breaks shows, is made anew, and hints every topic for whatever
   const { bus, proxy } = await process()
   assert.equal(bus.connected, true)
   proxy.becomes('closed')
-  await until(() => !bus.connected)
+  await until('a broken line', () => !bus.connected)
   assert.ok(errors.length > 0)
   const missed = [next(bus, 'keys'), next(bus, 'clock')]
   proxy.becomes('passes')

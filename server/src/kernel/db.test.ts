@@ -3,6 +3,7 @@ import { test, type TestContext } from 'node:test'
 import pg from 'pg'
 import { freshDatabase } from '../../test/cluster.ts'
 import { startPostgresProxy, type PostgresProxy } from '../../test/postgres-proxy.ts'
+import { until } from '../../test/until.ts'
 import {
   connectionConfig,
   createDb,
@@ -47,6 +48,10 @@ async function opened(t: TestContext, options: Partial<DbOptions> = {}): Promise
 const read = statement('test.read', 'select balance from public.accounts where id = $1')
 const add = statement('test.add', 'update public.accounts set balance = balance + $2 where id = $1 returning balance')
 const wait = statement('test.wait', 'select pg_sleep(60)')
+const waiting = statement(
+  'test.waiting',
+  `select count(*) from pg_stat_activity where query like 'select pg_sleep%' and datname = current_database()`,
+)
 const myPid = statement('test.pid', 'select pg_backend_pid() as pid')
 
 const balance = async (db: Db, id = 1) => (await db.run<{ balance: bigint }>(read, [id]))[0]?.balance
@@ -160,16 +165,10 @@ test('a connection that is ended under a statement or a transaction makes it una
   const pidOf = async (rows: Promise<{ pid: number }[]>) => (await rows)[0]?.pid
 
   const running = assert.rejects(db.run(wait, []), isUnavailable)
-  for (let waits = 0; waits === 0;) {
-    const [row] = await db.run<{ count: bigint }>(
-      statement(
-        'test.waiting',
-        `select count(*) from pg_stat_activity where query like 'select pg_sleep%' and datname = current_database()`,
-      ),
-      [],
-    )
-    waits = Number(row?.count)
-  }
+  await until('a statement that waits', async () => {
+    const [row] = await db.run<{ count: bigint }>(waiting, [])
+    return row?.count === 1n
+  })
   await terminate(target)
   await running
 
@@ -193,8 +192,8 @@ test('idle connections that the server ends are told of and replaced', async (t)
   const { db, target, broken } = await opened(t)
   await balance(db)
   await terminate(target)
-  for (let served: unknown; served !== 100n;) served = await balance(db).catch(() => undefined)
-  assert.ok(broken.length > 0)
+  await until('news of the broken connection', () => broken.length > 0)
+  assert.equal(await balance(db), 100n)
 })
 
 test('a server that cuts every connection makes all work unavailable, and is used again when it is back', async (t) => {

@@ -40,7 +40,9 @@ export function createKeyring(masterKey: Buffer): Keyring {
       if (!sealed.subarray(0, keyIdBytes).equals(keyIdRaw)) throw new Error('sealed with another master key')
       const iv = sealed.subarray(keyIdBytes, keyIdBytes + ivBytes)
       const tag = sealed.subarray(keyIdBytes + ivBytes, keyIdBytes + ivBytes + tagBytes)
-      const decipher = createDecipheriv('aes-256-gcm', sealKey, iv, { authTagLength: tagBytes }).setAAD(Buffer.from(place)).setAuthTag(tag)
+      const decipher = createDecipheriv('aes-256-gcm', sealKey, iv, { authTagLength: tagBytes })
+        .setAAD(Buffer.from(place))
+        .setAuthTag(tag)
       const body = sealed.subarray(keyIdBytes + ivBytes + tagBytes)
       return Buffer.concat([decipher.update(body), decipher.final()]).toString('utf8')
     },

@@ -6,6 +6,8 @@ const loopbackHosts = new Set(['localhost', '127.0.0.1', '[::1]'])
  */
 export function webAddressProblem(text: string, options: { loopbackHttp: boolean; fragment: boolean }): string | null {
   if (!URL.canParse(text)) return 'url'
+  // A host is read even out of `https:///shop` and `https:shop`, which nobody means.
+  if (/^https?:/i.test(text) && !/^https?:\/\/[^/\\]/i.test(text)) return 'url'
   const url = new URL(text)
   const isLoopback = loopbackHosts.has(url.hostname)
   if (url.protocol !== 'https:' && !(url.protocol === 'http:' && options.loopbackHttp && isLoopback)) return 'https'

@@ -104,11 +104,12 @@ export function createPayments({
   const fingerprintKey = keyring.mac('card-fingerprint-key', '')
   const waitMs = confirmWaitMsMax ?? confirmWaitMsDefault
 
-  const read = async (on: Queries, id: string): Promise<Intent> => {
+  const readRow = async (on: Queries, id: string): Promise<IntentRow> => {
     const row = await store.readIntent(on, id)
     if (row === undefined) throw new Error('an intent vanished')
-    return intentOf(row)
+    return row
   }
+  const read = async (on: Queries, id: string): Promise<Intent> => intentOf(await readRow(on, id))
 
   const refuseUnlessOpen = (intent: Intent) => {
     const refusal = confirmRefusal(intent.shown.status)
@@ -186,7 +187,7 @@ export function createPayments({
     event: AttemptEvent,
     outcome: Outcome | null,
     at: Date,
-  ): Promise<Intent | undefined> => {
+  ): Promise<IntentRow | undefined> => {
     const move = moveAttempt(from, event)
     if ('refusal' in move) return undefined
     const moved = await store.settleAttempt(
@@ -203,9 +204,9 @@ export function createPayments({
       from,
     )
     if (!moved) return undefined
-    const intent = await read(tx, intentId)
-    if (move.emits !== null) await owner.announce(tx, intent, move.emits, at)
-    return intent
+    const row = await readRow(tx, intentId)
+    if (move.emits !== null) await owner.announce(tx, intentOf(row), move.emits, at)
+    return row
   }
 
   /**
@@ -228,10 +229,12 @@ export function createPayments({
           ? { linkConsumed: false }
           : await owner.settle(tx, { linkId, attemptId, succeeded, at })
       await store.lockIntent(tx, intentId)
-      const intent = await settleLocked(tx, intentId, attemptId, from, event, outcome, at)
-      if (intent === undefined) return
-      // The end was stored while the attempt was being processed; now nothing is left that could pay it.
-      if (linkId === null && intent.shown.status === 'EXPIRED') await owner.announce(tx, intent, 'payment.expired', at)
+      const row = await settleLocked(tx, intentId, attemptId, from, event, outcome, at)
+      if (row === undefined) return
+      // The end was stored while the attempt was being processed, and told to nobody; now nothing is left that could pay it. An end
+      // that is not stored yet is told when it is.
+      if (linkId === null && from === 'PROCESSING' && !succeeded && row.state === 'EXPIRED')
+        await owner.announce(tx, intentOf(row), 'payment.expired', at)
       if (linkId !== null && linkConsumed) await store.endIntentsOfLink(tx, linkId, 'CONSUMED', at)
     })
 

@@ -157,19 +157,25 @@ const settleAttempt = statement(
    select intent_id from attempt`,
 )
 
-// Open intents of a link end with it. One that is being processed only stores its end; one that waits for a challenge is abandoned.
+// Open intents of a link end with it, except those whose own end has come before. One that is being processed only stores its end.
 const endIntentsOfLink = statement(
   'payments.endIntentsOfLink',
-  `with ended as (
-     update payments.intents set state = $2, state_at = $3
-      where link_id = $1 and state = 'ACTIVE' and succeeded_at is null
-     returning id
-   ), abandoned as (
-     update payments.attempts a set state = 'ABANDONED', state_at = $3 from ended
-      where a.intent_id = ended.id and a.state = 'REQUIRES_ACTION'
-     returning a.id
+  `update payments.intents set state = $2, state_at = $3
+    where link_id = $1 and state = 'ACTIVE' and succeeded_at is null and expires_at > kernel.now()
+   returning id`,
+)
+
+// A statement of its own after the intents are locked: in the one that waited for the locks, an attempt that was started meanwhile
+// would not be seen. A challenge whose time was over before that end is left: it was declined then, and says so.
+const abandonChallenges = statement(
+  'payments.abandonChallenges',
+  `with abandoned as (
+     update payments.attempts a set state = 'ABANDONED', state_at = i.state_at from payments.intents i
+      where i.id = any ($1) and a.intent_id = i.id and a.state = 'REQUIRES_ACTION' and a.challenge_expires_at >= i.state_at
+     returning a.id, a.state_at, case i.state when 'EXPIRED' then 'EXPIRED' else 'CANCELLED' end as status
    )
-   update payments.transactions t set status = 'CANCELLED', updated_at = $3 from abandoned where t.id = abandoned.id`,
+   update payments.transactions t set status = abandoned.status, updated_at = abandoned.state_at
+     from abandoned where t.id = abandoned.id`,
 )
 
 const expireIntents = statement(
@@ -178,17 +184,9 @@ const expireIntents = statement(
      select id from payments.intents
       where state = 'ACTIVE' and succeeded_at is null and expires_at <= kernel.now()
       order by expires_at limit $1 for update skip locked
-   ), ended as (
-     update payments.intents i set state = 'EXPIRED', state_at = i.expires_at from due where i.id = due.id
-     returning i.id, i.expires_at, i.link_id
-   ), abandoned as (
-     update payments.attempts a set state = 'ABANDONED', state_at = ended.expires_at from ended
-      where a.intent_id = ended.id and a.state = 'REQUIRES_ACTION'
-     returning a.id, a.state_at
-   ), transaction as (
-     update payments.transactions t set status = 'EXPIRED', updated_at = abandoned.state_at from abandoned where t.id = abandoned.id
    )
-   select id, link_id, expires_at from ended`,
+   update payments.intents i set state = 'EXPIRED', state_at = i.expires_at from due where i.id = due.id
+   returning i.id, i.link_id, i.expires_at`,
 )
 
 const claimInquiries = statement(
@@ -210,10 +208,12 @@ const postponeInquiry = statement(
     where id = $1 and state = 'PROCESSING'`,
 )
 
+// Where the intent expires first, that is what ends the challenge.
 const claimAbandoned = statement(
   'payments.claimAbandoned',
-  `select id, intent_id, challenge_expires_at from payments.attempts
-    where state = 'REQUIRES_ACTION' and challenge_expires_at <= kernel.now() order by challenge_expires_at limit $1`,
+  `select a.id, a.intent_id, a.challenge_expires_at from payments.attempts a join payments.intents i on i.id = a.intent_id
+    where a.state = 'REQUIRES_ACTION' and a.challenge_expires_at <= kernel.now() and a.challenge_expires_at < i.expires_at
+    order by a.challenge_expires_at limit $1`,
 )
 
 // In flight means leased: such a row falls due, for its worker or its heir, when the lease ends.
@@ -291,10 +291,17 @@ export const paymentsStore = {
         settled.transactionStatus,
       ])
     ).length === 1,
-  endIntentsOfLink: (on: Queries, linkId: string, to: IntentState, at: Date) =>
-    on.run(endIntentsOfLink, [linkId, to, at]),
-  expireIntents: (on: Queries, rowsMax: number) =>
-    on.run<{ id: string; link_id: string | null; expires_at: Date }>(expireIntents, [rowsMax]),
+  /** With the challenges that are open on them. */
+  endIntentsOfLink: async (on: Queries, linkId: string, to: IntentState, at: Date) => {
+    const ended = await on.run<{ id: string }>(endIntentsOfLink, [linkId, to, at])
+    await on.run(abandonChallenges, [ended.map(({ id }) => id)])
+  },
+  /** With the challenges that are open on them. */
+  expireIntents: async (on: Queries, rowsMax: number) => {
+    const ended = await on.run<{ id: string; link_id: string | null; expires_at: Date }>(expireIntents, [rowsMax])
+    if (ended.length > 0) await on.run(abandonChallenges, [ended.map(({ id }) => id)])
+    return ended
+  },
   claimInquiries: (on: Queries, rowsMax: number, leaseSeconds: number) =>
     on.run<{ id: string; intent_id: string; age_ms: number }>(claimInquiries, [rowsMax, leaseSeconds]),
   postponeInquiry: (on: Queries, attemptId: string, ms: number) => on.run(postponeInquiry, [attemptId, ms]),

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import type { Delivery } from '../delivery/index.ts'
 import { isUuid, largestId } from '../kernel/ids.ts'
-import { sign } from '../delivery/signature.ts'
+import { keyOfSecret, sign } from '../delivery/signature.ts'
 
 /** A webhook that came in at the sandbox's own receiver. */
 export interface Arrival {
@@ -43,7 +43,7 @@ export async function mountInbox(app: FastifyInstance, { delivery, wall, arrived
           secret !== undefined &&
           header('webhook-signature')
             .split(' ')
-            .includes(sign([secret], { id, timestamp, body }))
+            .includes(sign([keyOfSecret(secret)], { id, timestamp, body }))
         if (!verified) return reply.code(401).send()
         const { type } = JSON.parse(body) as { type: string }
         arrived({ id, type })

@@ -126,10 +126,13 @@ export function createWebhooksService({ delivery, cursors, vet, sandbox }: Webho
   }
 }
 
+// Date.parse cuts what is finer than a millisecond; an event of that millisecond came before.
+const finerThanMs = /\.\d{3}\d*[1-9]/
+
 /** Both dates inclusive. A millisecond is the grain of an id. */
 function idBounds(from: string | undefined, to: string | undefined): { from: string; before: string } {
-  const fromMs = from === undefined ? undefined : Math.ceil(Date.parse(from))
-  const toMs = to === undefined ? undefined : Math.floor(Date.parse(to))
+  const fromMs = from === undefined ? undefined : Date.parse(from) + (finerThanMs.test(from) ? 1 : 0)
+  const toMs = to === undefined ? undefined : Date.parse(to)
   if (fromMs !== undefined && toMs !== undefined && fromMs > toMs) {
     throw refuse('INVALID_DATE_RANGE', 'date_from: must not be later than date_to.')
   }

@@ -15,6 +15,8 @@ export interface HttpOptions extends Edge {
 const connectionsMax = 10_000
 const requestMsMax = 30_000
 const keepAliveMs = 60_000
+// No route has an expression that a long text could keep busy, and Node takes 16 KiB of headers: an id that is too long is told as any other.
+const paramCharactersMax = 16_384
 
 /**
  * The HTTP server before any area is mounted. One log line and one measurement per request; the path in both is the route's pattern,
@@ -31,7 +33,7 @@ export function createHttp(options: HttpOptions): FastifyInstance {
     keepAliveTimeout: keepAliveMs,
     bodyLimit: 64 * 1024,
     forceCloseConnections: 'idle',
-    routerOptions: { maxParamLength: 500, querystringParser: () => ({}) },
+    routerOptions: { maxParamLength: paramCharactersMax, querystringParser: () => ({}) },
     // Addresses that do not decode, or are longer than any of ours.
     frameworkErrors: (error, request, reply) => void tellWhoseItIs(app, error, request, reply),
     rewriteUrl: (request: IncomingMessage) => underPrefix(request.url ?? '/', request.headers.host, prefixOfHost),
@@ -72,7 +74,8 @@ function tellWhoseItIs(app: FastifyInstance, error: unknown, request: FastifyReq
 
 function underPrefix(url: string, host: string | undefined, prefixOfHost: ReadonlyMap<string, string>): string {
   const prefix = prefixOfHost.get((host ?? '').toLowerCase())
-  return prefix === undefined || prefix === '' ? url : `${prefix}${url}`
+  if (prefix === undefined || prefix === '') return url
+  return url === '/' ? prefix : `${prefix}${url}`
 }
 
 /** Where a listening server answers. */

@@ -39,6 +39,7 @@ export interface CheckoutDependencies {
 
 const formBytesMax = 16 * 1024
 const nonceCharacters = 22
+const tokenForm = /^[\w-]{22}$/
 const prefix = '/pay'
 
 type TokenRequest = FastifyRequest<{ Params: { token: string } }>
@@ -110,21 +111,21 @@ export async function mountCheckout(app: FastifyInstance, deps: CheckoutDependen
   }
 
   const findLink = async (request: TokenRequest): Promise<LinkRow> => {
-    const link = await ecommerce.findLinkByToken(request.params.token)
+    const link = await found(request.params.token, ecommerce.findLinkByToken)
     if (link === undefined) throw new Fault('NOT_FOUND', 'There is no such payment link.')
     return link
   }
 
   const findIntent = async (request: TokenRequest): Promise<Intent> => {
-    const intent = await ecommerce.findIntentByToken(request.params.token)
+    const intent = await found(request.params.token, ecommerce.findIntentByToken)
     if (intent === undefined) throw new Fault('NOT_FOUND', 'There is no such payment.')
     return intent
   }
 
   /** The page of the payment that this browser has made with the link, or is making. */
   const ownPayment = async (request: TokenRequest, link: LinkRow): Promise<Place | undefined> => {
-    const token = rememberedPayment(request.headers.cookie)
-    const intent = token === undefined ? undefined : await ecommerce.findIntentByToken(token)
+    const token = rememberedPayment(request.headers.cookie) ?? ''
+    const intent = await found(token, ecommerce.findIntentByToken)
     const stands = intent?.linkId === link.id && ['SUCCEEDED', 'PROCESSING'].includes(intent.shown.status)
     return stands ? placeOf(request, 'i', token) : undefined
   }
@@ -243,6 +244,10 @@ export async function mountCheckout(app: FastifyInstance, deps: CheckoutDependen
     }
   }
 }
+
+/** Whatever cannot be a token of ours, NUL bytes included, is not asked about. */
+const found = async <T>(token: string, find: (token: string) => Promise<T | undefined>): Promise<T | undefined> =>
+  tokenForm.test(token) ? find(token) : undefined
 
 /** Refusals that are the intent's state: its page shows how it stands, so a second submission sees the result, not an error. */
 const toldByIntent = new Set([

@@ -182,6 +182,7 @@ test('a payer can pay without scripts: the form posts every field under its own 
   const fields = tags.filter((tag) => tag.name === 'input').map((tag) => tag.attributes)
   const described = fields.map((field) => [field.get('name'), field.get('autocomplete'), field.get('inputmode')])
   assert.deepEqual(described, [
+    ['form-nonce-1', undefined, undefined],
     ['nonce', undefined, undefined],
     ['csrf', undefined, undefined],
     ['number', 'cc-number', 'numeric'],
@@ -192,7 +193,7 @@ test('a payer can pay without scripts: the form posts every field under its own 
   const labels = tags.filter((tag) => tag.name === 'label').map((tag) => tag.attributes.get('for'))
   assert.deepEqual(labels, ['number', 'expiry', 'cvc', 'name'])
   assert.deepEqual(
-    fields.slice(0, 2).map((field) => field.get('value')),
+    fields.slice(1, 3).map((field) => field.get('value')),
     ['nonce-1', 'csrf-1'],
   )
 })

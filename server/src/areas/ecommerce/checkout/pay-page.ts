@@ -113,11 +113,14 @@ ${lineIcon('problem')}
 </div>`
 }
 
+// Browsers type a card into the form again when a payer goes back, and one click more would pay a second time. They know the form by
+// the names of its first fields, so a name of each form's own keeps it empty; nobody reads that field.
 function cardMethod(view: PayView, words: Texts): HtmlText {
   const numeric = { inputmode: 'numeric', required: true }
   return html`<section class="method" aria-labelledby="card-heading">
 <h2 id="card-heading">${words.cardHeading}</h2>
 <form${attributes({ method: 'post', action: view.action, ...scriptMessages(words) })}>
+<input type="hidden" name="form-${view.nonce}" value="">
 <input type="hidden" name="nonce" value="${view.nonce}">
 <input type="hidden" name="csrf" value="${view.csrf}">
 <p class="unseen" id="schemes">${words.acceptedCards}</p>

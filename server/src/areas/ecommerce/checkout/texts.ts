@@ -72,6 +72,8 @@ const en = {
   resultTitle: '{outcome}: {amount} to {merchant}',
   amountTo: '{amount} to {merchant}',
   processing: 'This can take a moment. Please do not pay again: this page follows the payment by itself.',
+  challengeMissing:
+    'Your bank asks to confirm this payment, which cannot be done here yet. You have not been charged. You can use another card in 15 minutes.',
   tooManyTries:
     'This payment was tried too many times. You have not been charged. Please ask the merchant for a new link.',
   receipt: 'Receipt',
@@ -151,6 +153,8 @@ const fil: Texts = {
   amountTo: '{amount} sa {merchant}',
   processing:
     'Maaaring tumagal ito nang sandali. Huwag munang magbayad ulit: kusang sinusundan ng pahinang ito ang bayad.',
+  challengeMissing:
+    'Humihingi ng kumpirmasyon ang iyong bangko, na hindi pa magagawa rito. Hindi ka siningil. Makakagamit ka ng ibang card makalipas ang 15 minuto.',
   tooManyTries:
     'Napakaraming beses nang sinubukan ang bayad na ito. Hindi ka siningil. Humingi ng bagong link sa merchant.',
   receipt: 'Resibo',

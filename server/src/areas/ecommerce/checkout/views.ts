@@ -22,6 +22,7 @@ export interface Payee {
 
 const redirectSeconds = 8
 const refreshSeconds = 3
+const challengeRefreshSeconds = 60
 
 const lines = (link: LinkRow, locale: Locale): LineItemView[] =>
   link.line_items.map((item) => ({
@@ -132,6 +133,14 @@ export function resultViewOfIntent(intent: Intent, payee: Payee, place: Place, s
     }
     case 'PROCESSING':
       return { ...base, kind: 'processing', message: texts(place.locale).processing, refreshSeconds }
+    // The pages do not hold challenges yet: the payer is told, instead of being asked for a card that is refused.
+    case 'REQUIRES_ACTION':
+      return {
+        ...base,
+        kind: 'failed',
+        message: texts(place.locale).challengeMissing,
+        refreshSeconds: challengeRefreshSeconds,
+      }
     case 'EXPIRED': {
       const back = intent.redirectUrls?.['expired']
       return { ...base, kind: 'expired', redirect: back === undefined ? undefined : { url: back } }
