@@ -1,5 +1,5 @@
+import type { KeyObject } from 'node:crypto'
 import type { Clock } from '../kernel/clock.ts'
-import { newId } from '../kernel/ids.ts'
 import type { Dialect, Dialects, Prepared } from './dialects.ts'
 import type { Egress, EgressAnswer, EgressFailure, EgressResult } from './egress.ts'
 import { retryAfterMsOf, waitAfter, waitAfterSetback } from './schedule.ts'
@@ -25,7 +25,7 @@ export interface AttemptDependencies {
   readonly clock: Clock
   readonly egress: Egress
   readonly dialects: Dialects
-  readonly open: (secret: { readonly id: string; readonly sealed: string }) => string
+  readonly open: (secret: { readonly id: string; readonly sealed: string }) => KeyObject
   readonly random: () => number
   /** Instead of the dialect's own. */
   readonly deadlineMs: number | undefined
@@ -49,10 +49,15 @@ export function createAttempt({ clock, egress, dialects, open, random, deadlineM
         destinationId: row.destination_id,
         type: row.type,
         body: row.body,
-        secrets: lane.secrets.map(open),
+        keys: lane.secrets.map(open),
         wallMs: clock.wall(),
       })
-      const result = await egress.post({ url: lane.url, ...prepared, signal, deadlineMs: deadlineMs ?? dialect.deadlineMs })
+      const result = await egress.post({
+        url: lane.url,
+        ...prepared,
+        signal,
+        deadlineMs: deadlineMs ?? dialect.deadlineMs,
+      })
       if (!result.ok && result.failure.owner === 'ours') return setback(result.failure)
       return judge({ work, dialect, prepared, startedAt, result, random, wallMs: clock.wall() })
     } catch (error) {
@@ -77,19 +82,34 @@ export function judge({ work, dialect, prepared, startedAt, result, random, wall
   const answer = result.ok ? result.answer : undefined
   const failure = result.ok ? undefined : result.failure
   const { row, lane } = work
-  const held = { event_id: row.event_id, destination_id: row.destination_id, fence: row.fence }
+  const held = { id: row.id, fence: row.fence }
   const delivered = answer !== undefined && dialect.acknowledges(answer.status)
   const owner = delivered ? 'none' : (failure?.owner ?? 'destination')
-  const attempt = attemptRow(startedAt, prepared, answer, failure, delivered ? null : owner === 'path' ? 'path' : 'destination')
+  const attempt = attemptRow(
+    startedAt,
+    prepared,
+    answer,
+    failure,
+    delivered ? null : owner === 'path' ? 'path' : 'destination',
+  )
   const slow = !delivered || attempt.durationMs > slowMs
 
   if (delivered) {
-    const change = slow === lane.slow ? null : { destinationId: row.destination_id, slow, failingSince: null, disable: null }
-    return { settlement: { held, end: 'DELIVERED', runAt: null, attempt }, change, outcome: 'delivered', owner, cause: null }
+    const change =
+      slow === lane.slow ? null : { destinationId: row.destination_id, slow, failingSince: null, disable: null }
+    return {
+      settlement: { held, end: 'DELIVERED', runAt: null, attempt },
+      change,
+      outcome: 'delivered',
+      owner,
+      cause: null,
+    }
   }
 
   const gone = answer !== undefined && dialect.autoDisable.statuses.includes(answer.status)
-  const waitMs = gone ? null : waitAfter(dialect.schedule, row.attempt_no + 1, random, retryAfterMsOf(answer?.headers['retry-after'], wallMs))
+  const waitMs = gone
+    ? null
+    : waitAfter(dialect.schedule, row.attempt_no + 1, random, retryAfterMsOf(answer?.headers['retry-after'], wallMs))
   const end = gone ? 'CLOSED' : waitMs === null ? 'EXHAUSTED' : null
   const change: LaneChange = {
     destinationId: row.destination_id,
@@ -126,7 +146,6 @@ function attemptRow(
   owner: AttemptRow['owner'],
 ): AttemptRow {
   return {
-    id: newId(startedAt),
     startedAt,
     durationMs: answer?.durationMs ?? failure?.durationMs ?? 0,
     status: answer?.status ?? null,
@@ -139,7 +158,13 @@ function attemptRow(
 }
 
 function afterSetback({ row }: Work, startedAt: Date, random: () => number, cause: unknown): Attempted {
-  const held = { event_id: row.event_id, destination_id: row.destination_id, fence: row.fence }
+  const held = { id: row.id, fence: row.fence }
   const runAt = new Date(startedAt.getTime() + waitAfterSetback(row.setback_count + 1, random))
-  return { settlement: { held, end: null, runAt, attempt: null }, change: null, outcome: 'setback', owner: 'ours', cause }
+  return {
+    settlement: { held, end: null, runAt, attempt: null },
+    change: null,
+    outcome: 'setback',
+    owner: 'ours',
+    cause,
+  }
 }

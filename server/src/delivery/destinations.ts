@@ -22,7 +22,10 @@ export interface Destinations {
   /** ENABLED at once, with a fresh secret. CONFLICT when another live one of the same owner and dialect has the same URL. */
   create(owner: Owner, input: NewDestination): Promise<DestinationRow>
   /** Newest first, ids below `before`. */
-  list(principal: Principal, page: { before: string; rowsMax: number; dialect?: DialectName }): Promise<DestinationRow[]>
+  list(
+    principal: Principal,
+    page: { before: string; rowsMax: number; dialect?: DialectName },
+  ): Promise<DestinationRow[]>
   find(principal: Principal, id: string, dialect?: DialectName): Promise<DestinationRow | undefined>
   /** Whether anybody has such a destination: for the answer to a key that may not see it. */
   exists(id: string, dialect?: DialectName): Promise<boolean>
@@ -42,10 +45,15 @@ export function createDestinations({ db, clock, keyring }: { db: Db; clock: Cloc
         return made
       } catch (error) {
         if (refusedBy(error) !== 'one_live_url_per_owner') throw error
-        throw new Fault('CONFLICT', 'Another endpoint of this entity has this URL; change that one, or use another URL.', { cause: error })
+        throw new Fault(
+          'CONFLICT',
+          'Another endpoint of this entity has this URL; change that one, or use another URL.',
+          { cause: error },
+        )
       }
     },
-    list: (principal, { before, rowsMax, dialect = 'signed' }) => store.list(db, principal, { before, rowsMax, dialect }),
+    list: (principal, { before, rowsMax, dialect = 'signed' }) =>
+      store.list(db, principal, { before, rowsMax, dialect }),
     find: (principal, id, dialect = 'signed') => store.find(db, principal, id, dialect),
     exists: (id, dialect = 'signed') => store.exists(db, id, dialect),
     async signingSecret(destinationId) {

@@ -1,3 +1,4 @@
+import type { KeyObject } from 'node:crypto'
 import { sign } from './signature.ts'
 import { tenAttempts, type Schedule } from './schedule.ts'
 
@@ -10,8 +11,8 @@ export interface Outgoing {
   readonly type: string
   /** As it was stored with the event. */
   readonly body: string
-  /** Signing secrets of the destination that are in force, newest first. */
-  readonly secrets: readonly string[]
+  /** Of the signing secrets of the destination that are in force, newest first. */
+  readonly keys: readonly KeyObject[]
   /** System time of this attempt in ms. */
   readonly wallMs: number
 }
@@ -48,14 +49,14 @@ const day = 24 * 60 * 60 * 1_000
 
 /** Area A: Standard Webhooks 1.0. The bytes of the body are the same on every attempt, timestamp and signature are not. */
 export const signed: Dialect = {
-  prepare({ eventId, body, secrets, wallMs }) {
-    if (secrets.length === 0) throw new Error('the destination has no signing secret in force')
+  prepare({ eventId, body, keys, wallMs }) {
+    if (keys.length === 0) throw new Error('the destination has no signing secret in force')
     const timestamp = Math.floor(wallMs / 1_000)
     const headers = {
       'content-type': 'application/json',
       'webhook-id': eventId,
       'webhook-timestamp': String(timestamp),
-      'webhook-signature': sign(secrets, { id: eventId, timestamp, body }),
+      'webhook-signature': sign(keys, { id: eventId, timestamp, body }),
     }
     return { headers, body }
   },

@@ -16,23 +16,59 @@ export interface Figures {
 const lagSecondsBuckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5, 30, 120, 600]
 const cachedMs = 1_000
 
-export function createFigures({ metrics, db, inFlight }: { metrics: Metrics; db: Db; inFlight: () => number }): Figures {
-  const attempts = metrics.counter('kaha_delivery_attempts_total', 'Delivery attempts, by outcome and by owner of the failure.', ['outcome', 'owner'])
-  const expiries = metrics.counter('kaha_delivery_lease_expiries_total', 'Deliveries taken over from a worker whose lease had run out.', [])
-  const lost = metrics.counter('kaha_delivery_results_lost_total', 'Results that came after the lease, and were not stored.', [])
-  const lag = metrics.histogram('kaha_delivery_dispatch_lag_seconds', 'From an event to its dispatch.', [], lagSecondsBuckets)
-  const failures = metrics.counter('kaha_delivery_dispatch_failures_total', 'Events that could not be dispatched, and are tried again.', [])
+export function createFigures({
+  metrics,
+  db,
+  inFlight,
+}: {
+  metrics: Metrics
+  db: Db
+  inFlight: () => number
+}): Figures {
+  const attempts = metrics.counter(
+    'kaha_delivery_attempts_total',
+    'Delivery attempts, by outcome and by owner of the failure.',
+    ['outcome', 'owner'],
+  )
+  const expiries = metrics.counter(
+    'kaha_delivery_lease_expiries_total',
+    'Deliveries taken over from a worker whose lease had run out.',
+    [],
+  )
+  const lost = metrics.counter(
+    'kaha_delivery_results_lost_total',
+    'Results that came after the lease, and were not stored.',
+    [],
+  )
+  const lag = metrics.histogram(
+    'kaha_delivery_dispatch_lag_seconds',
+    'From an event to its dispatch.',
+    [],
+    lagSecondsBuckets,
+  )
+  const failures = metrics.counter(
+    'kaha_delivery_dispatch_failures_total',
+    'Events that could not be dispatched, and are tried again.',
+    [],
+  )
 
   // One query for both ages. A gauge that cannot be read must not take the other metrics with it.
   let read: { at: number; ages: Promise<{ due: number; throttled: number }> } | undefined
   const ages = () => {
     if (read === undefined || performance.now() - read.at > cachedMs) {
-      read = { at: performance.now(), ages: claimStore.oldestDue(db).catch(() => ({ due: Number.NaN, throttled: Number.NaN })) }
+      read = {
+        at: performance.now(),
+        ages: claimStore.oldestDue(db).catch(() => ({ due: Number.NaN, throttled: Number.NaN })),
+      }
     }
     return read.ages
   }
   metrics.gauge('kaha_delivery_attempts_in_flight', 'Delivery attempts in flight in this process.', inFlight)
-  metrics.gauge('kaha_delivery_oldest_due_seconds', 'Age of the oldest delivery that is due and in nobody\'s hands.', async () => (await ages()).due)
+  metrics.gauge(
+    'kaha_delivery_oldest_due_seconds',
+    "Age of the oldest delivery that is due and in nobody's hands.",
+    async () => (await ages()).due,
+  )
   metrics.gauge(
     'kaha_delivery_oldest_throttled_seconds',
     'The same, of destinations that fail or are slow.',

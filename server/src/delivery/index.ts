@@ -63,12 +63,34 @@ export interface Delivery {
   ensurePartitions(around: Date): Promise<void>
 }
 
-export function createDelivery({ db, bus, clock, keyring, egress, log, metrics, options = {} }: DeliveryDependencies): Delivery {
-  const { leaseMs = 15_000, inFlightMax = 512, perDestinationMax = 64, drainMsMax = 3_000, random = Math.random } = options
+export function createDelivery({
+  db,
+  bus,
+  clock,
+  keyring,
+  egress,
+  log,
+  metrics,
+  options = {},
+}: DeliveryDependencies): Delivery {
+  const {
+    leaseMs = 15_000,
+    inFlightMax = 1_024,
+    perDestinationMax = 64,
+    drainMsMax = 3_000,
+    random = Math.random,
+  } = options
   const slots = createSlots({ inFlightMax, perDestinationMax })
   const figures = createFigures({ metrics, db, inFlight: () => slots.inFlight })
   const dialects: Dialects = { signed, ...options.dialects }
-  const attempt = createAttempt({ clock, egress, dialects, open: createOpenedSecrets(keyring), random, deadlineMs: options.deadlineMs })
+  const attempt = createAttempt({
+    clock,
+    egress,
+    dialects,
+    open: createOpenedSecrets(keyring),
+    random,
+    deadlineMs: options.deadlineMs,
+  })
 
   return {
     async appendEvent(tx, event) {

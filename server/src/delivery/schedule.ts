@@ -22,7 +22,12 @@ export const tenAttempts: Schedule = {
  * The wait in ms after `attemptsSpent` failed attempts, or null when that was the last. `random` gives [0, 1); `retryAfterMs` is what
  * the receiver asked for, honoured between once and twice the scheduled wait.
  */
-export function waitAfter(schedule: Schedule, attemptsSpent: number, random: () => number, retryAfterMs: number | null = null): number | null {
+export function waitAfter(
+  schedule: Schedule,
+  attemptsSpent: number,
+  random: () => number,
+  retryAfterMs: number | null = null,
+): number | null {
   const scheduledMs = schedule.waitsMs[attemptsSpent - 1]
   if (scheduledMs === undefined) return null
   const jitteredMs = scheduledMs * (1 + schedule.jitterMax * random())

@@ -1,6 +1,6 @@
-import { randomBytes } from 'node:crypto'
+import { randomBytes, type KeyObject } from 'node:crypto'
 import type { Keyring } from '../kernel/seal.ts'
-import { secretOfKey } from './signature.ts'
+import { keyOfSecret, secretOfBytes } from './signature.ts'
 
 const keyBytes = 32
 const openedMax = 10_000
@@ -8,17 +8,19 @@ const openedMax = 10_000
 /** Where a secret is sealed to; it opens nowhere else. */
 export const placeOf = (secretId: string): string => `delivery.secrets.sealed:${secretId}`
 
-export const newSecret = (): string => secretOfKey(randomBytes(keyBytes))
+export const newSecret = (): string => secretOfBytes(randomBytes(keyBytes))
 
-/** Opens sealed secrets (base64), and remembers up to 10,000 of them: a sealed value never changes under its id. */
-export function createOpenedSecrets(keyring: Keyring): (secret: { readonly id: string; readonly sealed: string }) => string {
-  const opened = new Map<string, string>()
+/** The keys of sealed secrets (base64). Up to 10,000 are remembered: what is sealed under an id never changes. */
+export function createOpenedSecrets(
+  keyring: Keyring,
+): (secret: { readonly id: string; readonly sealed: string }) => KeyObject {
+  const opened = new Map<string, KeyObject>()
   return ({ id, sealed }) => {
     const known = opened.get(id)
     if (known !== undefined) return known
-    const secret = keyring.open(Buffer.from(sealed, 'base64'), placeOf(id))
+    const key = keyOfSecret(keyring.open(Buffer.from(sealed, 'base64'), placeOf(id)))
     if (opened.size >= openedMax) opened.clear()
-    opened.set(id, secret)
-    return secret
+    opened.set(id, key)
+    return key
   }
 }

@@ -58,11 +58,15 @@ export function startSender(dependencies: SenderDependencies): AsyncDisposable {
   })
   const settler: Settler = createSettler({ db, log, setbackOf })
 
+  const lookSoon = () => {
+    freedTimer ??= setTimeout(() => loop.wake(), freedWaitMs)
+  }
+
   const slotFreed = () => {
     freed += 1
     if (!hungry) return
-    if (freed >= freedWorthAClaim) loop.wake()
-    else freedTimer ??= setTimeout(() => loop.wake(), freedWaitMs)
+    if (freed === freedWorthAClaim) loop.wake()
+    else lookSoon()
   }
 
   const send = async (work: Work, hand: InHand) => {
@@ -76,15 +80,21 @@ export function startSender(dependencies: SenderDependencies): AsyncDisposable {
     }
     if (attempted.outcome === 'setback') {
       const { event_id, destination_id } = work.row
-      log.warn({ err: attempted.cause, event_id, destination_id }, 'an attempt failed on our side; it is repeated and not counted')
+      log.warn(
+        { err: attempted.cause, event_id, destination_id },
+        'an attempt failed on our side; it is repeated and not counted',
+      )
     }
     figures.attempted(attempted)
     settler.add({
+      eventId: work.row.event_id,
       settlement: attempted.settlement,
       change: attempted.change,
       settled(ours) {
         inHand.delete(hand)
         if (!ours) figures.resultLost()
+        // When to look next has changed: there is a retry, or a lane to close.
+        if (attempted.settlement.runAt !== null || attempted.change?.disable != null) lookSoon()
       },
     })
   }
@@ -95,7 +105,7 @@ export function startSender(dependencies: SenderDependencies): AsyncDisposable {
       const lane = lanes.get(row.destination_id)
       if (lane === undefined) throw new Error(`the claim brought no destination ${row.destination_id}`)
       if (row.expired) figures.leaseExpired()
-      const hand: InHand = { held: { event_id: row.event_id, destination_id: row.destination_id, fence: row.fence }, leasedAt }
+      const hand: InHand = { held: { id: row.id, fence: row.fence }, leasedAt }
       inHand.add(hand)
       slots.take(row.destination_id, lane.slow)
       const sent = send({ row, lane }, hand).finally(() => attempts.delete(sent))
@@ -149,7 +159,11 @@ export function startSender(dependencies: SenderDependencies): AsyncDisposable {
     await Promise.all(attempts)
     clearTimeout(cut)
     const drained = await settler.drained(drainMsMax)
-    if (!drained) log.warn({ results: settler.waiting }, 'stopped with results that could not be stored; those attempts are repeated')
+    if (!drained)
+      log.warn(
+        { results: settler.waiting },
+        'stopped with results that could not be stored; those attempts are repeated',
+      )
     await settler[Symbol.asyncDispose]()
     await renewal[Symbol.asyncDispose]()
     if (cutOff.length === 0) return

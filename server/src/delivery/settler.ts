@@ -6,6 +6,7 @@ import { nameOf, settleStore, type LaneChange, type Settlement } from './store-s
 
 /** A result, and what is to happen once it is stored (or is not ours to store any more). */
 export interface Result {
+  readonly eventId: string
   readonly settlement: Settlement
   readonly change: LaneChange | null
   settled(ours: boolean): void
@@ -27,7 +28,15 @@ const batchMax = 500
 const gapMs = 5
 const gapFrom = 8
 
-export function createSettler({ db, log, setbackOf }: { db: Db; log: Log; setbackOf: (settlement: Settlement) => Settlement }): Settler {
+export function createSettler({
+  db,
+  log,
+  setbackOf,
+}: {
+  db: Db
+  log: Log
+  setbackOf: (settlement: Settlement) => Settlement
+}): Settler {
   const results = new Set<Result>()
   let troubled = false
   let drainers: (() => void)[] = []
@@ -60,8 +69,8 @@ export function createSettler({ db, log, setbackOf }: { db: Db; log: Log; setbac
   }
 
   const storeAsSetback = async (result: Result, error: unknown) => {
-    const { event_id, destination_id } = result.settlement.held
-    log.error({ err: error, event_id, destination_id }, 'the result of an attempt could not be stored; the attempt is repeated later')
+    const what = { err: error, event_id: result.eventId }
+    log.error(what, 'the result of an attempt could not be stored; the attempt is repeated later')
     await store([{ ...result, settlement: setbackOf(result.settlement), change: null }])
     results.delete(result)
   }
@@ -88,7 +97,7 @@ export function createSettler({ db, log, setbackOf }: { db: Db; log: Log; setbac
   return {
     add(result) {
       results.add(result)
-      loop.wake()
+      if (results.size === 1) loop.wake()
     },
     get waiting() {
       return results.size

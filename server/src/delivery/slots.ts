@@ -22,18 +22,19 @@ interface Lane {
 }
 
 const claimedMax = 256
+const reserveShareOfAll = 1 / 4
+const quickShareOfFree = 1 / 8
 const slowShareOfAll = 1 / 2
-const quickShareOfFree = 1 / 4
 const slowShareOfFree = 1 / 16
 
 /**
- * Slots are kept free by two rules, so that no destination waits for another:
+ * Slots are kept free by three rules, so that no destination waits for another:
  *
- * - A destination may hold a part of what is free, not of what there is (dynamic thresholds; Choudhury and Hahne, 1998). The fewer slots are left,
- *   the less each may take, so that they never run out for one that holds none: one busy destination gets 64 of 512, a hundred get 5
- *   each and leave 20.
+ * - A destination may hold a part of what is free, not of what there is (dynamic thresholds; Choudhury and Hahne, 1998): the fewer slots
+ *   are left, the less more each may take.
+ * - A quarter of the slots is for destinations that hold none, one each: also those that stopped answering a moment ago, all at once,
+ *   leave them free.
  * - Slow destinations, those whose last attempt failed or took more than a second, share half of the slots, however many they are.
- *   The other half is for those that answer.
  */
 export function createSlots({ inFlightMax, perDestinationMax }: SlotOptions): Slots {
   const lanes = new Map<string, Lane>()
@@ -41,6 +42,7 @@ export function createSlots({ inFlightMax, perDestinationMax }: SlotOptions): Sl
   let inFlight = 0
   let slowInFlight = 0
 
+  const reserve = Math.floor(inFlightMax * reserveShareOfAll)
   const roomIn = (free: number, share: number) => Math.max(1, Math.min(perDestinationMax, Math.floor(free * share)))
 
   return {
@@ -50,7 +52,7 @@ export function createSlots({ inFlightMax, perDestinationMax }: SlotOptions): Sl
     request() {
       const free = inFlightMax - inFlight
       const slowFree = Math.max(0, slowMax - slowInFlight)
-      const quickRoom = roomIn(free, quickShareOfFree)
+      const quickRoom = roomIn(free - reserve, quickShareOfFree)
       const slowRoom = roomIn(slowFree, slowShareOfFree)
       const full: string[] = []
       const busy: { destinationId: string; room: number }[] = []
@@ -59,7 +61,14 @@ export function createSlots({ inFlightMax, perDestinationMax }: SlotOptions): Sl
         if (room > 0) busy.push({ destinationId, room })
         else full.push(destinationId)
       }
-      return { rowsMax: Math.min(free, claimedMax), full, busy, quickRoom, slowRoom, slowLanesMax: Math.floor(slowFree / slowRoom) }
+      return {
+        rowsMax: Math.min(free, claimedMax),
+        full,
+        busy,
+        quickRoom,
+        slowRoom,
+        slowLanesMax: Math.floor(slowFree / slowRoom),
+      }
     },
     take(destinationId, slow) {
       inFlight += 1

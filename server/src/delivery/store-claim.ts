@@ -1,5 +1,7 @@
-import { statement, type Queries } from '../kernel/db.ts'
+import { statement, type Db } from '../kernel/db.ts'
 import type { DialectName } from './dialects.ts'
+import { byIndex } from './store-plan.ts'
+import type { Held } from './store-settle.ts'
 
 /** How much of what a worker may take now. */
 export interface ClaimRequest {
@@ -18,10 +20,9 @@ export interface ClaimRequest {
 }
 
 /** A delivery that is ours until its lease runs out. */
-export interface ClaimedRow {
+export interface ClaimedRow extends Held {
   readonly event_id: string
   readonly destination_id: string
-  readonly fence: number
   readonly attempt_no: number
   readonly setback_count: number
   readonly type: string
@@ -56,13 +57,11 @@ export interface Claim {
   readonly lookInMs: number
 }
 
-// The claim, and the reason for lanes. Measured on 2 cores with 700-byte bodies: 256 deliveries in 8 ms from 50 destinations, the same
-// with a million due deliveries of one dead destination at the head, and 8 ms from 256 of 10,000 destinations with one each.
-//
-// A lane is not locked while it is searched, so several workers share a busy one; rows that one has locked the others skip. Afterwards
-// the lane's next look is set: now where it was left with more (so lanes take turns), else at its first retry or the end of its first
-// lease, which is what finds the work of a worker that died. That needs the lane as it was (`version`): work added meanwhile wins. A lane
-// that somebody holds is left as it is and looked at again: waiting for it here could close a circle of waits.
+// The claim, and the reason for lanes. A lane is not locked while it is searched, so several workers share a busy one; rows that one has
+// locked the others skip. Afterwards the lane's next look is set: now where it was left with more (so lanes take turns), else at its first
+// retry or the end of its first lease, which is what finds the work of a worker that died. That needs the lane as it was (`version`):
+// work added meanwhile wins. A lane that somebody holds is left as it is and looked at again: waiting for it here could close a circle
+// of waits. For the form of it see store-plan.ts.
 const claimDue = statement(
   'delivery.claimDue',
   `with moment as materialized (select kernel.now() as now, $8::integer * interval '1 millisecond' as lease),
@@ -79,85 +78,100 @@ const claimDue = statement(
        ) l
        left join unnest($3::uuid[], $4::integer[]) as b (destination_id, room) on b.destination_id = l.destination_id
    ),
+   -- A lane without anything due has one line without a delivery.
    due as materialized (
-     select l.place, d.*
+     select l.place, l.destination_id, l.version, l.room, d.*
        from lane l
-      cross join lateral (
-        select q.event_id, q.destination_id, q.lease_until is not null as expired
-          from delivery.queue q
-         where q.destination_id = l.destination_id and q.run_at <= (select now from moment)
-           and (q.lease_until is null or q.lease_until <= clock_timestamp())
-         order by q.run_at, q.event_id
-         limit l.room
-           for update skip locked
-      ) d
+       left join lateral (
+         select q.id, q.event_id, q.attempt_no, q.setback_count, q.run_at, q.created_at, q.fence + 1 as fence, q.lease_until is not null as expired
+           from delivery.queue q
+          where q.destination_id = l.destination_id and q.run_at <= (select now from moment)
+            and (q.lease_until is null or q.lease_until <= clock_timestamp())
+          order by q.run_at
+          limit l.room
+            for update skip locked
+       ) d on true
       limit $1::integer
    ),
    claimed as (
-     update delivery.queue q set lease_until = clock_timestamp() + (select lease from moment), fence = q.fence + 1
-       from due d
-      where q.event_id = d.event_id and q.destination_id = d.destination_id
-     returning q.event_id, q.destination_id, q.fence, q.attempt_no, q.setback_count, d.expired, d.place
+     insert into delivery.queue (id, event_id, destination_id, run_at, created_at, lease_until, fence)
+     select d.id, d.event_id, d.destination_id, d.run_at, d.created_at, clock_timestamp() + m.lease, d.fence
+       from due d, moment m where d.id is not null
+     on conflict (id) do update set lease_until = excluded.lease_until, fence = excluded.fence
    ),
-   -- Where the limit cut, the last lanes were not searched to their end.
+   -- Where the limit cut, the last lane was not searched to its end.
    searched as materialized (
-     select l.*, (select count(*) from due d where d.place = l.place) as taken
-       from lane l
-      where l.place < (select case when count(*) < $1 then 'infinity'::float8 else max(d.place) end from due d)
+     select d.destination_id, d.version, d.room, count(d.id) as taken
+       from due d
+      where d.place < (select case when count(*) < $1 then 'infinity'::float8 else max(place) end from due)
+      group by d.destination_id, d.version, d.room
    ),
    held as materialized (
      select s.*
-       from searched s
-       join delivery.lanes l on l.destination_id = s.destination_id and l.version = s.version
-      order by s.destination_id
-        for update of l skip locked
+       from (select * from searched order by destination_id) s
+      cross join lateral (
+        select from delivery.lanes l where l.destination_id = s.destination_id and l.version = s.version for update skip locked
+      ) l
+   ),
+   next as materialized (
+     select h.destination_id,
+            case when h.taken = h.room then m.now
+            else least(
+              (select q.run_at from delivery.queue q
+                where q.destination_id = h.destination_id and q.run_at > m.now order by q.run_at limit 1),
+              (select m.now + min(case when q.lease_until > clock_timestamp() then q.lease_until - clock_timestamp() else m.lease end)
+                 from (
+                   select q.lease_until from delivery.queue q
+                    where q.destination_id = h.destination_id and q.run_at <= m.now order by q.run_at offset 0
+                 ) q),
+              'infinity')
+            end as look_at
+       from held h, moment m
    ),
    looked as (
-     update delivery.lanes l
-        set look_at = case when h.taken = h.room then (select now from moment)
-          else least(
-            (select min(q.run_at) from delivery.queue q
-              where q.destination_id = h.destination_id and q.run_at > (select now from moment)),
-            (select m.now + min(case when q.lease_until > clock_timestamp() then q.lease_until - clock_timestamp() else m.lease end)
-               from delivery.queue q, moment m
-              where q.destination_id = h.destination_id and q.run_at <= (select now from moment)
-              group by m.now),
-            'infinity')
-          end
-       from held h
-      where l.destination_id = h.destination_id
-     returning l.look_at
+     insert into delivery.lanes (destination_id, look_at) select n.destination_id, n.look_at from next n
+     on conflict (destination_id) do update set look_at = excluded.look_at
    ),
-   taken as (
-     select c.*, row_number() over (partition by c.place order by c.event_id) = 1 as first from claimed c
+   taken as materialized (
+     select d.*, row_number() over (partition by d.place order by d.run_at, d.id) = 1 as first from due d where d.id is not null
    ),
-   told as (
+   told as materialized (
      select (select count(*) from due) = $1
-              or exists (select from lane l having count(*) filter (where not l.slow) = $1 or count(*) filter (where l.slow) = nullif($6, 0)) as more,
+              or exists (select from lane l having count(*) filter (where l.slow) = nullif($6, 0)) as more,
             exists (select from searched s where s.taken = s.room) as cut,
             exists (select from delivery.lanes l where l.state = 'CLOSING' and l.look_at <= m.now) as closing,
             case when (select count(*) from searched) > (select count(*) from held) then 5
             else extract(epoch from least(
-              (select min(look_at) from looked where look_at > m.now),
+              (select min(n.look_at) from next n where n.look_at > m.now),
               (select min(l.look_at) from delivery.lanes l where l.state = 'OPEN' and l.slow and l.look_at > m.now),
               (select min(l.look_at) from delivery.lanes l where l.state = 'OPEN' and not l.slow and l.look_at > m.now),
+              (select min(l.look_at) from delivery.lanes l where l.state = 'CLOSING' and l.slow and l.look_at > m.now),
+              (select min(l.look_at) from delivery.lanes l where l.state = 'CLOSING' and not l.slow and l.look_at > m.now),
               m.now + interval '1 minute') - m.now) * 1000
             end::float8 as look_in_ms,
             m.now
        from moment m
    )
    select t.more, t.cut, t.closing, t.look_in_ms, t.now as claimed_at,
-          c.event_id, c.destination_id, c.fence, c.attempt_no, c.setback_count, c.expired, e.type, e.body,
-          d.dialect, d.url, f.slow, f.failing_since,
-          case when c.first then (
-            select json_agg(json_build_object('id', s.id, 'sealed', encode(s.sealed, 'base64')) order by s.id desc)
-              from delivery.secrets s
-             where s.destination_id = c.destination_id and (s.expires_at is null or s.expires_at > t.now)) end as secrets
+          c.id, c.fence, c.event_id, c.destination_id, c.attempt_no, c.setback_count, c.expired, c.type, c.body,
+          d.dialect, d.url, d.slow, d.failing_since, d.secrets
      from told t
-     left join (taken c join delivery.events e on e.id = c.event_id) on true
-     left join delivery.destinations d on c.first and d.id = c.destination_id
-     left join delivery.lanes f on c.first and f.destination_id = c.destination_id
-    order by c.place, c.event_id`,
+     left join (
+       select c.*, e.type, e.body
+         from taken c
+        cross join lateral (select e.type, e.body from delivery.events e where e.id = c.event_id offset 0) e
+     ) c on true
+     left join lateral (
+       select d.dialect, d.url, l.slow, l.failing_since, (
+                select json_agg(json_build_object('id', s.id, 'sealed', encode(s.sealed, 'base64')) order by s.id desc)
+                  from delivery.secrets s
+                 where s.destination_id = d.id and (s.expires_at is null or s.expires_at > t.now)) as secrets
+         from delivery.destinations d
+        cross join lateral (select l.slow, l.failing_since from delivery.lanes l where l.destination_id = d.id offset 0) l
+        where c.first and d.id = c.destination_id
+       offset 0
+     ) d on true
+    order by c.place, c.run_at, c.id`,
 )
 
 // Lanes in the order of their next look, so this is bounded however many there are; an older one may stand behind the thousandth.
@@ -177,14 +191,18 @@ const oldestDue = statement(
     ) q`,
 )
 
-type ClaimedLine = { readonly more: boolean; readonly cut: boolean; readonly closing: boolean; readonly look_in_ms: number } & {
+type ClaimedLine = {
+  readonly more: boolean
+  readonly cut: boolean
+  readonly closing: boolean
+  readonly look_in_ms: number
+} & {
   [Column in keyof (ClaimedRow & LaneRow)]: (ClaimedRow & LaneRow)[Column] | null
 }
 
-
 export const claimStore = {
-  async claimDue(on: Queries, request: ClaimRequest): Promise<Claim> {
-    const lines = await on.run<ClaimedLine>(claimDue, [
+  async claimDue(db: Db, request: ClaimRequest): Promise<Claim> {
+    const lines = await byIndex<ClaimedLine>(db, claimDue, [
       request.rowsMax,
       request.full,
       request.busy.map((lane) => lane.destinationId),
@@ -198,7 +216,8 @@ export const claimStore = {
   },
 
   /** Ages in seconds of what is due and in nobody's hands. */
-  oldestDue: async (on: Queries) => (await on.run<{ due: number; throttled: number }>(oldestDue, []))[0] ?? { due: 0, throttled: 0 },
+  oldestDue: async (db: Db) =>
+    (await byIndex<{ due: number; throttled: number }>(db, oldestDue, []))[0] ?? { due: 0, throttled: 0 },
 }
 
 function claimOf(lines: readonly ClaimedLine[]): Claim {

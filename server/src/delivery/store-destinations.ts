@@ -59,7 +59,8 @@ const listDestinations = perLevel(
 
 const findDestination = perLevel(
   'delivery.findDestination',
-  (entity) => `select ${shown} from delivery.destinations d where d.id = $2 and d.${entity} = $1 and d.dialect = $3 and d.deleted_at is null`,
+  (entity) =>
+    `select ${shown} from delivery.destinations d where d.id = $2 and d.${entity} = $1 and d.dialect = $3 and d.deleted_at is null`,
 )
 
 // The one query that names no entity: it runs after the scoped one found nothing, and tells only whether 403 or 404 is the answer.
@@ -113,7 +114,12 @@ export const destinationStore = {
   },
 
   list: (on: Queries, principal: Principal, page: { before: string; rowsMax: number; dialect: DialectName }) =>
-    on.run<DestinationRow>(listDestinations[principal.level], [principal.entityId, page.dialect, page.before, page.rowsMax]),
+    on.run<DestinationRow>(listDestinations[principal.level], [
+      principal.entityId,
+      page.dialect,
+      page.before,
+      page.rowsMax,
+    ]),
 
   find: async (on: Queries, principal: Principal, id: string, dialect: DialectName) =>
     (await on.run<DestinationRow>(findDestination[principal.level], [principal.entityId, id, dialect]))[0],
@@ -121,5 +127,6 @@ export const destinationStore = {
   exists: async (on: Queries, id: string, dialect: DialectName) =>
     (await on.run<{ found: boolean }>(destinationExists, [id, dialect]))[0]?.found ?? false,
 
-  newestSecret: async (on: Queries, destinationId: string) => (await on.run<SecretRow>(newestSecret, [destinationId]))[0],
+  newestSecret: async (on: Queries, destinationId: string) =>
+    (await on.run<SecretRow>(newestSecret, [destinationId]))[0],
 }

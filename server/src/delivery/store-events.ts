@@ -1,8 +1,10 @@
 import { perLevel, type Principal } from '../identity/principal.ts'
-import { statement, type Queries } from '../kernel/db.ts'
+import { statement, type Db, type Queries } from '../kernel/db.ts'
 import type { DialectName } from './dialects.ts'
+import { byIndex } from './store-plan.ts'
 
-export type EventStatus = 'PENDING' | 'SUBMITTING' | 'SUBMIT_FAILED' | 'SUBMITTED' | 'DELIVERED' | 'EXHAUSTED' | 'NOT_SUBSCRIBED'
+export type EventStatus =
+  'PENDING' | 'SUBMITTING' | 'SUBMIT_FAILED' | 'SUBMITTED' | 'DELIVERED' | 'EXHAUSTED' | 'NOT_SUBSCRIBED'
 
 export interface EventRow {
   readonly id: string
@@ -72,8 +74,8 @@ const claimEvents = statement(
      update delivery.outbox o
         set status = 'SUBMITTING', fence = o.fence + 1, lease_until = clock_timestamp() + $2::integer * interval '1 millisecond',
             updated_at = m.now
-       from due d, moment m
-      where o.event_id = d.event_id
+       from moment m
+      where o.event_id = any (array(select d.event_id from due d))
      returning o.event_id, o.fence, o.setback_count, extract(epoch from m.now - o.created_at)::float8 * 1000 as lag_ms
    )
    select c.*,
@@ -92,53 +94,64 @@ const dispatch = statement(
   'delivery.dispatch',
   `with moment as materialized (select kernel.now() as now),
    taken as materialized (
-     select o.event_id, o.type, o.dialect, o.branch_id, o.merchant_id, o.partner_id, o.attempt_count
-       from unnest($1::uuid[], $2::integer[]) as r (event_id, fence)
-       join delivery.outbox o on o.event_id = r.event_id and o.fence = r.fence and o.status = 'SUBMITTING'
-      order by o.event_id
-        for update of o
+     select o.*
+       from (select * from unnest($1::uuid[], $2::integer[]) as r (event_id, fence) order by r.event_id) r
+      cross join lateral (
+        select o.event_id, o.type, o.dialect, o.branch_id, o.merchant_id, o.partner_id, o.attempt_count
+          from delivery.outbox o
+         where o.event_id = r.event_id and o.fence = r.fence and o.status = 'SUBMITTING'
+           for update
+      ) o
    ),
-   kind as materialized (
-     select k.*, d.id as destination_id
-       from (select distinct t.type, t.dialect, t.branch_id, t.merchant_id, t.partner_id from taken t) k
+   matched as materialized (
+     select d.id as destination_id, k.ids
+       from (
+         select t.type, t.dialect, t.branch_id, t.merchant_id, t.partner_id, array_agg(t.event_id) as ids
+           from taken t group by t.type, t.dialect, t.branch_id, t.merchant_id, t.partner_id
+       ) k
       cross join lateral (values (k.branch_id), (k.merchant_id), (k.partner_id)) as owner (id)
-       join delivery.destinations d on d.owner_id = owner.id and d.dialect = k.dialect and d.deleted_at is null
-      where k.type = any (d.types) and d.state = 'ENABLED'
+      cross join lateral (
+        select d.id
+          from delivery.destinations d
+         where d.owner_id = owner.id and d.dialect = k.dialect and d.deleted_at is null and d.state = 'ENABLED' and k.type = any (d.types)
+        offset 0
+      ) d
    ),
    lane as materialized (
-     select l.destination_id
-       from delivery.lanes l
-      where l.destination_id in (select k.destination_id from kind k) and l.state = 'OPEN'
-      order by l.destination_id
-        for update of l
+     select k.ids, l.*
+       from (select * from matched order by destination_id) k
+      cross join lateral (
+        select l.destination_id, l.look_at, l.version
+          from delivery.lanes l where l.destination_id = k.destination_id and l.state || '' = 'OPEN' for update
+      ) l
    ),
    queued as (
      insert into delivery.queue (event_id, destination_id, run_at, created_at)
-     select t.event_id, k.destination_id, m.now, m.now
-       from moment m
-      cross join taken t
-       join kind k using (type, dialect, branch_id, merchant_id, partner_id)
-       join lane l using (destination_id)
+     select e.id, l.destination_id, m.now, m.now from lane l cross join unnest(l.ids) as e (id) cross join moment m
      on conflict (event_id, destination_id) do nothing
      returning event_id
    ),
    moved as (
-     update delivery.lanes l set look_at = least(l.look_at, m.now), version = l.version + 1
-       from lane c, moment m
-      where l.destination_id = c.destination_id
+     insert into delivery.lanes (destination_id, look_at, version)
+     select distinct l.destination_id, least(l.look_at, m.now), l.version + 1 from lane l, moment m
+     on conflict (destination_id) do update set look_at = excluded.look_at, version = excluded.version
    ),
    tally as materialized (
-     select t.event_id, t.attempt_count, coalesce(q.open, 0) as open
-       from taken t left join (select q.event_id, count(*) as open from queued q group by q.event_id) q using (event_id)
+     select x.event_id, max(x.attempt_count) as attempt_count, count(*) - 1 as open
+       from (select t.event_id, t.attempt_count from taken t union all select q.event_id, 0 from queued q) x
+      group by x.event_id
+   ),
+   counts as materialized (
+     select array_agg(t.event_id) as ids, array_agg(t.open) as open from tally t where t.open > 0
    ),
    submitted as (
      update delivery.outbox o
-        set status = 'SUBMITTED', open_count = t.open, failed_count = 0, run_at = null, lease_until = null, setback_count = 0, updated_at = m.now
-       from moment m cross join tally t
-      where o.event_id = t.event_id and t.open > 0
+        set status = 'SUBMITTED', failed_count = 0, setback_count = 0, run_at = null, lease_until = null, updated_at = (select now from moment),
+            open_count = ((select open from counts))[array_position((select ids from counts), o.event_id)]
+      where o.event_id = any ((select ids from counts)::uuid[])
    ),
    over as (
-     delete from delivery.outbox o using tally t where o.event_id = t.event_id and t.open = 0
+     delete from delivery.outbox o where o.event_id = any (array(select t.event_id from tally t where t.open = 0))
    ),
    recorded as (
      insert into delivery.outcomes (event_id, status, attempt_count, updated_at)
@@ -163,15 +176,23 @@ const failDispatch = statement(
 const listEvents = perLevel(
   'delivery.listEvents',
   (entity) => `
-   select e.id, e.type, coalesce(o.status, x.status) as status, e.merchant_id, e.branch_id, e.payment_intent_id, e.payment_link_id,
-          coalesce(o.attempt_count, x.attempt_count) as attempt_count,
-          coalesce(o.run_at, (select min(q.run_at) from delivery.queue q where q.event_id = o.event_id)) as next_attempt_at,
-          e.created_at, coalesce(o.updated_at, x.updated_at) as updated_at, case when o.event_id is null then x.delivered_at end as delivered_at
+   select e.id, e.type, s.status, e.merchant_id, e.branch_id, e.payment_intent_id, e.payment_link_id, s.attempt_count,
+          coalesce(s.run_at, (select min(q.run_at) from delivery.queue q where q.event_id = e.id)) as next_attempt_at,
+          e.created_at, s.updated_at, s.delivered_at
      from delivery.events e
-     left join delivery.outbox o on o.event_id = e.id
-     left join delivery.outcomes x on x.event_id = e.id
+    cross join lateral (
+      select * from (
+        select 1 as place, o.status, o.attempt_count, o.run_at, o.updated_at, null::timestamptz as delivered_at
+          from delivery.outbox o where o.event_id = e.id
+        union all
+        select 2, x.status, x.attempt_count, null, x.updated_at, x.delivered_at
+          from delivery.outcomes x where x.event_id = e.id
+      ) s
+      order by s.place
+      limit 1
+    ) s
     where e.${entity} = $1 and e.branch_id = $2 and e.dialect = $3 and not e.test and e.id >= $4 and e.id < $5
-      and ($6::text is null or e.type = $6) and ($7::text[] is null or coalesce(o.status, x.status) = any ($7))
+      and ($6::text is null or e.type = $6) and ($7::text[] is null or s.status = any ($7))
     order by e.id desc
     limit $8`,
 )
@@ -192,24 +213,34 @@ export const eventStore = {
     ]),
 
   /** At most `rowsMax` events, and in how many ms there may be others. */
-  async claim(on: Queries, rowsMax: number, leaseMs: number): Promise<{ events: readonly ClaimedEvent[]; lookInMs: number }> {
-    const lines = await on.run<{ [Column in keyof ClaimedEvent]: ClaimedEvent[Column] | null } & { look_in_ms: number }>(claimEvents, [
-      rowsMax,
-      leaseMs,
-    ])
-    return { events: lines.filter((line) => line.event_id !== null) as readonly ClaimedEvent[], lookInMs: lines[0]?.look_in_ms ?? 0 }
+  async claim(
+    on: Queries,
+    rowsMax: number,
+    leaseMs: number,
+  ): Promise<{ events: readonly ClaimedEvent[]; lookInMs: number }> {
+    const lines = await on.run<
+      { [Column in keyof ClaimedEvent]: ClaimedEvent[Column] | null } & { look_in_ms: number }
+    >(claimEvents, [rowsMax, leaseMs])
+    return {
+      events: lines.filter((line) => line.event_id !== null) as readonly ClaimedEvent[],
+      lookInMs: lines[0]?.look_in_ms ?? 0,
+    }
   },
 
   /** Queues the deliveries of those that are still ours; resolves to how many. */
-  async dispatch(on: Queries, events: readonly ClaimedEvent[]): Promise<number> {
-    const [row] = await on.run<{ queued: number }>(dispatch, [events.map((event) => event.event_id), events.map(({ fence }) => fence)])
+  async dispatch(db: Db, events: readonly ClaimedEvent[]): Promise<number> {
+    const [row] = await byIndex<{ queued: number }>(db, dispatch, [
+      events.map((event) => event.event_id),
+      events.map(({ fence }) => fence),
+    ])
     return row?.queued ?? 0
   },
 
-  failDispatch: (on: Queries, event: ClaimedEvent, waitMs: number) => on.run(failDispatch, [event.event_id, event.fence, waitMs]),
+  failDispatch: (on: Queries, event: ClaimedEvent, waitMs: number) =>
+    on.run(failDispatch, [event.event_id, event.fence, waitMs]),
 
-  list: (on: Queries, principal: Principal, filter: EventFilter) =>
-    on.run<EventRow>(listEvents[principal.level], [
+  list: (db: Db, principal: Principal, filter: EventFilter) =>
+    byIndex<EventRow>(db, listEvents[principal.level], [
       principal.entityId,
       filter.branchId,
       filter.dialect ?? 'signed',

@@ -30,5 +30,6 @@ export const partitionStore = {
   drop: async (on: Queries, parent: 'events' | 'outcomes' | 'deliveries' | 'attempts', endedBy: Date) =>
     (await on.run<{ dropped: string[] }>(drop, [parent, endedBy]))[0]?.dropped ?? [],
   /** Drops open deliveries of events that old, at most `rowsMax`, then the events' own rows; true when all is done. */
-  dropOldOpen: async (on: Queries, before: Date, rowsMax: number) => (await on.run(dropOldOpen, [before, rowsMax])).length === 0,
+  dropOldOpen: async (on: Queries, before: Date, rowsMax: number) =>
+    (await on.run(dropOldOpen, [before, rowsMax])).length === 0,
 }

@@ -1,15 +1,14 @@
-import { statement, type Queries } from '../kernel/db.ts'
+import { statement, type Db } from '../kernel/db.ts'
+import { byIndex } from './store-plan.ts'
 
-/** Fenced names of deliveries. */
+/** A delivery that somebody holds by the fence of a claim. */
 export interface Held {
-  readonly event_id: string
-  readonly destination_id: string
+  readonly id: bigint
   readonly fence: number
 }
 
 /** One attempt that counts, as it is kept. */
 export interface AttemptRow {
-  readonly id: string
   readonly startedAt: Date
   readonly durationMs: number
   readonly status: number | null
@@ -44,6 +43,36 @@ export interface Disabling {
   readonly failingBefore: Date | null
 }
 
+// What ended deliveries mean for their events: part of a statement that has them in `tally`.
+const countedEvents = `
+   locked as materialized (
+     select t.event_id, o.open_count - t.ended as open, o.failed_count + t.failed as failed, o.attempt_count + t.attempts as attempts
+       from (select * from tally order by event_id) t
+      cross join lateral (select * from delivery.outbox o where o.event_id = t.event_id for update) o
+   ),
+   counts as materialized (
+     select array_agg(k.event_id) as ids, array_agg(k.open) as open, array_agg(k.failed) as failed, array_agg(k.attempts) as attempts
+       from locked k where k.open > 0
+   ),
+   counted as (
+     update delivery.outbox o
+        set open_count = ((select open from counts))[array_position((select ids from counts), o.event_id)],
+            failed_count = ((select failed from counts))[array_position((select ids from counts), o.event_id)],
+            attempt_count = ((select attempts from counts))[array_position((select ids from counts), o.event_id)]
+      where o.event_id = any ((select ids from counts)::uuid[])
+   ),
+   over as (
+     delete from delivery.outbox o where o.event_id = any (array(select k.event_id from locked k where k.open = 0))
+   ),
+   told as (
+     insert into delivery.outcomes (event_id, status, attempt_count, updated_at, delivered_at)
+     select k.event_id, case when k.failed > 0 then 'EXHAUSTED' else 'DELIVERED' end, k.attempts, m.now, case when k.failed = 0 then m.now end
+       from locked k, moment m
+      where k.open = 0
+     on conflict (event_id) do update
+        set status = excluded.status, attempt_count = excluded.attempt_count, updated_at = excluded.updated_at, delivered_at = excluded.delivered_at
+   )`
+
 // Everything that a batch of results means, in one statement: which of them are still ours, the deliveries, their attempts, their
 // events and the lanes. Whatever it shares with others (two workers settle deliveries of one event; a heartbeat, a resend) it locks
 // in one order, first queue, then outbox, lanes and destinations, each by id, so no circle of waits can close. A count is added to what the row
@@ -53,26 +82,27 @@ const settle = statement(
   'delivery.settle',
   `with moment as materialized (select kernel.now() as now),
    held as materialized (
-     select q.event_id, q.destination_id, q.fence, q.attempt_no + (r.attempt_id is not null)::integer as attempt_no, q.created_at, r.ended, r.run_at,
-            r.attempt_id, r.started_at, r.duration_ms, r.status, r.error_class, r.error_message, r.owner, r.request_headers, r.answer
-       from unnest($1::uuid[], $2::uuid[], $3::integer[], $4::text[], $5::timestamptz[], $6::uuid[], $7::timestamptz[], $8::integer[],
-                   $9::integer[], $10::text[], $11::text[], $12::text[], $13::text[], $14::text[])
-              as r (event_id, destination_id, fence, ended, run_at, attempt_id, started_at, duration_ms,
-                    status, error_class, error_message, owner, request_headers, answer)
-       join delivery.queue q on q.event_id = r.event_id and q.destination_id = r.destination_id and q.fence = r.fence
-      order by q.event_id, q.destination_id
-        for update of q
+     select q.id, q.event_id, q.destination_id, q.fence, q.created_at, q.attempt_no + (r.started_at is not null)::integer as attempt_no,
+            case when r.started_at is null then q.setback_count + 1 else 0 end as setback_count, r.ended, r.run_at,
+            r.started_at, r.duration_ms, r.status, r.error_class, r.error_message, r.owner, r.request_headers, r.answer
+       from (
+         select *
+           from unnest($1::bigint[], $2::integer[], $3::text[], $4::timestamptz[], $5::timestamptz[], $6::integer[],
+                       $7::integer[], $8::text[], $9::text[], $10::text[], $11::text[], $12::text[])
+                  as r (id, fence, ended, run_at, started_at, duration_ms,
+                        status, error_class, error_message, owner, request_headers, answer)
+          order by r.id
+       ) r
+      cross join lateral (select * from delivery.queue q where q.id = r.id and q.fence = r.fence for update) q
    ),
    waiting as (
-     update delivery.queue q
-        set attempt_no = h.attempt_no, run_at = h.run_at, lease_until = null,
-            setback_count = case when h.attempt_id is null then q.setback_count + 1 else 0 end
-       from held h
-      where h.ended is null and q.event_id = h.event_id and q.destination_id = h.destination_id
+     insert into delivery.queue (id, event_id, destination_id, created_at, attempt_no, setback_count, run_at)
+     select h.id, h.event_id, h.destination_id, h.created_at, h.attempt_no, h.setback_count, h.run_at from held h where h.ended is null
+     on conflict (id) do update
+        set attempt_no = excluded.attempt_no, setback_count = excluded.setback_count, run_at = excluded.run_at, lease_until = null
    ),
    gone as (
-     delete from delivery.queue q using held h
-      where h.ended is not null and q.event_id = h.event_id and q.destination_id = h.destination_id
+     delete from delivery.queue q where q.id = any (array(select h.id from held h where h.ended is not null))
    ),
    recorded as (
      insert into delivery.deliveries (event_id, destination_id, state, attempt_no, created_at, ended_at)
@@ -81,122 +111,97 @@ const settle = statement(
         set state = excluded.state, attempt_no = excluded.attempt_no, created_at = excluded.created_at, ended_at = excluded.ended_at
    ),
    kept as (
-     insert into delivery.attempts (id, event_id, destination_id, number, started_at, duration_ms, status, error_class, error_message, owner,
+     insert into delivery.attempts (event_id, destination_id, number, started_at, duration_ms, status, error_class, error_message, owner,
        request_headers, answer)
-     select h.attempt_id, h.event_id, h.destination_id, h.attempt_no, h.started_at, h.duration_ms, h.status, h.error_class, h.error_message,
+     select h.event_id, h.destination_id, h.attempt_no, h.started_at, h.duration_ms, h.status, h.error_class, h.error_message,
             h.owner, h.request_headers::json, h.answer
-       from held h where h.attempt_id is not null
+       from held h where h.started_at is not null
    ),
    tally as materialized (
-     select h.event_id, count(h.ended) as ended, count(*) filter (where h.ended <> 'DELIVERED') as failed, count(h.attempt_id) as attempts
+     select h.event_id, count(h.ended) as ended, count(*) filter (where h.ended <> 'DELIVERED') as failed, count(h.started_at) as attempts
        from held h group by h.event_id
    ),
-   locked as materialized (
-     select o.event_id, o.open_count - t.ended as open, o.failed_count + t.failed as failed, o.attempt_count + t.attempts as attempts
-       from tally t join delivery.outbox o on o.event_id = t.event_id
-      order by o.event_id
-        for update of o
-   ),
-   counted as (
-     update delivery.outbox o set open_count = k.open, failed_count = k.failed, attempt_count = k.attempts
-       from locked k
-      where k.open > 0 and o.event_id = k.event_id
-     returning o.event_id
-   ),
-   over as (
-     delete from delivery.outbox o using locked k where k.open = 0 and o.event_id = k.event_id returning o.event_id
-   ),
-   told as (
-     insert into delivery.outcomes (event_id, status, attempt_count, updated_at, delivered_at)
-     select k.event_id, case when k.failed > 0 then 'EXHAUSTED' else 'DELIVERED' end, k.attempts, m.now, case when k.failed = 0 then m.now end
-       from locked k, moment m
-      where k.open = 0
-     on conflict (event_id) do update
-        set status = excluded.status, attempt_count = excluded.attempt_count, updated_at = excluded.updated_at, delivered_at = excluded.delivered_at
-   ),
+   ${countedEvents},
    changed as materialized (
      select x.destination_id, min(x.run_at) as run_at, bool_or(x.well) as well, bool_or(x.slow) as slow,
             min(x.failing_since) as failing_since, max(x.disable) as disable, max(x.failing_before) as failing_before
        from (
-         select h.destination_id, h.run_at, h.ended = 'DELIVERED' as well, null::boolean as slow, null::timestamptz as failing_since,
+         select h.destination_id, h.run_at, h.ended is not distinct from 'DELIVERED' as well, null::boolean as slow, null::timestamptz as failing_since,
                 null::text as disable, null::timestamptz as failing_before
            from held h
          union all
          select c.destination_id, null, false, c.slow, c.failing_since, c.disable, c.failing_before
-           from unnest($15::uuid[], $16::boolean[], $17::timestamptz[], $18::text[], $19::timestamptz[])
+           from unnest($13::uuid[], $14::boolean[], $15::timestamptz[], $16::text[], $17::timestamptz[])
                   as c (destination_id, slow, failing_since, disable, failing_before)
        ) x
       group by x.destination_id
    ),
    lane as materialized (
-     select c.*, c.disable is not null and not c.well and (c.failing_before is null or l.failing_since <= c.failing_before) as disabling
-       from changed c
-       join delivery.lanes l on l.destination_id = c.destination_id
-      where (select count(*) from locked) >= 0
-        and (num_nonnulls(c.run_at, c.slow, c.failing_since, c.disable) > 0 or (c.well and l.failing_since is not null))
-      order by l.destination_id
-        for update of l
+     select l.destination_id, l.version, l.state, c.disable, coalesce(c.slow, l.slow) as slow, least(l.look_at, c.run_at) as look_at,
+            case when not c.well then coalesce(l.failing_since, c.failing_since) end as failing_since,
+            c.disable is not null and not c.well and (c.failing_before is null or l.failing_since <= c.failing_before) as disabling
+       from (select * from changed where (select count(*) from locked) >= 0 order by destination_id) c
+      cross join lateral (
+        select * from delivery.lanes l
+         where l.destination_id = c.destination_id
+           and (num_nonnulls(c.run_at, c.slow, c.failing_since, c.disable) > 0 or (c.well and l.failing_since is not null))
+           for update
+      ) l
    ),
    moved as (
-     update delivery.lanes l
-        set version = l.version + 1,
-            look_at = case when c.disabling then m.now else least(l.look_at, c.run_at) end,
-            state = case when c.disabling and l.state in ('OPEN', 'PAUSED') then 'CLOSING' else l.state end,
-            slow = coalesce(c.slow, l.slow),
-            failing_since = case when c.well then null else coalesce(l.failing_since, c.failing_since) end
+     insert into delivery.lanes (destination_id, version, state, slow, failing_since, look_at)
+     select c.destination_id, c.version + 1, case when c.disabling and c.state in ('OPEN', 'PAUSED') then 'CLOSING' else c.state end, c.slow,
+            c.failing_since, case when c.disabling then m.now else c.look_at end
        from lane c, moment m
-      where l.destination_id = c.destination_id
+     on conflict (destination_id) do update
+        set version = excluded.version, state = excluded.state, slow = excluded.slow, failing_since = excluded.failing_since,
+            look_at = excluded.look_at
    ),
    disabled as (
-     update delivery.destinations d set state = 'DISABLED', disabled_reason = c.disable, updated_at = m.now
-       from lane c, moment m
-      where c.disabling and d.id = c.destination_id and d.deleted_at is null
+     update delivery.destinations d
+        set state = 'DISABLED', updated_at = (select now from moment),
+            disabled_reason = (array(select c.disable from lane c where c.disabling order by c.destination_id))
+              [array_position(array(select c.destination_id from lane c where c.disabling order by c.destination_id), d.id)]
+      where d.id = any (array(select c.destination_id from lane c where c.disabling)) and d.deleted_at is null
    )
-   select event_id, destination_id, fence from held`,
+   select h.id, h.fence from held h`,
 )
 
 // Leases of attempts that take longer, in the same order as settling.
 const renew = statement(
   'delivery.renew',
   `with held as materialized (
-     select q.event_id, q.destination_id
-       from unnest($1::uuid[], $2::uuid[], $3::integer[]) as r (event_id, destination_id, fence)
-       join delivery.queue q on q.event_id = r.event_id and q.destination_id = r.destination_id and q.fence = r.fence
-      order by q.event_id, q.destination_id
-        for update of q
+     select q.*
+       from (select * from unnest($1::bigint[], $2::integer[]) as r (id, fence) order by r.id) r
+      cross join lateral (select * from delivery.queue q where q.id = r.id and q.fence = r.fence for update) q
    )
-   update delivery.queue q set lease_until = clock_timestamp() + $4::integer * interval '1 millisecond'
-     from held h
-    where q.event_id = h.event_id and q.destination_id = h.destination_id
-   returning q.event_id, q.destination_id, q.fence`,
+   insert into delivery.queue (id, event_id, destination_id, run_at, created_at, lease_until)
+   select h.id, h.event_id, h.destination_id, h.run_at, h.created_at, clock_timestamp() + $3::integer * interval '1 millisecond' from held h
+   on conflict (id) do update set lease_until = excluded.lease_until
+   returning id, fence`,
 )
 
 // Work that is given back unfinished is due at once, for anybody.
 const giveBack = statement(
   'delivery.giveBack',
   `with held as materialized (
-     select q.event_id, q.destination_id
-       from unnest($1::uuid[], $2::uuid[], $3::integer[]) as r (event_id, destination_id, fence)
-       join delivery.queue q on q.event_id = r.event_id and q.destination_id = r.destination_id and q.fence = r.fence
-      order by q.event_id, q.destination_id
-        for update of q
+     select q.*
+       from (select * from unnest($1::bigint[], $2::integer[]) as r (id, fence) order by r.id) r
+      cross join lateral (select * from delivery.queue q where q.id = r.id and q.fence = r.fence for update) q
    ),
    given as (
-     update delivery.queue q set lease_until = null
-       from held h
-      where q.event_id = h.event_id and q.destination_id = h.destination_id
+     insert into delivery.queue (id, event_id, destination_id, run_at, created_at)
+     select h.id, h.event_id, h.destination_id, h.run_at, h.created_at from held h
+     on conflict (id) do update set lease_until = null
    ),
    lane as materialized (
-     select l.destination_id
-       from delivery.lanes l
-      where l.destination_id in (select h.destination_id from held h)
-      order by l.destination_id
-        for update of l
+     select l.*
+       from (select distinct h.destination_id from held h order by h.destination_id) h
+      cross join lateral (select * from delivery.lanes l where l.destination_id = h.destination_id for update) l
    )
-   update delivery.lanes l set look_at = least(l.look_at, kernel.now()), version = l.version + 1
-     from lane
-    where l.destination_id = lane.destination_id
-   returning l.destination_id`,
+   insert into delivery.lanes (destination_id, look_at, version)
+   select l.destination_id, least(l.look_at, kernel.now()), l.version + 1 from lane l
+   on conflict (destination_id) do update set look_at = excluded.look_at, version = excluded.version`,
 )
 
 // Drops what is queued before a destination that was deleted or disabled, a piece at a time, and tells the events. What is in flight
@@ -205,20 +210,23 @@ const closeLanes = statement(
   'delivery.closeLanes',
   `with moment as materialized (select kernel.now() as now),
    lane as materialized (
-     select l.destination_id, l.version from delivery.lanes l, moment m
-      where l.state = 'CLOSING' and l.look_at <= m.now order by l.look_at limit 16
+     select l.destination_id, l.version from delivery.lanes l
+      where l.state = 'CLOSING' and l.look_at <= (select now from moment) order by l.look_at limit 16
    ),
    due as materialized (
-     select q.* from lane l cross join lateral (
-       select q.event_id, q.destination_id, q.attempt_no, q.created_at
-         from delivery.queue q
-        where q.destination_id = l.destination_id and (q.lease_until is null or q.lease_until <= clock_timestamp())
-        limit $1::integer
-          for update skip locked
-     ) q limit $1::integer
+     select q.*
+       from lane l
+      cross join lateral (
+        select * from delivery.queue q
+         where q.destination_id = l.destination_id and (q.lease_until is null or q.lease_until <= clock_timestamp())
+         order by q.run_at
+         limit $1::integer
+           for update skip locked
+      ) q
+      limit $1::integer
    ),
    gone as (
-     delete from delivery.queue q using due d where q.event_id = d.event_id and q.destination_id = d.destination_id
+     delete from delivery.queue q where q.id = any (array(select d.id from due d))
    ),
    recorded as (
      insert into delivery.deliveries (event_id, destination_id, state, attempt_no, created_at, ended_at)
@@ -226,49 +234,32 @@ const closeLanes = statement(
      on conflict (event_id, destination_id) do update
         set state = excluded.state, attempt_no = excluded.attempt_no, created_at = excluded.created_at, ended_at = excluded.ended_at
    ),
-   locked as materialized (
-     select o.event_id, o.open_count - t.ended as open, o.failed_count + t.ended as failed, o.attempt_count
-       from (select d.event_id, count(*) as ended from due d group by d.event_id) t
-       join delivery.outbox o on o.event_id = t.event_id
-      order by o.event_id
-        for update of o
+   tally as materialized (
+     select d.event_id, count(*) as ended, count(*) as failed, 0 as attempts from due d group by d.event_id
    ),
-   counted as (
-     update delivery.outbox o set open_count = k.open, failed_count = k.failed from locked k where k.open > 0 and o.event_id = k.event_id
-   ),
-   over as (
-     delete from delivery.outbox o using locked k where k.open = 0 and o.event_id = k.event_id
-   ),
-   told as (
-     insert into delivery.outcomes (event_id, status, attempt_count, updated_at)
-     select k.event_id, 'EXHAUSTED', k.attempt_count, m.now from locked k, moment m where k.open = 0
-     on conflict (event_id) do update
-        set status = excluded.status, attempt_count = excluded.attempt_count, updated_at = excluded.updated_at, delivered_at = null
-   ),
+   ${countedEvents},
    held as materialized (
-     select l.destination_id, exists (select from delivery.queue q where q.destination_id = l.destination_id) as left,
-            exists (select from due d where d.destination_id = l.destination_id) as taken
-       from lane l join delivery.lanes s on s.destination_id = l.destination_id and s.version = l.version
-      where (select count(*) from locked) >= 0
-      order by l.destination_id
-        for update of s skip locked
+     select l.destination_id, exists (select from due d where d.destination_id = l.destination_id) as taken,
+            exists (select from delivery.queue q where q.destination_id = l.destination_id order by q.run_at limit 1) as left
+       from (select * from lane where (select count(*) from locked) >= 0 order by destination_id) l
+      cross join lateral (
+        select from delivery.lanes s where s.destination_id = l.destination_id and s.version = l.version for update skip locked
+      ) s
+   ),
+   looked as (
+     insert into delivery.lanes (destination_id, state, look_at)
+     select h.destination_id, case when h.left then 'CLOSING' else 'CLOSED' end,
+            case when h.taken then m.now when h.left then m.now + interval '1 second' else 'infinity' end
+       from held h, moment m
+     on conflict (destination_id) do update set state = excluded.state, look_at = excluded.look_at
    )
-   update delivery.lanes l
-      set state = case when h.left then 'CLOSING' else 'CLOSED' end,
-          look_at = case when h.taken then m.now when h.left then m.now + interval '1 second' else 'infinity' end
-     from held h, moment m
-    where l.destination_id = h.destination_id
-   returning h.taken`,
+   select count(*)::integer as taken from due`,
 )
 
 /** One text for each. */
-export const nameOf = (held: Held): string => `${held.event_id} ${held.destination_id} ${held.fence}`
+export const nameOf = (held: Held): string => `${held.id} ${held.fence}`
 
-const columns = (held: readonly Held[]) => [
-  held.map((row) => row.event_id),
-  held.map((row) => row.destination_id),
-  held.map((row) => row.fence),
-]
+const columns = (held: readonly Held[]) => [held.map((row) => row.id), held.map((row) => row.fence)]
 
 const iso = (date: Date | null | undefined): string | null => date?.toISOString() ?? null
 
@@ -276,13 +267,12 @@ const closedAtOnceMax = 1_000
 
 export const settleStore = {
   /** Resolves to those that were still ours; of the others nothing is stored. */
-  settle: (on: Queries, settlements: readonly Settlement[], changes: readonly LaneChange[]) => {
+  settle: (db: Db, settlements: readonly Settlement[], changes: readonly LaneChange[]) => {
     const attempts = settlements.map(({ attempt }) => attempt)
-    return on.run<Held>(settle, [
+    return byIndex<Held>(db, settle, [
       ...columns(settlements.map(({ held }) => held)),
       settlements.map(({ end }) => end),
       settlements.map(({ runAt }) => iso(runAt)),
-      attempts.map((attempt) => attempt?.id ?? null),
       attempts.map((attempt) => iso(attempt?.startedAt)),
       attempts.map((attempt) => attempt?.durationMs ?? null),
       attempts.map((attempt) => attempt?.status ?? null),
@@ -300,11 +290,13 @@ export const settleStore = {
   },
 
   /** Resolves to those that are still ours. */
-  renew: (on: Queries, held: readonly Held[], leaseMs: number) =>
-    on.run<Held>(renew, [...columns(held), leaseMs]),
+  renew: (db: Db, held: readonly Held[], leaseMs: number) => byIndex<Held>(db, renew, [...columns(held), leaseMs]),
 
-  giveBack: (on: Queries, held: readonly Held[]) => on.run(giveBack, columns(held)),
+  giveBack: (db: Db, held: readonly Held[]) => byIndex(db, giveBack, columns(held)),
 
   /** True while it took something, so that there may be more. */
-  closeLanes: async (on: Queries) => (await on.run<{ taken: boolean }>(closeLanes, [closedAtOnceMax])).some(({ taken }) => taken),
+  async closeLanes(db: Db): Promise<boolean> {
+    const [row] = await byIndex<{ taken: number }>(db, closeLanes, [closedAtOnceMax])
+    return (row?.taken ?? 0) > 0
+  },
 }

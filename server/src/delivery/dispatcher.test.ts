@@ -1,0 +1,136 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { startDeliveryRoom, type DeliveryRoom } from '../../test/delivery-room.ts'
+import { startReceiver } from '../../test/receiver.ts'
+import { newId } from '../kernel/ids.ts'
+import { eventStore } from './store-events.ts'
+
+const leaseMs = 15_000
+
+const statuses = async (room: DeliveryRoom) => (await room.events()).map(({ status }) => status)
+
+test('A2.sent.descendants, A2.sent.subscribed: endpoints of the branch, its merchant and its partner get an event; no other does', async () => {
+  await using room = await startDeliveryRoom()
+  await using receiver = await startReceiver()
+  const at = (path: string) => new URL(path, receiver.url).href
+  const elsewhere = { ...room.branch, entityId: newId(room.clock.now()) }
+  await room.endpoint(at('/branch'))
+  await room.endpoint(at('/merchant'), room.merchant)
+  await room.endpoint(at('/partner'), room.partner)
+  await room.endpoint(at('/another-branch'), { ...elsewhere, branchId: elsewhere.entityId })
+  await room.delivery.destinations.create(room.branch, {
+    dialect: 'signed',
+    url: at('/another-type'),
+    types: ['payment.declined', 'payment.failed'],
+    description: null,
+    metadata: {},
+  })
+  await using _worker = room.delivery.worker()
+  await room.happen()
+  await room.sandboxClock.idle()
+  assert.deepEqual(receiver.received.map(({ path }) => path).sort(), ['/branch', '/merchant', '/partner'])
+  assert.deepEqual(await statuses(room), ['DELIVERED'])
+})
+
+test('A2.events.state.submitting-not-subscribed: an event that no endpoint takes is NOT_SUBSCRIBED, and stays so when one comes later', async () => {
+  await using room = await startDeliveryRoom()
+  await using receiver = await startReceiver()
+  await using _worker = room.delivery.worker()
+  const [event] = await room.happen()
+  await room.sandboxClock.idle()
+  await room.endpoint(receiver.url)
+  await room.sandboxClock.advanceBy(3_600_000)
+  assert.deepEqual(receiver.received, [])
+  const [shown] = await room.events()
+  assert.deepEqual(
+    [shown?.id, shown?.status, shown?.attempt_count, shown?.next_attempt_at, shown?.delivered_at],
+    [event?.id, 'NOT_SUBSCRIBED', 0, null, null],
+  )
+})
+
+test('A2.events.state.pending-taken, A2.events.state.submitting-queued: an event is PENDING until a dispatcher takes it, then SUBMITTING, then SUBMITTED', async () => {
+  await using room = await startDeliveryRoom()
+  await room.endpoint('http://127.0.0.1:9/hook')
+  await room.happen()
+  assert.deepEqual(await statuses(room), ['PENDING'])
+  const { events } = await eventStore.claim(room.db, 10, leaseMs)
+  assert.deepEqual(await statuses(room), ['SUBMITTING'])
+  assert.equal(await eventStore.dispatch(room.db, events), 1)
+  assert.deepEqual(await statuses(room), ['SUBMITTED'])
+  const [shown] = await room.events()
+  assert.ok(shown?.next_attempt_at && shown.next_attempt_at <= room.clock.now())
+})
+
+test('A2.events.state.submitting-lease: the event of a dispatcher that died is taken over when its lease has run out, and the late one can do nothing more', async () => {
+  await using room = await startDeliveryRoom()
+  await using receiver = await startReceiver()
+  await room.endpoint(receiver.url)
+  await room.happen()
+  const late = await eventStore.claim(room.db, 10, 0)
+  const owner = await eventStore.claim(room.db, 10, leaseMs)
+  assert.deepEqual((await eventStore.claim(room.db, 10, leaseMs)).events, [])
+  assert.equal(owner.events[0]?.fence, (late.events[0]?.fence ?? 0) + 1)
+  assert.equal(await eventStore.dispatch(room.db, late.events), 0)
+  assert.deepEqual(await statuses(room), ['SUBMITTING'])
+  assert.deepEqual(await room.query('select * from delivery.queue'), [])
+
+  // The control: it is the fence that stopped it.
+  assert.equal(await eventStore.dispatch(room.db, late.events.map((event) => ({ ...event, fence: event.fence + 1 }))), 1)
+  await using _worker = room.delivery.worker()
+  await room.sandboxClock.idle()
+  assert.equal(receiver.received.length, 1)
+})
+
+test('A2.events.state.submitting-failed, A2.events.state.submit-failed-retried: an event that cannot be queued is SUBMIT_FAILED and tried again, and holds up no other', async () => {
+  await using room = await startDeliveryRoom({ random: () => 0 })
+  await using receiver = await startReceiver()
+  await room.endpoint(receiver.url)
+  const [poison, ...others] = await room.happen(50)
+  await room.query(`
+    create function delivery.refuse_one() returns trigger language plpgsql as $$
+    begin
+      if new.event_id = '${poison?.id}' then raise exception 'planted'; end if;
+      return new;
+    end $$`)
+  await room.query('create trigger refuse_one before insert on delivery.queue for each row execute function delivery.refuse_one()')
+  await using _worker = room.delivery.worker()
+  await room.sandboxClock.idle()
+  assert.equal(receiver.received.length, others.length)
+  const shown = async () => (await room.events()).find(({ id }) => id === poison?.id)
+  assert.equal((await shown())?.status, 'SUBMIT_FAILED')
+  assert.ok((await shown())?.next_attempt_at)
+  assert.match(await room.metrics.registry.metrics(), /kaha_delivery_dispatch_failures_total [1-9]/)
+
+  await room.query('drop trigger refuse_one on delivery.queue')
+  await room.sandboxClock.advanceBy(10_000)
+  assert.deepEqual([(await shown())?.status, (await shown())?.attempt_count], ['DELIVERED', 1])
+  assert.equal(receiver.received.length, others.length + 1)
+})
+
+test('a lane that is being closed takes no more work, though its destination still seemed enabled', async () => {
+  await using room = await startDeliveryRoom()
+  await room.endpoint('http://127.0.0.1:9/hook')
+  await room.query(`update delivery.lanes set state = 'CLOSING', version = version + 1`)
+  await room.happen()
+  const { events } = await eventStore.claim(room.db, 10, leaseMs)
+  assert.equal(await eventStore.dispatch(room.db, events), 0)
+  assert.deepEqual(await statuses(room), ['NOT_SUBSCRIBED'])
+})
+
+test('dispatchers that work at once dispatch each event once', async () => {
+  await using room = await startDeliveryRoom()
+  for (const path of ['a', 'b', 'c']) await room.endpoint(`http://127.0.0.1:9/${path}`)
+  await room.happen(300)
+  const dispatcher = async (): Promise<number> => {
+    let queued = 0
+    for (;;) {
+      const { events } = await eventStore.claim(room.db, 20, leaseMs)
+      if (events.length === 0) return queued
+      queued += await eventStore.dispatch(room.db, events)
+    }
+  }
+  const queued = await Promise.all([dispatcher(), dispatcher(), dispatcher()])
+  assert.equal(queued.reduce((sum, count) => sum + count, 0), 900)
+  const [found] = await room.query<{ rows: number }>('select count(*)::integer as rows from delivery.queue')
+  assert.equal(found?.rows, 900)
+})

@@ -1,0 +1,247 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { startDeliveryRoom, type DeliveryRoom } from '../../test/delivery-room.ts'
+import { startReceiver } from '../../test/receiver.ts'
+import { claimStore, type ClaimRequest, type ClaimedRow } from './store-claim.ts'
+import { eventStore } from './store-events.ts'
+import { settleStore, type AttemptRow, type Settlement } from './store-settle.ts'
+
+const leaseMs = 15_000
+const everything: Omit<ClaimRequest, 'leaseMs'> = {
+  rowsMax: 256,
+  full: [],
+  busy: [],
+  quickRoom: 64,
+  slowRoom: 64,
+  slowLanesMax: 64,
+}
+
+/** Takes what is due, as a worker does that may die afterwards. */
+const claim = async (room: DeliveryRoom, request: Partial<ClaimRequest> = {}) =>
+  (await claimStore.claimDue(room.db, { ...everything, leaseMs, ...request })).deliveries
+
+/** Dispatches what there is, without a worker. */
+async function dispatched(room: DeliveryRoom, count: number): Promise<void> {
+  await room.happen(count)
+  const { events } = await eventStore.claim(room.db, count, leaseMs)
+  await eventStore.dispatch(room.db, events)
+}
+
+const attempt = (room: DeliveryRoom, fields: Partial<AttemptRow> = {}): AttemptRow => ({
+  startedAt: room.clock.now(),
+  durationMs: 3,
+  status: 200,
+  errorClass: null,
+  errorMessage: null,
+  owner: null,
+  requestHeaders: { 'webhook-id': 'x' },
+  answer: 'ok',
+  ...fields,
+})
+const delivered = (room: DeliveryRoom, held: ClaimedRow): Settlement => ({ held, end: 'DELIVERED', runAt: null, attempt: attempt(room) })
+
+const statusesOf = async (room: DeliveryRoom) => (await room.events()).map(({ status }) => status)
+
+test('a delivery whose worker died is repeated by another when its lease has run out, with no attempt spent', async () => {
+  await using room = await startDeliveryRoom()
+  await using receiver = await startReceiver()
+  await room.endpoint(receiver.url)
+  await dispatched(room, 3)
+  const dead = await claim(room, { leaseMs: 1 })
+  assert.deepEqual(dead.map(({ attempt_no, expired }) => [attempt_no, expired]), [[0, false], [0, false], [0, false]])
+
+  await using _worker = room.delivery.worker()
+  await room.sandboxClock.idle()
+  assert.equal(receiver.received.length, 3)
+  assert.deepEqual((await room.events()).map(({ status, attempt_count }) => [status, attempt_count]), [
+    ['DELIVERED', 1],
+    ['DELIVERED', 1],
+    ['DELIVERED', 1],
+  ])
+  assert.match(await room.metrics.registry.metrics(), /kaha_delivery_lease_expiries_total 3/)
+})
+
+test('whoever comes after its lease can no longer settle; the owner of the next claim can', async () => {
+  await using room = await startDeliveryRoom()
+  await room.endpoint('http://127.0.0.1:9/hook')
+  await dispatched(room, 1)
+  const [late] = await claim(room, { leaseMs: 0 })
+  const [owner] = await claim(room)
+  assert.ok(late && owner)
+  assert.equal(owner.expired, true)
+  assert.equal(owner.fence, late.fence + 1)
+
+  assert.deepEqual(await settleStore.settle(room.db, [delivered(room, late)], []), [])
+  assert.deepEqual(await statusesOf(room), ['SUBMITTED'])
+  assert.deepEqual(await room.query('select * from delivery.attempts'), [])
+  assert.deepEqual(await settleStore.renew(room.db, [late], leaseMs), [])
+
+  // The control: nothing but the fence refused it.
+  const renamed = { ...late, fence: owner.fence }
+  assert.equal((await settleStore.settle(room.db, [delivered(room, renamed)], [])).length, 1)
+  assert.deepEqual(await statusesOf(room), ['DELIVERED'])
+  assert.deepEqual(await settleStore.settle(room.db, [delivered(room, owner)], []), [])
+  assert.equal((await room.query('select * from delivery.attempts')).length, 1)
+})
+
+test('a claim is respected for 15 seconds at most, whatever becomes of business time', async () => {
+  await using room = await startDeliveryRoom()
+  await room.endpoint('http://127.0.0.1:9/hook')
+  await dispatched(room, 1)
+  const [held] = await claim(room)
+  assert.ok(held)
+  const left = async () => {
+    const [row] = await room.query<{ left: number }>(
+      'select extract(epoch from lease_until - clock_timestamp())::float8 as left from delivery.queue',
+    )
+    return row?.left ?? NaN
+  }
+  assert.ok((await left()) > 0 && (await left()) <= 15)
+  await room.query(`select kernel.raise_clock_offset(86400000)`)
+  assert.deepEqual(await claim(room), [])
+  assert.equal((await settleStore.renew(room.db, [held], leaseMs)).length, 1)
+  assert.ok((await left()) <= 15)
+})
+
+test('what is given back is due at once, and its next claim has a new fence', async () => {
+  await using room = await startDeliveryRoom()
+  await room.endpoint('http://127.0.0.1:9/hook')
+  await dispatched(room, 2)
+  const [one, other] = await claim(room)
+  assert.ok(one && other)
+  assert.deepEqual(await claim(room), [])
+  await settleStore.giveBack(room.db, [one])
+  const [again, ...none] = await claim(room)
+  assert.deepEqual(none, [])
+  assert.deepEqual([again?.id, again?.fence, again?.attempt_no, again?.expired], [one.id, one.fence + 1, 0, false])
+})
+
+test('a claim takes no more of a destination than it may hold, and leaves out those that are full', async () => {
+  await using room = await startDeliveryRoom()
+  const one = await room.endpoint('http://127.0.0.1:9/one')
+  const other = await room.endpoint('http://127.0.0.1:9/other')
+  await dispatched(room, 30)
+  const of = (rows: readonly ClaimedRow[], id: string) => rows.filter((row) => row.destination_id === id).length
+  const first = await claim(room, { quickRoom: 5 })
+  assert.deepEqual([of(first, one.id), of(first, other.id)], [5, 5])
+  const second = await claim(room, { quickRoom: 5, full: [one.id], busy: [{ destinationId: other.id, room: 7 }] })
+  assert.deepEqual([of(second, one.id), of(second, other.id)], [0, 7])
+  const third = await claim(room, { rowsMax: 20 })
+  assert.equal(third.length, 20)
+  const rest = await claim(room)
+  assert.equal(rest.length, 60 - 10 - 7 - 20)
+  assert.deepEqual(await claim(room), [])
+})
+
+test('slow destinations are claimed only as far as they are let, and quick ones are not held up by them', async () => {
+  await using room = await startDeliveryRoom()
+  const slow = await room.endpoint('http://127.0.0.1:9/slow')
+  const quick = await room.endpoint('http://127.0.0.1:9/quick')
+  await room.query('update delivery.lanes set slow = true where destination_id = $1', [slow.id])
+  await dispatched(room, 10)
+  const rows = await claim(room, { slowLanesMax: 0 })
+  assert.deepEqual([...new Set(rows.map((row) => row.destination_id))], [quick.id])
+  assert.equal((await claim(room, { slowLanesMax: 1, slowRoom: 4 })).length, 4)
+})
+
+test('work that is added while a worker looks is never overlooked', async () => {
+  await using room = await startDeliveryRoom()
+  const { id } = await room.endpoint('http://127.0.0.1:9/hook')
+  const lookAt = async () => {
+    const [row] = await room.query<{ waits: number }>(
+      'select extract(epoch from look_at - kernel.now())::float8 as waits from delivery.lanes where destination_id = $1',
+      [id],
+    )
+    return row?.waits ?? NaN
+  }
+  assert.equal(await lookAt(), Infinity)
+  let added = 0
+  let taken = 0
+  const add = async () => {
+    for (let round = 0; round < 25; round += 1) {
+      await dispatched(room, 4)
+      added += 4
+    }
+  }
+  const take = async () => {
+    while (added < 100) {
+      const rows = await claim(room)
+      taken += rows.length
+      await settleStore.settle(room.db, rows.map((row) => delivered(room, row)), [])
+    }
+  }
+  await Promise.all([add(), take(), take()])
+  // Whatever is left is still looked for.
+  for (let rows = await claim(room); rows.length > 0; rows = await claim(room)) {
+    taken += rows.length
+    await settleStore.settle(room.db, rows.map((row) => delivered(room, row)), [])
+  }
+  assert.equal(taken, 100)
+  await claim(room)
+  assert.ok((await statusesOf(room)).every((status) => status === 'DELIVERED'))
+})
+
+test('a paused lane holds what is queued, and is worked on again when it is open', async () => {
+  await using room = await startDeliveryRoom()
+  await room.endpoint('http://127.0.0.1:9/hook')
+  await dispatched(room, 2)
+  await room.query(`update delivery.lanes set state = 'PAUSED', version = version + 1`)
+  assert.deepEqual(await claim(room), [])
+  const [row] = await room.query<{ next: Date | null }>('select delivery.next_due() as next')
+  assert.equal(row?.next, null)
+  await room.query(`update delivery.lanes set state = 'OPEN', look_at = kernel.now(), version = version + 1`)
+  assert.equal((await claim(room)).length, 2)
+})
+
+test('deliveries of one event that are settled in one batch make one outcome', async () => {
+  await using room = await startDeliveryRoom()
+  for (const path of ['a', 'b', 'c']) await room.endpoint(`http://127.0.0.1:9/${path}`)
+  await dispatched(room, 1)
+  const [first, second, third] = await claim(room)
+  assert.ok(first && second && third)
+  const failed = attempt(room, { status: 500, owner: 'destination' })
+  await settleStore.settle(room.db, [{ held: first, end: null, runAt: new Date(Date.now() + 60_000), attempt: failed }], [])
+  assert.deepEqual(await statusesOf(room), ['SUBMITTED'])
+  await settleStore.settle(room.db, [delivered(room, second), { held: third, end: 'EXHAUSTED', runAt: null, attempt: failed }], [])
+  const [open] = await room.query('select open_count, failed_count, attempt_count from delivery.outbox')
+  assert.deepEqual(open, { open_count: 1, failed_count: 1, attempt_count: 3 })
+  await room.query(`select kernel.raise_clock_offset(120000)`)
+  await room.query('update delivery.lanes set look_at = kernel.now()')
+  const [again] = await claim(room)
+  assert.ok(again)
+  await settleStore.settle(room.db, [delivered(room, again)], [])
+  const [event] = await room.events()
+  assert.deepEqual([event?.status, event?.attempt_count, event?.delivered_at], ['EXHAUSTED', 4, null])
+  const states = await room.query<{ state: string }>('select state from delivery.deliveries order by state')
+  assert.deepEqual(states.map(({ state }) => state), ['DELIVERED', 'DELIVERED', 'EXHAUSTED'])
+})
+
+test('workers that settle deliveries of the same events at once wait for each other and lose no count', async () => {
+  await using room = await startDeliveryRoom()
+  const endpoints = 8
+  const events = 60
+  for (let path = 0; path < endpoints; path += 1) await room.endpoint(`http://127.0.0.1:9/${path}`)
+  await dispatched(room, events)
+  const rows: ClaimedRow[] = []
+  for (let more = await claim(room); more.length > 0; more = await claim(room)) rows.push(...more)
+  assert.equal(rows.length, endpoints * events)
+
+  // Each worker has some of each event, in an order of its own, and renews the leases of others meanwhile.
+  const workers = Array.from({ length: 4 }, (_, worker) => rows.filter((_row, index) => index % 4 === worker))
+  await Promise.all(
+    workers.map(async (mine, worker) => {
+      const shuffled = mine.toSorted((a, b) => (Number(a.id) * 7919 + worker) % 101 - (Number(b.id) * 7919 + worker) % 101)
+      for (let from = 0; from < shuffled.length; from += 30) {
+        const [settled] = await Promise.all([
+          settleStore.settle(room.db, shuffled.slice(from, from + 30).map((row) => delivered(room, row)), []),
+          settleStore.renew(room.db, shuffled.slice(from + 30), leaseMs),
+        ])
+        assert.equal(settled.length, Math.min(30, shuffled.length - from))
+      }
+    }),
+  )
+  const all = await room.events()
+  assert.ok(all.every(({ status, attempt_count }) => status === 'DELIVERED' && attempt_count === endpoints))
+  assert.deepEqual(await room.query('select * from delivery.queue'), [])
+  assert.deepEqual(await room.query('select * from delivery.outbox'), [])
+})

@@ -1,0 +1,310 @@
+import assert from 'node:assert/strict'
+import type { ServerResponse } from 'node:http'
+import { test } from 'node:test'
+import { startDeliveryRoom, type DeliveryRoom } from '../../test/delivery-room.ts'
+import { startReceiver, type Receiver } from '../../test/receiver.ts'
+import { signed } from './dialects.ts'
+import { tenAttempts } from './schedule.ts'
+
+const seconds = (count: number) => count * 1_000
+const hours = (count: number) => seconds(count * 3_600)
+const days = (count: number) => hours(count * 24)
+const answering = (status: number, headers: Record<string, string> = {}) => (_request: unknown, response: ServerResponse) =>
+  void response.writeHead(status, headers).end('told')
+
+const queue = (room: DeliveryRoom) =>
+  room.query<{ attempt_no: number; setback_count: number; leased: boolean; waits: number }>(
+    `select attempt_no, setback_count, lease_until is not null as leased,
+            round(extract(epoch from run_at - kernel.now()))::integer as waits from delivery.queue order by id`,
+  )
+
+const destination = async (room: DeliveryRoom, id: string) =>
+  (
+    await room.query<{ state: string; disabled_reason: string | null; lane: string; slow: boolean; failing: boolean }>(
+      `select d.state, d.disabled_reason, l.state as lane, l.slow, l.failing_since is not null as failing
+         from delivery.destinations d join delivery.lanes l on l.destination_id = d.id where d.id = $1`,
+      [id],
+    )
+  )[0]
+
+async function statuses(room: DeliveryRoom): Promise<Record<string, number>> {
+  const found: Record<string, number> = {}
+  for (const { status } of await room.events()) found[status] = (found[status] ?? 0) + 1
+  return found
+}
+
+test('A2.attempts.schedule, A2.events.state.submitted-exhausted: a receiver that always fails gets ten attempts on schedule, and then the event is EXHAUSTED', async () => {
+  await using room = await startDeliveryRoom({ random: () => 0 })
+  await using receiver = await startReceiver()
+  await room.endpoint(receiver.url)
+  receiver.answer = answering(500)
+  await using _worker = room.delivery.worker()
+  await room.happen()
+  await room.sandboxClock.idle()
+  assert.deepEqual(await statuses(room), { SUBMITTED: 1 })
+
+  await room.sandboxClock.advanceBy(days(5))
+  assert.equal(receiver.received.length, 10)
+  assert.deepEqual(await statuses(room), { EXHAUSTED: 1 })
+  assert.equal((await room.events())[0]?.attempt_count, 10)
+  assert.equal((await room.events())[0]?.next_attempt_at, null)
+
+  const made = await room.query<{ number: number; started_at: Date; status: number; owner: string; answer: string }>(
+    'select * from delivery.attempts order by started_at',
+  )
+  assert.deepEqual(made.map(({ number }) => number), [1, 2, 3, 4, 5, 6, 7, 8, 9, 10])
+  assert.ok(made.every(({ status, owner, answer }) => status === 500 && owner === 'destination' && answer === 'told'))
+  for (const [index, waitMs] of tenAttempts.waitsMs.entries()) {
+    const waitedMs = (made[index + 1]?.started_at.getTime() ?? 0) - (made[index]?.started_at.getTime() ?? 0)
+    assert.ok(waitedMs >= waitMs && waitedMs < waitMs * 1.2, `attempt ${index + 2} came after ${waitedMs} ms`)
+  }
+})
+
+test('A2.events.state.submitted-delivered: an event is DELIVERED when each of its endpoints has acknowledged it, and none gets it twice', async () => {
+  await using room = await startDeliveryRoom({ random: () => 0 })
+  await using receiver = await startReceiver()
+  for (const path of ['/a', '/b', '/c']) await room.endpoint(new URL(path, receiver.url).href)
+  let failures = 1
+  receiver.answer = (request, response) => response.writeHead(request.path === '/b' && failures-- > 0 ? 503 : 200).end()
+  await using _worker = room.delivery.worker()
+  await room.happen()
+  await room.sandboxClock.idle()
+  assert.deepEqual(await statuses(room), { SUBMITTED: 1 })
+  await room.sandboxClock.advanceBy(seconds(6))
+  assert.deepEqual(await statuses(room), { DELIVERED: 1 })
+  assert.equal((await room.events())[0]?.attempt_count, 4)
+  assert.deepEqual(receiver.received.map(({ path }) => path).sort(), ['/a', '/b', '/b', '/c'])
+  assert.deepEqual(await queue(room), [])
+})
+
+test('one endpoint that used up its attempts makes the event EXHAUSTED, though another has acknowledged it', async () => {
+  await using room = await startDeliveryRoom({ random: () => 0 })
+  await using receiver = await startReceiver()
+  await room.endpoint(receiver.url)
+  await room.endpoint(new URL('/dead', receiver.url).href)
+  receiver.answer = (request, response) => response.writeHead(request.path === '/dead' ? 500 : 200).end()
+  await using _worker = room.delivery.worker()
+  await room.happen()
+  await room.sandboxClock.advanceBy(days(4))
+  assert.deepEqual(await statuses(room), { EXHAUSTED: 1 })
+  const ended = await room.query('select state, attempt_no from delivery.deliveries order by attempt_no')
+  assert.deepEqual(ended, [
+    { state: 'DELIVERED', attempt_no: 1 },
+    { state: 'EXHAUSTED', attempt_no: 10 },
+  ])
+})
+
+test('an endpoint that answers 410 is disabled at once with the reason, and what else was queued for it is closed', async () => {
+  await using room = await startDeliveryRoom({ random: () => 0 })
+  await using receiver = await startReceiver()
+  const { id } = await room.endpoint(receiver.url)
+  await using _worker = room.delivery.worker()
+  receiver.answer = answering(500)
+  await room.happen(5)
+  await room.sandboxClock.idle()
+  assert.deepEqual(await statuses(room), { SUBMITTED: 5 })
+
+  receiver.answer = answering(410)
+  await room.happen(1)
+  await room.sandboxClock.idle()
+  const found = await destination(room, id)
+  assert.deepEqual([found?.state, found?.lane], ['DISABLED', 'CLOSED'])
+  assert.match(found?.disabled_reason ?? '', /410/)
+  assert.deepEqual(await statuses(room), { EXHAUSTED: 6 })
+  assert.deepEqual(await queue(room), [])
+
+  await room.happen(1)
+  await room.sandboxClock.idle()
+  assert.equal(receiver.received.length, 6)
+  assert.deepEqual(await statuses(room), { EXHAUSTED: 6, NOT_SUBSCRIBED: 1 })
+})
+
+test('an endpoint that has only failed for 5 days is disabled with the reason, and one that answered once in between is not', async () => {
+  await using room = await startDeliveryRoom({ random: () => 0 })
+  await using receiver = await startReceiver()
+  const dead = await room.endpoint(new URL('/dead', receiver.url).href)
+  const shaky = await room.endpoint(new URL('/shaky', receiver.url).href)
+  let shakyFails = true
+  receiver.answer = (request, response) => response.writeHead(request.path === '/dead' || shakyFails ? 500 : 200).end()
+  await using _worker = room.delivery.worker()
+  await room.happen()
+  await room.sandboxClock.advanceBy(days(3))
+  shakyFails = false
+  await room.happen()
+  await room.sandboxClock.idle()
+  shakyFails = true
+  await room.sandboxClock.advanceBy(days(2) + hours(1))
+  await room.happen()
+  await room.sandboxClock.idle()
+  const [one, other] = [await destination(room, dead.id), await destination(room, shaky.id)]
+  assert.deepEqual([one?.state, one?.lane], ['DISABLED', 'CLOSED'])
+  assert.match(one?.disabled_reason ?? '', /Every attempt since \d{4}-/)
+  assert.deepEqual([other?.state, other?.lane, other?.failing], ['ENABLED', 'OPEN', true])
+})
+
+test('a Retry-After is waited for, up to twice the scheduled wait', async () => {
+  await using room = await startDeliveryRoom({ random: () => 0 })
+  await using receiver = await startReceiver()
+  await room.endpoint(receiver.url)
+  await using _worker = room.delivery.worker()
+  for (const [asked, waits] of [
+    ['8', 8],
+    ['3600', 10],
+    ['1', 5],
+  ] as const) {
+    receiver.answer = answering(429, { 'retry-after': asked })
+    await room.happen()
+    await room.sandboxClock.idle()
+    assert.ok(Math.abs(((await queue(room)).at(-1)?.waits ?? 0) - waits) <= 1)
+    receiver.answer = answering(200)
+    await room.sandboxClock.advanceBy(seconds(11))
+  }
+})
+
+test('A2.attempts.ours: a failure of ours spends no attempt, is repeated with back-off, and the event is delivered when it is over', async () => {
+  let broken = true
+  const prepare: typeof signed.prepare = (outgoing) => {
+    if (broken) throw new Error('the sealed secret cannot be opened')
+    return signed.prepare(outgoing)
+  }
+  await using room = await startDeliveryRoom({ random: () => 0, dialects: { signed: { ...signed, prepare } } })
+  await using receiver = await startReceiver()
+  await room.endpoint(receiver.url)
+  await using _worker = room.delivery.worker()
+  await room.happen()
+  await room.sandboxClock.idle()
+  assert.deepEqual(await queue(room), [{ attempt_no: 0, setback_count: 1, leased: false, waits: 1 }])
+  await room.sandboxClock.advanceBy(seconds(4))
+  assert.equal((await queue(room))[0]?.attempt_no, 0)
+  assert.equal((await queue(room))[0]?.setback_count, 3)
+  assert.deepEqual(await room.query('select * from delivery.attempts'), [])
+  assert.match(await room.metrics.registry.metrics(), /kaha_delivery_attempts_total\{outcome="setback",owner="ours"\} 3/)
+
+  broken = false
+  await room.sandboxClock.advanceBy(seconds(60))
+  assert.deepEqual(await statuses(room), { DELIVERED: 1 })
+  assert.equal((await room.events())[0]?.attempt_count, 1)
+})
+
+test('an endpoint that hangs holds its own slots and no more: another gets its events meanwhile', async () => {
+  await using room = await startDeliveryRoom({ perDestinationMax: 8, inFlightMax: 32, drainMsMax: 20 })
+  await using receiver = await startReceiver()
+  await room.endpoint(new URL('/hangs', receiver.url).href)
+  await room.endpoint(new URL('/answers', receiver.url).href, room.merchant)
+  receiver.answer = (request, response) => void (request.path === '/hangs' || response.writeHead(200).end())
+  const worker = room.delivery.worker()
+  const events = await room.happen(100)
+  await eventually(() => countOf(receiver, '/answers') === events.length)
+  // Nothing has timed out: the deadline is 15 s, and the slots of the one were never the other's.
+  const hanging = countOf(receiver, '/hangs')
+  assert.ok(hanging > 0 && hanging <= 8, `${hanging} attempts hang`)
+
+  // What is cut off by a stop is given back: due at once, for any worker, and nothing spent.
+  await worker.stop()
+  const left = await queue(room)
+  assert.equal(left.length, events.length)
+  assert.ok(left.every(({ leased, attempt_no }) => !leased && attempt_no === 0))
+  receiver.answer = answering(200)
+  await using _successor = room.delivery.worker()
+  await room.sandboxClock.idle()
+  assert.deepEqual(await statuses(room), { DELIVERED: events.length })
+})
+
+test('a stop waits for attempts in flight and stores their results', async () => {
+  await using room = await startDeliveryRoom()
+  await using receiver = await startReceiver()
+  await room.endpoint(receiver.url)
+  let answer: (() => void) | undefined
+  receiver.answer = (_request, response) => (answer = () => response.writeHead(200).end())
+  const worker = room.delivery.worker()
+  await room.happen()
+  await eventually(() => answer !== undefined)
+  const stopped = worker.stop()
+  answer?.()
+  await stopped
+  assert.deepEqual(await statuses(room), { DELIVERED: 1 })
+})
+
+test('a destination that fails is slow until it answers, so that it shares its slots with others like it', async () => {
+  await using room = await startDeliveryRoom({ random: () => 0 })
+  await using receiver = await startReceiver()
+  const { id } = await room.endpoint(receiver.url)
+  await using _worker = room.delivery.worker()
+  const mood = async () => {
+    const found = await destination(room, id)
+    return [found?.slow, found?.failing]
+  }
+  assert.deepEqual(await mood(), [false, false])
+  receiver.answer = answering(500)
+  await room.happen()
+  await room.sandboxClock.idle()
+  assert.deepEqual(await mood(), [true, true])
+  receiver.answer = answering(200)
+  await room.sandboxClock.advanceBy(seconds(6))
+  assert.deepEqual(await mood(), [false, false])
+})
+
+test('two workers on one database deliver each event once', async () => {
+  await using room = await startDeliveryRoom()
+  await using second = await room.another()
+  await using receiver = await startReceiver()
+  for (const path of ['/a', '/b', '/c', '/d']) await room.endpoint(new URL(path, receiver.url).href)
+  await using _one = room.delivery.worker()
+  await using _other = second.delivery.worker()
+  for (let batch = 0; batch < 5; batch += 1) await room.happen(50)
+  await room.sandboxClock.idle()
+  assert.deepEqual(await statuses(room), { DELIVERED: 250 })
+  const seen = receiver.received.map(({ path, headers }) => `${path} ${String(headers['webhook-id'])}`)
+  assert.equal(seen.length, 1_000)
+  assert.equal(new Set(seen).size, 1_000)
+})
+
+test('a result that comes while the database is away is stored when it is back, and the attempt is not repeated', async () => {
+  await using room = await startDeliveryRoom()
+  await using receiver = await startReceiver()
+  await room.endpoint(receiver.url)
+  const waiting: (() => void)[] = []
+  receiver.answer = (_request, response) => void waiting.push(() => response.writeHead(200).end())
+  await using _worker = room.delivery.worker()
+  await room.happen(20)
+  await eventually(() => waiting.length === 20)
+  await withoutDatabase(room, async () => {
+    for (const answer of waiting) answer()
+    await eventually(async () => (await room.db.run({ name: '', text: 'select 1' }, []).catch(() => null)) === null)
+  })
+  await eventually(async () => (await statuses(room).catch(() => ({ DELIVERED: 0 })))['DELIVERED'] === 20)
+  assert.equal(receiver.received.length, 20)
+
+  // And the loops go on.
+  receiver.answer = answering(200)
+  await room.happen(3)
+  await eventually(async () => (await statuses(room))['DELIVERED'] === 23)
+})
+
+const countOf = (receiver: Receiver, path: string) => receiver.received.filter((one) => one.path === path).length
+
+async function eventually(holds: () => boolean | Promise<boolean>): Promise<void> {
+  const until = performance.now() + 30_000
+  while (!(await holds())) {
+    assert.ok(performance.now() < until, 'it never came about')
+    await new Promise((resolve) => setTimeout(resolve, 5))
+  }
+}
+
+/** Cuts every connection to the room's database and lets no new one in, as long as `work` takes. */
+async function withoutDatabase(room: DeliveryRoom, work: () => Promise<void>): Promise<void> {
+  const { default: pg } = await import('pg')
+  const { connectionConfig } = await import('../kernel/db.ts')
+  const [row] = await room.query<{ name: string }>('select current_database() as name')
+  const name = row?.name ?? ''
+  const admin = new pg.Client({ ...connectionConfig(room.target), database: 'postgres' })
+  await admin.connect()
+  try {
+    await admin.query(`alter database ${name} allow_connections false`)
+    await admin.query('select pg_terminate_backend(pid) from pg_stat_activity where datname = $1', [name])
+    await work()
+  } finally {
+    await admin.query(`alter database ${name} allow_connections true`)
+    await admin.end()
+  }
+}

@@ -1,0 +1,79 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import * as fc from 'fast-check'
+import { createSlots, type Slots } from './slots.ts'
+
+const options = { inFlightMax: 1_024, perDestinationMax: 64 }
+
+/** Destinations that always have more work take what they are offered, one after the other, until nobody is offered anything. */
+function fill(slots: Slots, hungry: readonly { id: string; slow: boolean }[]): Map<string, number> {
+  const held = new Map<string, number>()
+  for (let moved = true; moved;) {
+    moved = false
+    for (const { id, slow } of hungry) {
+      const offer = slots.request()
+      const known = offer.busy.find((lane) => lane.destinationId === id)?.room
+      const fresh = slow && offer.slowLanesMax === 0 ? 0 : slow ? offer.slowRoom : offer.quickRoom
+      const room = Math.min(offer.rowsMax, offer.full.includes(id) ? 0 : (known ?? fresh))
+      for (let taken = 0; taken < room; taken += 1) {
+        slots.take(id, slow)
+        held.set(id, (held.get(id) ?? 0) + 1)
+        moved = true
+      }
+    }
+  }
+  return held
+}
+
+const lanes = (count: number, slow: boolean) => Array.from({ length: count }, (_, index) => ({ id: `${slow}${index}`, slow }))
+
+test('one destination that takes all that it can leaves most slots to the others', () => {
+  const slots = createSlots(options)
+  fill(slots, lanes(1, false))
+  assert.equal(slots.inFlight, 64)
+})
+
+for (const count of [2, 10, 50, 250]) {
+  test(`${count} destinations that take all that they can still leave slots for one that holds none`, () => {
+    const slots = createSlots(options)
+    fill(slots, lanes(count, false))
+    assert.ok(slots.inFlight < options.inFlightMax)
+    const offer = slots.request()
+    assert.ok(offer.rowsMax > 0 && offer.quickRoom > 0)
+  })
+}
+
+for (const count of [1, 50, 10_000]) {
+  test(`${count} slow destinations together hold at most half of the slots, and a quick one finds its own`, () => {
+    const slots = createSlots(options)
+    fill(slots, lanes(count, true))
+    assert.ok(slots.inFlight <= 512)
+    const held = fill(slots, lanes(1, false))
+    assert.ok((held.get('false0') ?? 0) >= 30)
+  })
+}
+
+test('a slot that is given back is there again, and the count is right under any order of taking and giving', () => {
+  const step = fc.record({ id: fc.constantFrom('a', 'b', 'c'), slow: fc.boolean(), take: fc.boolean() })
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 200 }), (steps) => {
+      const slots = createSlots({ inFlightMax: 1_000, perDestinationMax: 64 })
+      const held = new Map<string, { count: number; slow: boolean }>()
+      for (const { id, slow, take } of steps) {
+        const lane = held.get(id) ?? { count: 0, slow }
+        if (take) {
+          slots.take(id, slow)
+          held.set(id, { count: lane.count + 1, slow })
+        } else if (lane.count > 0) {
+          slots.give(id)
+          held.set(id, { ...lane, count: lane.count - 1 })
+        } else assert.throws(() => slots.give(id))
+      }
+      const all = [...held.values()]
+      assert.equal(slots.inFlight, all.reduce((sum, { count }) => sum + count, 0))
+      const slowHeld = all.reduce((sum, { count, slow }) => sum + (slow ? count : 0), 0)
+      const { slowRoom, slowLanesMax } = slots.request()
+      assert.equal(slowLanesMax, Math.floor((500 - Math.min(500, slowHeld)) / slowRoom))
+    }),
+  )
+})
