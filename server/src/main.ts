@@ -1,7 +1,7 @@
 import { keysCommand, keysHelp } from './commands/keys.ts'
 import { migrateCommand, migrateHelp } from './commands/migrate.ts'
 import { start } from './commands/start.ts'
-import { help, say, startHelp } from './commands/words.ts'
+import { help, say, startHelp, warn } from './commands/words.ts'
 import { readConfig } from './config.ts'
 import { StartFault } from './kernel/fault.ts'
 
@@ -18,7 +18,7 @@ async function main([command = 'help', ...args]: readonly string[]): Promise<voi
       return start(readConfig(env), { empty: args.includes('--empty'), env })
     }
     case 'migrate':
-      return wantsHelp ? say(migrateHelp) : migrateCommand(readConfig(env), { json: args.includes('--json') })
+      return wantsHelp ? say(migrateHelp) : migrateCommand(readConfig(env), args)
     case 'keys':
       return wantsHelp ? say(keysHelp) : keysCommand(readConfig(env), args)
     case 'help':
@@ -33,6 +33,6 @@ try {
   await main(process.argv.slice(2))
 } catch (error) {
   if (!(error instanceof StartFault)) throw error
-  process.stderr.write(`kaha: ${error.message}\n`)
+  warn(error.message)
   process.exitCode = 1
 }

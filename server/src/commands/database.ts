@@ -19,7 +19,14 @@ export async function openDatabase(
   config: Config,
   options: { log: (line: string) => void; onFatal?: (reason: Error) => void },
 ): Promise<OpenDatabase> {
-  if (config.databaseUrl !== null) return { target: { url: config.databaseUrl }, [Symbol.asyncDispose]: async () => {} }
+  if (config.databaseUrl !== null) {
+    if (!URL.canParse(config.databaseUrl)) {
+      throw new StartFault(
+        'KAHA_DATABASE_URL is no address; it looks like postgres://USER:PASSWORD@HOST:PORT/DATABASE, with signs such as @ and : in a password written as %40 and %3A',
+      )
+    }
+    return { target: { url: config.databaseUrl }, [Symbol.asyncDispose]: async () => {} }
+  }
   if (roles.some((role) => !config.roles.includes(role))) {
     throw new StartFault(
       'a process with some of the roles needs a database that others reach too: set KAHA_DATABASE_URL',

@@ -30,9 +30,9 @@ interface InHand {
   leasedAt: number
 }
 
-// A slot that comes free is worth a claim of its own only when nothing else happens: so many, or so long after the first.
-const freedWorthAClaim = 16
-const freedWaitMs = 2
+// A slot that comes free is not worth a claim of its own: so many are, or half of those taken, or so long after the first.
+const freedWorthAClaim = 32
+const freedWaitMs = 20
 const troubleWaitMs = 100
 const unsettledMax = 2_000
 const renewedMax = 1_000
@@ -48,6 +48,7 @@ export function startSender(dependencies: SenderDependencies): AsyncDisposable {
   setMaxListeners(0, stop.signal)
   let hungry = false
   let freed = 0
+  let inFlightHalf = 0
   let freedTimer: NodeJS.Timeout | undefined
 
   const setbackOf = (settlement: Settlement): Settlement => ({
@@ -65,7 +66,7 @@ export function startSender(dependencies: SenderDependencies): AsyncDisposable {
   const slotFreed = () => {
     freed += 1
     if (!hungry) return
-    if (freed === freedWorthAClaim) loop.wake()
+    if (freed === freedWorthAClaim || slots.inFlight === inFlightHalf) loop.wake()
     else lookSoon()
   }
 
@@ -126,6 +127,7 @@ export function startSender(dependencies: SenderDependencies): AsyncDisposable {
     }
     const claim = await claimStore.claimDue(db, { ...request, leaseMs })
     begin(claim)
+    inFlightHalf = Math.floor(slots.inFlight / 2)
     hungry = claim.more || claim.cut || request.full.length > 0
     if (claim.closing && (await settleStore.closeLanes(db))) return 0
     return claim.more ? 0 : claim.lookInMs

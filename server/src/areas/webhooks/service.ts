@@ -131,13 +131,14 @@ const finerThanMs = /\.\d{3}\d*[1-9]/
 
 /** Both dates inclusive. A millisecond is the grain of an id. */
 function idBounds(from: string | undefined, to: string | undefined): { from: string; before: string } {
-  const fromMs = from === undefined ? undefined : Date.parse(from) + (finerThanMs.test(from) ? 1 : 0)
+  const fromMs = from === undefined ? undefined : Date.parse(from)
   const toMs = to === undefined ? undefined : Date.parse(to)
   if (fromMs !== undefined && toMs !== undefined && fromMs > toMs) {
     throw refuse('INVALID_DATE_RANGE', 'date_from: must not be later than date_to.')
   }
+  const rest = from !== undefined && finerThanMs.test(from) ? 1 : 0
   return {
-    from: fromMs === undefined ? smallestId : firstIdOf(Math.max(0, fromMs)),
+    from: fromMs === undefined ? smallestId : firstIdOf(Math.max(0, fromMs + rest)),
     before: toMs === undefined ? largestId : firstIdOf(Math.max(0, toMs + 1)),
   }
 }

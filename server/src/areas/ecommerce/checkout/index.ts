@@ -204,9 +204,7 @@ export async function mountCheckout(app: FastifyInstance, deps: CheckoutDependen
           // Its page tells why there is nothing to pay any more.
           if (visited === undefined && !ecommerce.hasFreeUse(link)) return redirect(reply, placeOf(request, 'l'))
           const intent = visited ?? (await ecommerce.intentOfVisit(link, form.nonce))
-          if (intent === undefined) {
-            return showLink(request, reply, await findLink(request), formFor(request.params.token, form.nonce))
-          }
+          if (intent === undefined) return redirect(reply, placeOf(request, 'l'))
           reply.header('set-cookie', rememberPayment(ecommerce.checkoutTokenOf(intent.id), placeOf(request, 'l').url))
           return submit(request, reply, intent, form, 0, (problem) =>
             showLink(request, reply, link, { ...formFor(request.params.token, form.nonce), problem }, 400),

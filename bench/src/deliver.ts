@@ -1,0 +1,128 @@
+import { join } from 'node:path'
+import { createKaha } from '@kaha/sdk'
+import { eventually } from '../../server/test/faults/eventually.ts'
+import { atMost, ratioAtLeast, type Bound } from './bounds.ts'
+import { startChild, type Child } from './child.ts'
+import { compare, median, quantile } from './compare.ts'
+import type { Options } from './options.ts'
+import { openPlace, profiling, type Place } from './place.ts'
+import type { Arrival } from './receiver-child.ts'
+import type { Posts } from './undici-loop-child.ts'
+import type { Source, WorkerPlace, WorkerRun } from './worker-child.ts'
+
+const eventsCount = 20_000
+// As many as the engine opens to one receiver.
+const callers = 64
+const samples = 200
+const pauseMs = 40
+
+/** Events through the delivery engine, against a bare undici loop that posts the same bytes; and how soon one arrives. */
+export async function deliver(options: Options): Promise<Bound[]> {
+  const bounds = [...(await throughput(options, 10)), ...(await throughput(options, 1))]
+  return [...bounds, ...(await latency(options))]
+}
+
+async function throughput({ rounds, profileDir }: Options, endpoints: number): Promise<Bound[]> {
+  await using place = await openPlace({ profileDir: undefined })
+  const receiver = place.use(startChild('receiver-child.ts'))
+  const origin = await receiver.call<string>('listen')
+  const worker = place.use(
+    startChild('worker-child.ts', { nodeArgs: await profiling(profileDir), logPath: join(place.folder, 'worker.log') }),
+  )
+  const sources = await worker.call<readonly Source[]>('open', {
+    target: place.target,
+    receiverOrigin: origin,
+    endpoints,
+  } satisfies WorkerPlace)
+  const secrets = new Map(sources.map(({ path, secret }) => [path, secret]))
+  const bare = place.use(startChild('undici-loop-child.ts'))
+
+  let events: Posts['events'] = []
+  const statements: number[] = []
+  const subject = {
+    name: 'delivery engine',
+    async run() {
+      const appended = await worker.call<{ id: string; path: string; body: string }[]>('append', {
+        events: eventsCount,
+      })
+      events = appended.map((event) => ({ ...event, secret: secrets.get(event.path) ?? '' }))
+      await place.client.query('checkpoint')
+      const seconds = await deliverAll(place, worker, receiver)
+      statements.push((await worker.call<number>('stop')) / eventsCount)
+      return eventsCount / seconds
+    },
+  }
+  const yardstick = {
+    name: 'bare undici loop',
+    async run() {
+      await receiver.call('expect', { events: Infinity, bodies: false })
+      return bare.call<number>('run', { origin, callers, events } satisfies Posts)
+    },
+  }
+  console.log(
+    `  ${eventsCount.toLocaleString('en')} events to ${endpoints} ${endpoints === 1 ? 'endpoint' : 'endpoints'}, ` +
+      `${callers} at once; PostgreSQL with fsync; log level info, to a file`,
+  )
+  const compared = await compare(subject, yardstick, { rounds })
+  const to = endpoints === 1 ? 'one endpoint' : `${endpoints} endpoints`
+  return [
+    ratioAtLeast(`rate of the bare undici loop, ${to},`, compared, 0.4),
+    atMost(`statements per delivered event, ${to},`, median(statements), 2),
+  ]
+}
+
+/** Seconds from the start of the worker until nothing is open any more. */
+async function deliverAll(place: Place, worker: Child, receiver: Child): Promise<number> {
+  await receiver.call('expect', { events: eventsCount, bodies: false })
+  const { startedAt } = await worker.call<WorkerRun>('start')
+  await receiver.call('until')
+  const isOver = async (): Promise<boolean> => {
+    const { rows } = await place.client.query<{ due: Date | null }>('select delivery.next_due() as due')
+    return rows[0]?.due === null
+  }
+  await eventually(isOver, { waitMsMax: 60_000, pollMs: 5, what: 'the last result' })
+  return Number(process.hrtime.bigint() - startedAt) / 1e9
+}
+
+/** One payment at a time on a server that has nothing else to do. */
+async function latency({ profileDir }: Options): Promise<Bound[]> {
+  await using place = await openPlace({ profileDir })
+  const receiver = place.use(startChild('receiver-child.ts'))
+  const origin = await receiver.call<string>('listen')
+  const { sandbox } = await place.startServer()
+  const [merchant] = sandbox.merchants
+  const [branch] = merchant?.branches ?? []
+  if (merchant === undefined || branch === undefined) throw new Error('the seed has no merchant')
+  const sdk = createKaha({ baseUrl: sandbox.base_url, apiKey: merchant.secret_key })
+  await sdk.webhooks.createEndpoint({ url: `${origin}/hook`, enabled_events: ['payment.succeeded'] })
+
+  const card = { number: '4242424242424242', exp_month: 12, exp_year: 2060, cvc: '123' }
+  const pay = async (): Promise<{ fromCall: number; fromAnswer: number }> => {
+    const { id } = await sdk.paymentIntents.create({
+      amount: 9_800,
+      currency: 'PHP',
+      merchant_branch_reference_number: branch.reference_number,
+    })
+    await receiver.call('expect', { events: 1, bodies: true })
+    await new Promise((resolve) => setTimeout(resolve, pauseMs))
+    const calledAt = process.hrtime.bigint()
+    await sdk.paymentIntents.confirm(id, { payment_method: { type: 'card', card } })
+    const answeredAt = process.hrtime.bigint()
+    await receiver.call('until')
+    const [arrival] = await receiver.call<Arrival[]>('arrivals')
+    if (arrival === undefined || !arrival.body.includes(id)) throw new Error('another event arrived')
+    return { fromCall: Number(arrival.at - calledAt) / 1e6, fromAnswer: Number(arrival.at - answeredAt) / 1e6 }
+  }
+  for (let warmUp = 0; warmUp < samples / 10; warmUp += 1) await pay()
+  const found = []
+  for (let sample = 0; sample < samples; sample += 1) found.push(await pay())
+  const fromCall = found.map((one) => one.fromCall)
+  const fromAnswer = found.map((one) => one.fromAnswer)
+  console.log(`  ${samples} payments, one at a time, from the confirm to the receiver:`)
+  console.log(`    from the call of the confirm: ${quantiles(fromCall)}`)
+  console.log(`    from its answer (below 0: the event was there first): ${quantiles(fromAnswer)}`)
+  return [atMost('idle payment to receiver, from the call of the confirm, p99', quantile(fromCall, 0.99), 60, ' ms')]
+}
+
+const quantiles = (numbers: readonly number[]): string =>
+  `p50 ${median(numbers).toFixed(1)} ms, p99 ${quantile(numbers, 0.99).toFixed(1)} ms, most ${Math.max(...numbers).toFixed(1)} ms`

@@ -1,0 +1,88 @@
+// A load of one request, repeated by so many callers at once for so long. It shares the machine with the server that is measured, so
+// it does as little as it can: one connection for each caller, and of an answer it reads the status and the length.
+import { randomUUID } from 'node:crypto'
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import { serve } from './child.ts'
+
+export interface HttpLoad {
+  readonly origin: string
+  readonly method: 'GET' | 'POST'
+  readonly path: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string | null
+  /** Each request gets an Idempotency-Key of its own. */
+  readonly keyed: boolean
+  readonly status: number
+  readonly callers: number
+  readonly seconds: number
+}
+
+async function run(load: HttpLoad): Promise<number> {
+  const { hostname, port } = new URL(load.origin)
+  const { before, after } = requestOf(load, `${hostname}:${port}`)
+  const sockets = await Promise.all(Array.from({ length: load.callers }, () => open(hostname, Number(port))))
+  const begun = performance.now()
+  const until = begun + load.seconds * 1_000
+  let done = 0
+  const caller = async (socket: Socket): Promise<void> => {
+    while (performance.now() < until) {
+      const answered = answerOn(socket)
+      socket.write(load.keyed ? `${before}idempotency-key: ${randomUUID()}\r\n${after}` : before + after)
+      const { status, answer } = await answered
+      if (status !== load.status) throw new Error(`${load.path} answered ${answer.toString('utf8')}`)
+      done += 1
+    }
+  }
+  await Promise.all(sockets.map(caller))
+  const perSecond = done / ((performance.now() - begun) / 1_000)
+  for (const socket of sockets) socket.destroy()
+  return perSecond
+}
+
+/** The bytes of a request, before and after the place of one more header. */
+function requestOf({ method, path, headers, body }: HttpLoad, host: string): { before: string; after: string } {
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
+  const length = body === null ? '' : `content-length: ${Buffer.byteLength(body)}\r\n`
+  return {
+    before: `${method} ${path} HTTP/1.1\r\nhost: ${host}\r\n${lines.join('')}`,
+    after: `${length}\r\n${body ?? ''}`,
+  }
+}
+
+async function open(host: string, port: number): Promise<Socket> {
+  const socket = connect({ host, port, noDelay: true })
+  await once(socket, 'connect')
+  return socket
+}
+
+const headEnd = Buffer.from('\r\n\r\n')
+
+/** The next answer, once it is complete. Every answer that is asked for here tells its length. */
+function answerOn(socket: Socket): Promise<{ status: number; answer: Buffer }> {
+  return new Promise((resolve, reject) => {
+    let got: Buffer = Buffer.alloc(0)
+    let whole = Infinity
+    const listen = (chunk: Buffer): void => {
+      got = got.length === 0 ? chunk : Buffer.concat([got, chunk])
+      if (whole === Infinity) {
+        const at = got.indexOf(headEnd)
+        if (at < 0) return
+        const length = /content-length: (\d+)/i.exec(got.toString('latin1', 0, at))?.[1]
+        if (length === undefined) return finish(() => reject(new Error('an answer without a length')))
+        whole = at + headEnd.length + Number(length)
+      }
+      if (got.length >= whole) finish(() => resolve({ status: Number(got.toString('latin1', 9, 12)), answer: got }))
+    }
+    const lose = (): void => finish(() => reject(new Error('the server closed the connection')))
+    const finish = (how: () => void): void => {
+      socket.off('data', listen)
+      socket.off('close', lose)
+      how()
+    }
+    socket.on('data', listen)
+    socket.on('close', lose)
+  })
+}
+
+serve({ run }, { [Symbol.asyncDispose]: async () => {} })

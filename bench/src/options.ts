@@ -1,0 +1,7 @@
+export interface Options {
+  readonly rounds: number
+  /** Of each side in each round, where a side is measured by time. */
+  readonly seconds: number
+  /** Where the measured server leaves a CPU profile. */
+  readonly profileDir: string | undefined
+}

@@ -1,0 +1,59 @@
+// The bare loop: the server's own statement for a new link, and nothing else.
+import { randomUUID } from 'node:crypto'
+import pg from 'pg'
+import { ecommerceStore, type KeptAnswer, type LinkRow } from '../../server/src/areas/ecommerce/store.ts'
+import { connectionConfig, type Queries } from '../../server/src/kernel/db.ts'
+import { newId, randomText } from '../../server/src/kernel/ids.ts'
+import { serve } from './child.ts'
+import type { Target } from './place.ts'
+
+export interface LinkLoop {
+  readonly target: Target
+  readonly link: LinkRow
+  readonly kept: KeptAnswer
+  readonly callers: number
+  /** Whichever is reached first. */
+  readonly seconds: number
+  readonly linksMax: number
+}
+
+const held = new AsyncDisposableStack()
+const clients: (pg.Client & { connected?: boolean })[] = []
+
+async function connectionsTo(target: Target, count: number): Promise<readonly pg.Client[]> {
+  while (clients.length < count) {
+    const client = new pg.Client(connectionConfig(target))
+    await client.connect()
+    held.defer(() => client.end())
+    clients.push(client)
+  }
+  return clients.slice(0, count)
+}
+
+const queriesOn = (client: pg.Client): Queries => ({
+  async run<Row extends object>({ name, text }: { name: string; text: string }, values: readonly unknown[]) {
+    return (await client.query<Row>({ name, text, values: [...values] })).rows
+  },
+})
+
+async function run({ target, link, kept, callers, seconds, linksMax }: LinkLoop): Promise<number> {
+  const connections = await connectionsTo(target, callers)
+  let begunLinks = 0
+  let done = 0
+  const begun = performance.now()
+  const until = begun + seconds * 1_000
+  const caller = async (on: Queries): Promise<void> => {
+    while (performance.now() < until && begunLinks < linksMax) {
+      begunLinks += 1
+      const at = new Date()
+      const fresh = { ...link, id: newId(at), token: randomText(22), created_at: at, updated_at: at }
+      if (!(await ecommerceStore.insertLinkOnce(on, { ...kept, key: randomUUID() }, fresh)))
+        throw new Error('the key was there already')
+      done += 1
+    }
+  }
+  await Promise.all(connections.map((client) => caller(queriesOn(client))))
+  return done / ((performance.now() - begun) / 1_000)
+}
+
+serve({ run }, held)

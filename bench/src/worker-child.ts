@@ -1,0 +1,148 @@
+// The delivery engine as the server builds it, with a worker that starts when it is told to.
+import { randomBytes } from 'node:crypto'
+import { startKaha, type Kaha } from '../../server/src/app.ts'
+import { readConfig } from '../../server/src/config.ts'
+import { createBranch } from '../../server/src/identity/issue.ts'
+import { statement } from '../../server/src/kernel/db.ts'
+import { newId } from '../../server/src/kernel/ids.ts'
+import { createLog } from '../../server/src/kernel/log.ts'
+import { ensureSeed } from '../../server/src/sandbox/seed.ts'
+import { serve } from './child.ts'
+import type { Target } from './place.ts'
+
+export interface WorkerPlace {
+  readonly target: Target
+  readonly receiverOrigin: string
+  /** Each of a branch of its own. */
+  readonly endpoints: number
+}
+
+/** Where the events of one endpoint come from, and how its deliveries are signed. */
+export interface Source {
+  readonly partnerId: string
+  readonly merchantId: string
+  readonly branchId: string
+  readonly path: string
+  readonly secret: string
+}
+
+export interface WorkerRun {
+  /** Monotonic system time in ns when the worker was started. */
+  readonly startedAt: bigint
+}
+
+const held = new AsyncDisposableStack()
+const type = 'payment.succeeded'
+let kaha: Kaha
+let sources: Source[] = []
+let worker: ReturnType<Kaha['delivery']['worker']> | undefined
+let statementsBefore = 0
+
+async function open({ target, receiverOrigin, endpoints }: WorkerPlace): Promise<readonly Source[]> {
+  kaha = held.use(
+    await startKaha({
+      config: readConfig({ KAHA_ROLES: 'api', KAHA_PORT: '0', KAHA_RATE_LIMIT: '0' }),
+      target,
+      masterKey: randomBytes(32),
+      log: createLog('info'),
+    }),
+  )
+  const at = kaha.clock.now()
+  const seed = await ensureSeed(kaha)
+  const [merchant] = seed.merchants
+  if (merchant === undefined) throw new Error('the seed has no merchant')
+  const above = {
+    id: merchant.id,
+    level: 'merchant' as const,
+    partner_id: seed.partner.id,
+    merchant_id: merchant.id,
+    branch_id: null,
+    name: merchant.name,
+    reference_number: null,
+  }
+  for (let index = 0; index < endpoints; index += 1) {
+    const branch = await createBranch(kaha.db, above, `Branch ${index}`, `BENCH-${index}`, at)
+    const ids = { partnerId: seed.partner.id, merchantId: merchant.id, branchId: branch.id }
+    const path = `/hook/${index}`
+    const destination = await kaha.delivery.destinations.create(
+      { level: 'branch', entityId: branch.id, ...ids },
+      { dialect: 'signed', url: `${receiverOrigin}${path}`, types: [type], description: null, metadata: {} },
+    )
+    const { secret } = await kaha.delivery.destinations.signingSecret(destination.id)
+    sources = [...sources, { ...ids, path, secret }]
+  }
+  return sources
+}
+
+const appendEvents = statement(
+  'bench.appendEvents',
+  `select count(delivery.append_event(e.id, 'signed', $2, e.partner_id, e.merchant_id, e.branch_id, e.intent_id, null, e.body, $3))
+     from json_to_recordset($1) as e (id uuid, partner_id uuid, merchant_id uuid, branch_id uuid, intent_id uuid, body text)`,
+)
+const eventsPerStatement = 1_000
+
+/** Events in the outbox, of all sources in turns, as so many payments would have left them. */
+async function append({ events }: { events: number }): Promise<{ id: string; path: string; body: string }[]> {
+  const all: { id: string; path: string; body: string }[] = []
+  while (all.length < events) {
+    const at = kaha.clock.now()
+    const rows = Array.from({ length: Math.min(eventsPerStatement, events - all.length) }, (_, index) => {
+      const source = sources[(all.length + index) % sources.length]
+      if (source === undefined) throw new Error('there is no source')
+      const id = newId(at)
+      const intentId = newId(at)
+      const body = bodyOf(id, intentId, source, at)
+      return { ...source, id, intentId, body }
+    })
+    const columns = rows.map((row) => ({
+      id: row.id,
+      partner_id: row.partnerId,
+      merchant_id: row.merchantId,
+      branch_id: row.branchId,
+      intent_id: row.intentId,
+      body: row.body,
+    }))
+    await kaha.db.run(appendEvents, [JSON.stringify(columns), type, at])
+    all.push(...rows.map(({ id, path, body }) => ({ id, path, body })))
+  }
+  return all
+}
+
+const bodyOf = (id: string, intentId: string, source: Source, at: Date): string =>
+  JSON.stringify({
+    id,
+    type,
+    created_at: at.toISOString(),
+    data: {
+      payment_intent_id: intentId,
+      payment_link_id: newId(at),
+      payment_attempt_id: newId(at),
+      amount: 29_500,
+      currency: 'PHP',
+      status: 'SUCCEEDED',
+      order_reference: 'ORDER-1001',
+      card_brand: 'VISA',
+      card_last_four: '4242',
+      merchant_id: source.merchantId,
+      branch_id: source.branchId,
+      merchant_branch_name: 'Kapihan ni Aling Nena, Makati',
+      metadata: { table: '12', waiter: 'Juana' },
+    },
+  })
+
+async function start(): Promise<WorkerRun> {
+  statementsBefore = kaha.db.stats().statements
+  const startedAt = process.hrtime.bigint()
+  worker = kaha.delivery.worker()
+  return { startedAt }
+}
+
+/** Statements that the database ran for this process since the start. */
+async function stop(): Promise<number> {
+  const statements = kaha.db.stats().statements - statementsBefore
+  await worker?.stop()
+  worker = undefined
+  return statements
+}
+
+serve({ open, append, start, stop }, held)

@@ -1,0 +1,151 @@
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+import { cards, platform } from '../platform.ts'
+import { bodyOf, rowsOf, shop, whileHeld } from './shop.ts'
+
+// The payer's side of a link by plain HTTP, as a browser without scripts does it.
+const p = await platform({ after })
+const merchant = shop(p)
+
+interface Page {
+  readonly status: number
+  readonly text: string
+  readonly location: string | null
+}
+
+async function get(url: string, method = 'GET'): Promise<Page> {
+  const answer = await fetch(url, { method, redirect: 'manual' })
+  return { status: answer.status, text: await answer.text(), location: answer.headers.get('location') }
+}
+
+/** The hidden fields of the form on a page, as a browser sends them back. */
+const hiddenOf = ({ text }: Page): Record<string, string> =>
+  Object.fromEntries(
+    [...text.matchAll(/<input type="hidden" name="(\w+)" value="([^"]*)"/g)].map(([, name, value]) => [name, value]),
+  )
+
+async function submit(url: string, page: Page, number: string = cards.approved): Promise<Page> {
+  const body = new URLSearchParams({ ...hiddenOf(page), number, expiry: '12/60', cvc: '123', name: 'Juana' })
+  const answer = await fetch(url, { method: 'POST', body, redirect: 'manual' })
+  return { status: answer.status, text: await answer.text(), location: answer.headers.get('location') }
+}
+
+const intentsOf = (linkId: string) =>
+  rowsOf<{ id: string; attempt_count: number }>(
+    p,
+    'select id, attempt_count from payments.intents where link_id = $1 order by id',
+    [linkId],
+  )
+const link = async (fields: object = {}) => bodyOf(await merchant.createLink(fields), 201)
+const state = async (id: string): Promise<string> => {
+  const { status, successful_payment_count: count } = bodyOf(await merchant.retrieveLink(id), 200)
+  return `${status} ${count}`
+}
+
+test('C4.checkout.get-creates-nothing: however often the page of a link is looked at, nothing is made', async () => {
+  const { id, url } = await link()
+  const forms = new Set<string>()
+  for (const method of ['GET', 'GET', 'HEAD', 'GET'])
+    for (const address of [url, `${url}?lang=fil`, `${url}?utm_source=chat`]) {
+      const page = await get(address, method)
+      assert.equal(page.status, 200)
+      if (method === 'GET') forms.add(hiddenOf(page)['nonce'] ?? '')
+    }
+  assert.equal(forms.size, 9, 'each visit has a form of its own')
+  assert.deepEqual(await intentsOf(id), [])
+  assert.equal(await state(id), 'ACTIVE 0')
+})
+
+test('C4.checkout.first-submission: a visit makes its intent when it is submitted first, and keeps it for the cards that follow', async () => {
+  const { id, url } = await link()
+  const visit = await get(url)
+  const declined = await submit(url, visit, cards.declined)
+  assert.equal(declined.status, 303)
+  const [intent, ...more] = await intentsOf(id)
+  assert.ok(intent)
+  assert.deepEqual([more, intent.attempt_count], [[], 1])
+
+  const place = declined.location ?? ''
+  const second = await submit(place, await get(place))
+  assert.deepEqual([second.status, second.location], [303, place])
+  assert.deepEqual(await intentsOf(id), [{ id: intent.id, attempt_count: 2 }])
+  assert.equal(bodyOf(await merchant.retrieveIntent(intent.id), 200).status, 'SUCCEEDED')
+  assert.equal(await state(id), 'CONSUMED 1')
+})
+
+test('C4.checkout.first-submission: two visits are two payers with an intent each', async () => {
+  const { id, url } = await link({ type: 'multi_use' })
+  for (let payer = 1; payer <= 2; payer++) {
+    assert.equal((await submit(url, await get(url))).status, 303)
+    assert.equal((await intentsOf(id)).length, payer)
+    assert.equal(await state(id), `ACTIVE ${payer}`)
+  }
+})
+
+test('C4.checkout.twice: a form that is sent twice, one after the other or at once, pays once and leads to the same result', async () => {
+  const { id, url } = await link({ type: 'multi_use' })
+  const [calm, hasty] = [await get(url), await get(url)]
+  const answers = [await submit(url, calm), await submit(url, calm)]
+  assert.deepEqual(
+    answers.map(({ status }) => status),
+    [303, 303],
+  )
+  assert.equal(answers[0]?.location, answers[1]?.location)
+  assert.equal(await state(id), 'ACTIVE 1')
+
+  const many = await Promise.all(Array.from({ length: 8 }, () => submit(url, hasty)))
+  assert.deepEqual(new Set(many.map(({ status, location }) => `${status} ${location}`)).size, 1)
+  assert.equal(await state(id), 'ACTIVE 2')
+  const intents = await intentsOf(id)
+  assert.deepEqual(
+    intents.map(({ attempt_count: attempts }) => attempts),
+    [1, 1],
+  )
+  for (const { location } of [...answers, ...many]) {
+    const result = await get(location ?? '')
+    assert.equal(result.status, 200)
+    assert.match(result.text, /Your payment was successful|Payment successful/)
+  }
+})
+
+test('C4.checkout.twice: the form of a declined card, sent again, makes no second attempt; the page that follows does', async () => {
+  const { id, url } = await link()
+  const visit = await get(url)
+  const first = await submit(url, visit, cards.declined)
+  const again = await submit(url, visit)
+  assert.deepEqual([again.status, again.location], [303, first.location])
+  const place = first.location ?? ''
+  const retry = await get(place)
+  assert.equal((await submit(place, retry)).status, 303)
+  assert.equal((await submit(place, retry)).status, 303)
+  assert.deepEqual(
+    (await intentsOf(id)).map(({ attempt_count: attempts }) => attempts),
+    [2],
+  )
+  assert.equal(await state(id), 'CONSUMED 1')
+})
+
+test('a visit whose link is used up before it is submitted, or in that very moment, is told so and leaves no intent behind', async () => {
+  const used = await link()
+  const [late, quick] = [await get(used.url), await get(used.url)]
+  assert.equal((await submit(used.url, quick)).status, 303)
+
+  const other = await link()
+  const visit = await get(other.url)
+  // The form has looked at the link and wants to hold it for its intent, when somebody else has just used it up.
+  const hold = { text: 'select from ecommerce.links where id = $1 for update', values: [other.id] }
+  const [inThatMoment] = await whileHeld(p, hold, [() => submit(other.url, visit)], async (_backends, holder) => {
+    await holder.query(`update ecommerce.links set state = 'CONSUMED', success_count = 1 where id = $1`, [other.id])
+  })
+
+  for (const [page, { id, url }, intents] of [
+    [await submit(used.url, late), used, 1],
+    [inThatMoment, other, 0],
+  ] as const) {
+    assert.deepEqual([page?.status, page?.location], [303, url])
+    const told = await get(url)
+    assert.equal(told.status, 200)
+    assert.ok(!('nonce' in hiddenOf(told)), 'the page has no form any more')
+    assert.equal((await intentsOf(id)).length, intents)
+  }
+})

@@ -1,0 +1,123 @@
+import { randomBytes } from 'node:crypto'
+import type { Principal } from '../src/identity/principal.ts'
+import { createDelivery, type Delivery, type DeliveryOptions, type NewEvent } from '../src/delivery/index.ts'
+import { egress as createEgress } from '../src/delivery/egress.ts'
+import { postgresBus, type Bus } from '../src/kernel/bus.ts'
+import { createClock, type Clock } from '../src/kernel/clock.ts'
+import { createDb, type Db, type DbTarget } from '../src/kernel/db.ts'
+import { newId } from '../src/kernel/ids.ts'
+import { createLog } from '../src/kernel/log.ts'
+import { createMetrics, type Metrics } from '../src/kernel/metrics.ts'
+import { createKeyring } from '../src/kernel/seal.ts'
+import { createSandboxClock, type SandboxClock } from '../src/sandbox/clock.ts'
+import { freshDatabase } from './cluster.ts'
+
+/** The delivery room alone, with everything real around it: a database, a bus, sockets. No worker runs until one is started. */
+export interface DeliveryRoom extends AsyncDisposable {
+  readonly target: DbTarget
+  readonly db: Db
+  readonly bus: Bus
+  readonly clock: Clock
+  readonly sandboxClock: SandboxClock
+  readonly delivery: Delivery
+  readonly metrics: Metrics
+  /** One branch of one merchant of one partner. */
+  readonly branch: Principal
+  readonly merchant: Principal
+  readonly partner: Principal
+  /** Registers an endpoint, of the branch unless told. */
+  endpoint(url: string, owner?: Principal): ReturnType<Delivery['destinations']['create']>
+  /** Writes events of the branch, commits and hints. */
+  happen(count?: number, fields?: Partial<NewEvent>): Promise<NewEvent[]>
+  /** The events of the branch, newest first. */
+  events(): ReturnType<Delivery['events']['list']>
+  query<Row extends object>(text: string, values?: readonly unknown[]): Promise<Row[]>
+  /** Another process on the same database. */
+  another(options?: DeliveryOptions): Promise<DeliveryRoom>
+}
+
+export interface DeliveryRoomOptions extends DeliveryOptions {
+  readonly target?: DbTarget
+  readonly masterKey?: Buffer
+  readonly wall?: () => number
+  readonly people?: Pick<DeliveryRoom, 'branch' | 'merchant' | 'partner'>
+}
+
+const type = 'payment.succeeded'
+
+export async function startDeliveryRoom(options: DeliveryRoomOptions = {}): Promise<DeliveryRoom> {
+  await using building = new AsyncDisposableStack()
+  const { masterKey = randomBytes(32), wall, ...deliveryOptions } = options
+  const target = options.target ?? building.use(await freshDatabase()).target
+  const db = building.use(createDb({ target, onError: () => {} }))
+  const bus = building.use(await postgresBus({ db, target, onError: () => {} }))
+  const clock = createClock(wall)
+  await clock.refresh(db)
+  const egress = building.use(createEgress({ targets: 'any', userAgent: 'Kaha/test' }))
+  const metrics = createMetrics()
+  const keyring = createKeyring(masterKey)
+  const log = createLog('silent')
+  const delivery = createDelivery({ db, bus, clock, keyring, egress, log, metrics, options: deliveryOptions })
+  await delivery.ensurePartitions(clock.now())
+  const sandboxClock = createSandboxClock({ db, bus, clock, ensurePartitions: (at) => delivery.ensurePartitions(at) })
+  bus.listen('clock', () => void clock.refresh(db).catch(() => {}))
+
+  const people = options.people ?? entities(clock)
+  const { branch } = people
+  const held = building.move()
+  return {
+    target,
+    db,
+    bus,
+    clock,
+    sandboxClock,
+    delivery,
+    metrics,
+    ...people,
+    endpoint: (url, owner = branch) =>
+      delivery.destinations.create(owner, { dialect: 'signed', url, types: [type], description: null, metadata: {} }),
+    async happen(count = 1, fields = {}) {
+      const at = clock.now()
+      const events = Array.from({ length: count }, (): NewEvent => {
+        const id = newId(at)
+        const { partnerId, merchantId, branchId } = branch
+        const ids = { partnerId, merchantId: merchantId ?? '', branchId: branchId ?? '' }
+        const body = JSON.stringify({ id, type, note: 'ñ ☕ ₱' })
+        return { id, dialect: 'signed', type, ...ids, paymentIntentId: null, paymentLinkId: null, body, at, ...fields }
+      })
+      await db.tx(async (tx) => {
+        for (const event of events) await delivery.appendEvent(tx, event)
+      })
+      bus.hint('events')
+      return events
+    },
+    events: () =>
+      delivery.events.list(branch, {
+        branchId: branch.entityId,
+        type: null,
+        statuses: null,
+        from: '00000000-0000-0000-0000-000000000000',
+        before: 'ffffffff-ffff-ffff-ffff-ffffffffffff',
+        rowsMax: 1_000,
+      }),
+    query: (text, values = []) => db.run({ name: '', text }, values),
+    another: (more = {}) => startDeliveryRoom({ ...options, ...more, target, masterKey, people }),
+    [Symbol.asyncDispose]: () => held.disposeAsync(),
+  }
+}
+
+function entities(clock: Clock): Pick<DeliveryRoom, 'branch' | 'merchant' | 'partner'> {
+  const [partnerId, merchantId, branchId] = [newId(clock.now()), newId(clock.now()), newId(clock.now())]
+  const scopes = new Set<string>()
+  const partner: Principal = {
+    keyId: '',
+    level: 'partner',
+    entityId: partnerId,
+    partnerId,
+    merchantId: null,
+    branchId: null,
+    scopes,
+  }
+  const merchant: Principal = { ...partner, level: 'merchant', entityId: merchantId, merchantId }
+  return { partner, merchant, branch: { ...merchant, level: 'branch', entityId: branchId, branchId } }
+}

@@ -1,0 +1,42 @@
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import pg from 'pg'
+import { connectionConfig, type DbTarget } from '../../src/kernel/db.ts'
+import { eventually } from './eventually.ts'
+
+export type Query = <Row extends object>(text: string, values?: readonly unknown[]) => Promise<Row[]>
+
+/** The PostgreSQL that runs in a data directory, as its own file tells: lines 1 and 5. */
+export async function postmasterIn(dataDir: string): Promise<{ pid: number; target: DbTarget }> {
+  const lines = (await readFile(join(dataDir, 'postgres', 'postmaster.pid'), 'utf8')).split('\n')
+  return { pid: Number(lines[0]), target: { socketDir: lines[4] ?? '', user: 'kaha', database: 'postgres' } }
+}
+
+/** Looks into a database from beside, on one connection of its own. */
+export async function withDatabase<T>(target: DbTarget, work: (query: Query) => Promise<T>): Promise<T> {
+  const client = new pg.Client(connectionConfig(target))
+  client.on('error', () => {})
+  await client.connect()
+  try {
+    return await work(async <Row extends object>(text: string, values: readonly unknown[] = []) => {
+      const { rows } = await client.query<Row>(text, [...values])
+      return rows
+    })
+  } finally {
+    await client.end()
+  }
+}
+
+/** The process ids of the server's own connections. */
+export function backendsIn(dataDir: string): Promise<readonly number[]> {
+  const ask = async (): Promise<number[] | undefined> => {
+    const { target } = await postmasterIn(dataDir)
+    const rows = await withDatabase(target, (query) =>
+      query<{ pid: number }>(
+        `select pid from pg_stat_activity where backend_type = 'client backend' and pid <> pg_backend_pid() order by pid`,
+      ),
+    )
+    return rows.length === 0 ? undefined : rows.map(({ pid }) => pid)
+  }
+  return eventually(() => ask().catch(() => undefined), { what: 'the connections of the server' })
+}

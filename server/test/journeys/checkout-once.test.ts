@@ -1,0 +1,206 @@
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+import type { Page } from 'playwright-core'
+import { cards } from '../platform.ts'
+import { outcomeOf, payButton, payWith, receiptOn, submit, typeCard } from './payers.ts'
+import { openShop } from './shop.ts'
+
+const { shop, skip } = await openShop({ after }, { choices: { confirmWaitMsMax: 200 } })
+
+for (const scripts of [true, false]) {
+  const how = scripts ? 'with scripts' : 'without scripts'
+
+  test(`C4.checkout.twice: a payer who clicks twice ${how} pays once and sees the result`, { skip }, async (t) => {
+    const link = await shop.link({ type: 'multi_use' })
+    const { page } = await shop.payer(t, { scripts })
+    await page.goto(link.url)
+    await typeCard(page)
+    await Promise.all([page.waitForURL('**/pay/i/**'), payButton(page).dblclick()])
+    await page.waitForLoadState()
+    assert.equal(await outcomeOf(page), 'succeeded')
+    assert.deepEqual(await paymentsOf(link.id), ['SUCCEEDED'])
+  })
+}
+
+test(
+  'C4.checkout.twice: a form that is sent five times at once pays once, and every answer leads to the same result',
+  {
+    skip,
+  },
+  async (t) => {
+    const link = await shop.link({ type: 'multi_use' })
+    const { page } = await shop.payer(t)
+    await page.goto(link.url)
+    const send = await formSender(page)
+    const answers = await Promise.all(Array.from({ length: 5 }, send))
+    assert.deepEqual(
+      answers.map(({ status }) => status),
+      [303, 303, 303, 303, 303],
+    )
+    const [where = '', ...others] = new Set(answers.map(({ location }) => location ?? ''))
+    assert.deepEqual(others, [])
+    await page.goto(where)
+    assert.equal(await outcomeOf(page), 'succeeded')
+    assert.deepEqual(await paymentsOf(link.id), ['SUCCEEDED'])
+    // The same form once more, when everything is over.
+    assert.deepEqual(await send(), { status: 303, location: where })
+    assert.deepEqual(await paymentsOf(link.id), ['SUCCEEDED'])
+  },
+)
+
+test('C4.checkout.twice: the form of a second try pays once too, however often it is sent', { skip }, async (t) => {
+  const link = await shop.link({ type: 'multi_use' })
+  const { page } = await shop.payer(t)
+  await page.goto(link.url)
+  await payWith(page, cards.declined)
+  const send = await formSender(page)
+  const answers = await Promise.all(Array.from({ length: 5 }, send))
+  assert.ok(answers.every(({ status, location }) => status === 303 && location === page.url()))
+  assert.deepEqual(await paymentsOf(link.id), ['DECLINED', 'SUCCEEDED'])
+})
+
+for (const scripts of [true, false]) {
+  const how = scripts ? 'with scripts' : 'without scripts'
+
+  test(`a payer who reloads after paying, ${how}, sees the same receipt and pays nothing`, { skip }, async (t) => {
+    const link = await shop.link({ type: 'multi_use' })
+    const { page } = await shop.payer(t, { scripts })
+    await page.goto(link.url)
+    await payWith(page)
+    const receipt = await receiptOn(page)
+    for (let times = 0; times < 3; times += 1) await page.reload()
+    assert.deepEqual(await receiptOn(page), receipt)
+    assert.deepEqual(await paymentsOf(link.id), ['SUCCEEDED'])
+  })
+
+  test(`a payer who goes back after paying, ${how}, comes to the result, and pays nothing`, { skip }, async (t) => {
+    const link = await shop.link()
+    const { page } = await shop.payer(t, { scripts })
+    await page.goto(link.url)
+    await payWith(page)
+    const receipt = await receiptOn(page)
+    await page.goBack()
+    assert.deepEqual(await receiptOn(page), receipt)
+    assert.deepEqual(await paymentsOf(link.id), ['SUCCEEDED'])
+  })
+
+  test(
+    `a payer who goes back to a link that takes more payments, ${how}, is told of the first and finds an empty form`,
+    {
+      skip,
+    },
+    async (t) => {
+      const link = await shop.link({ type: 'multi_use' })
+      const { page } = await shop.payer(t, { scripts })
+      await page.goto(link.url)
+      await payWith(page)
+      const [receipt, paidAt] = [await receiptOn(page), page.url()]
+      await page.goBack()
+      assert.equal(await page.getByLabel('Card number').inputValue(), '')
+      assert.match((await page.locator('main').textContent()) ?? '', /You have already paid here\./)
+      assert.deepEqual(await paymentsOf(link.id), ['SUCCEEDED'])
+      await page.getByRole('link', { name: 'See your payment' }).click()
+      await page.waitForURL(paidAt)
+      assert.deepEqual(await receiptOn(page), receipt)
+    },
+  )
+}
+
+test(
+  'a payer who goes back while the bank takes its time sees that payment, and cannot start another',
+  { skip },
+  async (t) => {
+    const link = await shop.link()
+    const { page } = await shop.payer(t)
+    await page.goto(link.url)
+    await payWith(page, cards.slow)
+    await page.goBack()
+    assert.equal(await outcomeOf(page), 'processing')
+    assert.deepEqual(await paymentsOf(link.id), ['PROCESSING'])
+  },
+)
+
+test('of two tabs of a one-time link one pays, and the other is led to what became of it', { skip }, async (t) => {
+  const link = await shop.link()
+  const { page } = await shop.payer(t)
+  const other = await page.context().newPage()
+  for (const tab of [page, other]) {
+    await tab.goto(link.url)
+    await typeCard(tab)
+  }
+  await submit(page)
+  const receipt = await receiptOn(page)
+  await submit(other)
+  assert.deepEqual(await receiptOn(other), receipt)
+  assert.deepEqual(await paymentsOf(link.id), ['SUCCEEDED'])
+})
+
+test(
+  'of two payers with a one-time link one pays, and the other is told that it has been used and that nothing was charged',
+  {
+    skip,
+  },
+  async (t) => {
+    const link = await shop.link()
+    const [first, second] = [await shop.payer(t), await shop.payer(t)]
+    for (const { page } of [first, second]) {
+      await page.goto(link.url)
+      await typeCard(page)
+    }
+    await submit(first.page)
+    assert.equal(await outcomeOf(first.page), 'succeeded')
+    await submit(second.page)
+    assert.equal(await outcomeOf(second.page), 'used_up')
+    assert.match((await second.page.locator('main').textContent()) ?? '', /You have not been charged/)
+    // A redirect led there, so a reload asks nothing.
+    assert.equal(second.page.url(), link.url)
+    assert.deepEqual(await paymentsOf(link.id), ['SUCCEEDED'])
+  },
+)
+
+test(
+  'C4.confirm.link-full: a payer who tries again while another pays the last use is told so, and may pay once it is free',
+  {
+    skip,
+  },
+  async (t) => {
+    const link = await shop.link()
+    const [first, second] = [await shop.payer(t), await shop.payer(t)]
+    for (const { page } of [first, second]) await page.goto(link.url)
+    await payWith(first.page, cards.declined)
+    await payWith(second.page, '4000000000006728')
+    assert.equal(await outcomeOf(second.page), 'processing')
+
+    await payWith(first.page)
+    assert.equal(await outcomeOf(first.page), 'fully_reserved')
+    assert.match((await first.page.locator('main').textContent()) ?? '', /You have not been charged/)
+    await shop.advance(3600)
+    await first.page.getByRole('link', { name: 'Try again' }).click()
+    await payWith(first.page)
+    assert.equal(await outcomeOf(first.page), 'succeeded')
+  },
+)
+
+/** How the attempts on a link stand, oldest first. */
+async function paymentsOf(linkId: string): Promise<string[]> {
+  const rows = await shop.sql<{ state: string }>(
+    'select a.state from payments.attempts a join payments.intents i on i.id = a.intent_id where i.link_id = $1 order by a.id',
+    [linkId],
+  )
+  return rows.map(({ state }) => state)
+}
+
+/** Sends the form of the page with a card that is approved, as its browser would, as often as it is called. */
+async function formSender(page: Page): Promise<() => Promise<{ status: number; location: string | null }>> {
+  const hidden = await page
+    .locator('form input[type=hidden]')
+    .evaluateAll((all: { name: string; value: string }[]) =>
+      all.map(({ name, value }) => [name, value] as [string, string]),
+    )
+  const action = (await page.locator('form').getAttribute('action')) ?? ''
+  const body = new URLSearchParams([...hidden, ['number', cards.approved], ['expiry', '12/40'], ['cvc', '123']])
+  return async () => {
+    const answer = await fetch(new URL(action, page.url()), { method: 'POST', body, redirect: 'manual' })
+    return { status: answer.status, location: answer.headers.get('location') }
+  }
+}

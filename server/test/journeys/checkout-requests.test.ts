@@ -1,0 +1,252 @@
+import assert from 'node:assert/strict'
+import { request, type IncomingHttpHeaders } from 'node:http'
+import { after, test } from 'node:test'
+import pg from 'pg'
+import { connectionConfig, type DbTarget } from '../../src/kernel/db.ts'
+import { cards, platform } from '../platform.ts'
+
+const { link, sdk, branch, target, another, idle } = await platform({ after })
+
+test('C4.checkout.get-creates-nothing: looking at a page writes nothing, however it is looked at', async () => {
+  const { url } = await link()
+  const { checkout_url } = await sdk.paymentIntents.create({
+    amount: 9800,
+    currency: 'PHP',
+    merchant_branch_reference_number: branch.reference_number,
+  })
+  await idle()
+  const before = await rowCounts()
+  assert.ok((before['ecommerce.links'] ?? 0) > 0)
+  for (const page of [url, checkout_url]) {
+    for (const method of ['GET', 'HEAD']) {
+      for (const search of ['', '?lang=fil', '?utm_source=chat&stay=1']) {
+        const { status } = await ask(method, `${page}${search}`, { headers: { 'user-agent': 'a link preview' } })
+        assert.equal(status, 200)
+      }
+    }
+  }
+  assert.deepEqual(await rowCounts(), before)
+})
+
+test('HEAD answers as GET does, without the page', async () => {
+  const { url } = await link()
+  for (const path of [url, `${url}x`]) {
+    const [get, head] = [await ask('GET', path), await ask('HEAD', path)]
+    assert.equal(head.status, get.status)
+    assert.equal(head.headers['content-security-policy'], get.headers['content-security-policy'])
+    assert.equal(head.headers['content-type'], get.headers['content-type'])
+    assert.equal(head.text, '')
+    assert.match(get.text, /^<!doctype html>/)
+  }
+})
+
+test('every page of an error is a page of the checkout, with its policy and without a trace of the cause', async () => {
+  const { id, url } = await link()
+  const form = await formOf(url)
+  const cases: readonly (readonly [status: number, method: string, path: string, options?: Asking])[] = [
+    [404, 'GET', '/pay'],
+    [404, 'GET', '/pay/'],
+    [404, 'GET', '/pay/elsewhere'],
+    [404, 'GET', '/pay/l/0000000000000000000000'],
+    [404, 'GET', `/pay/l/${id}`],
+    [404, 'GET', '/pay/i/0000000000000000000000'],
+    [404, 'GET', `/pay/l/${'x'.repeat(600)}`],
+    [404, 'GET', '/pay/l/%00'],
+    [404, 'GET', '/pay/l/%F0%9F%98%80'],
+    [404, 'GET', "/pay/l/'%20or%201=1--"],
+    [400, 'GET', '/pay/l/%zz'],
+    [404, 'PUT', new URL(url).pathname],
+    [404, 'DELETE', new URL(url).pathname],
+    [403, 'POST', url],
+    [403, 'POST', url, { form: {} }],
+    [403, 'POST', url, { form: { ...form, csrf: '' } }],
+    [403, 'POST', url, { form: { ...form, nonce: 'another' } }],
+    [403, 'POST', url, { form: { ...form, nonce: 'x'.repeat(10_000) } }],
+    [403, 'POST', url, { form, headers: { 'sec-fetch-site': 'cross-site' } }],
+    [403, 'POST', url, { form, headers: { 'sec-fetch-site': 'same-site' } }],
+    [403, 'POST', url, { form, headers: { 'sec-fetch-site': 'none' } }],
+    [403, 'POST', (await link()).url, { form }],
+    [415, 'POST', url, { body: '{}', headers: { 'content-type': 'application/json' } }],
+    [415, 'POST', url, { body: 'a=1', headers: { 'content-type': 'text/plain' } }],
+    [413, 'POST', url, { form: { ...form, name: 'x'.repeat(20_000) } }],
+  ]
+  const before = await rowCounts()
+  for (const [status, method, path, options] of cases) {
+    const answer = await ask(method, new URL(path, url).href.replace('%27', "'"), options)
+    assertErrorPage(answer, status, `${method} ${path}`)
+  }
+  assert.deepEqual(await rowCounts(), before)
+})
+
+test('a failure of ours is a page that tells nothing of its cause, and asks to look again before paying', async () => {
+  const { url } = await link()
+  const form = await formOf(url)
+  await sql('alter table ecommerce.links rename to links_away')
+  try {
+    for (const answer of [await ask('GET', url), await ask('POST', url, { form: { ...form, ...typed } })]) {
+      assertErrorPage(answer, 500)
+      assert.match(answer.text, /Open the page again to see how your payment stands before you pay again\./)
+      assert.doesNotMatch(answer.text, /links|relation|ecommerce/)
+    }
+  } finally {
+    await sql('alter table ecommerce.links_away rename to links')
+  }
+})
+
+test('while the database has no room a payer is asked to come back, and told when', async () => {
+  const { url } = await link()
+  const crowded = await another({}, { databaseConnectionsMax: 1 })
+  const held = Promise.withResolvers<void>()
+  const holding = crowded.db.tx(() => held.promise)
+  try {
+    const answer = await ask('GET', url.replace(new URL(url).origin, crowded.localUrl))
+    assertErrorPage(answer, 503)
+    assert.match(answer.headers['retry-after'] ?? '', /^\d+$/)
+  } finally {
+    held.resolve()
+    await holding
+  }
+})
+
+test('C4.confirm.rate-setting: one address may not try cards without end, and the page says so', async () => {
+  const { url } = await link({ type: 'multi_use' })
+  const limited = await another({ KAHA_CONFIRM_LIMIT: '2' })
+  const there = url.replace(new URL(url).origin, limited.localUrl)
+  const statuses: number[] = []
+  for (let tries = 0; tries < 3; tries += 1) {
+    const answer = await ask('POST', there, { form: { ...(await formOf(there)), ...typed } })
+    statuses.push(answer.status)
+    if (answer.status === 429) {
+      assertErrorPage(answer, 429)
+      assert.match(answer.headers['retry-after'] ?? '', /^\d+$/)
+    }
+  }
+  assert.deepEqual(statuses, [303, 303, 429])
+})
+
+test('a checkout on a host name of its own has short addresses, and every part of the way stays there', async () => {
+  const checkout = 'http://pay.example.test'
+  const there = await another({ KAHA_CHECKOUT_URL: checkout })
+  const { url } = await link()
+  const { pathname } = new URL(url.replace('/pay/', '/'))
+  const own = (method: string, path: string, options: Asking = {}) =>
+    ask(method, `${there.localUrl}${path}`, { ...options, headers: { ...options.headers, host: 'pay.example.test' } })
+
+  const page = await own('GET', pathname)
+  assert.equal(page.status, 200)
+  const [stylesheet = ''] = /\/assets\/[\w.]+\.css/.exec(page.text) ?? []
+  assert.equal((await own('GET', stylesheet)).status, 200)
+  const form = fieldsOf(page.text)
+  assert.equal(/<form[^>]*action="([^"]*)"/.exec(page.text)?.[1], `${checkout}${pathname}`)
+
+  const refused = await own('POST', pathname, { form: { ...form, csrf: 'x' } })
+  assertErrorPage(refused, 403)
+  assert.match(refused.text, new RegExp(`href="${checkout}${pathname}"`))
+  const paid = await own('POST', pathname, { form: { ...form, ...typed } })
+  assert.equal(paid.status, 303)
+  assert.match(paid.headers.location ?? '', /^http:\/\/pay\.example\.test\/i\/[\w-]{22}$/)
+  const [cookie = ''] = paid.headers['set-cookie'] ?? []
+  assert.match(cookie, new RegExp(`Path=${pathname};`))
+  const back = await own('GET', pathname, { headers: { cookie: cookie.split(';')[0] ?? '' } })
+  assert.deepEqual([back.status, back.headers.location], [303, paid.headers.location])
+})
+
+test('the cookie of one link opens nothing on another, and an invented one is ignored', async () => {
+  const [mine, other] = [await link(), await link()]
+  const paid = await ask('POST', mine.url, { form: { ...(await formOf(mine.url)), ...typed } })
+  const cookie = (paid.headers['set-cookie']?.[0] ?? '').split(';')[0] ?? ''
+  for (const value of [
+    cookie,
+    'kaha_payment=',
+    'kaha_payment=x',
+    'kaha_payment',
+    '=;;=',
+    `kaha_payment=${'x'.repeat(4000)}`,
+  ]) {
+    const { status, text } = await ask('GET', other.url, { headers: { cookie: value } })
+    assert.equal(status, 200)
+    assert.doesNotMatch(text, /already paid/)
+  }
+})
+
+const typed = { number: cards.approved, expiry: '12/40', cvc: '123' }
+
+interface Asking {
+  readonly headers?: Readonly<Record<string, string>>
+  readonly form?: Readonly<Record<string, string>>
+  readonly body?: string
+}
+
+interface Asked {
+  readonly status: number
+  readonly headers: IncomingHttpHeaders
+  readonly text: string
+}
+
+/** One request as it is written here: `fetch` would mend paths and refuse some headers. */
+function ask(method: string, url: string, { headers = {}, form, body }: Asking = {}): Promise<Asked> {
+  const sent = form === undefined ? body : new URLSearchParams(form).toString()
+  const type = form === undefined ? {} : { 'content-type': 'application/x-www-form-urlencoded' }
+  const { hostname, port } = new URL(url)
+  const path = url.slice(new URL(url).origin.length)
+  return new Promise((resolve, reject) => {
+    const asking = request(
+      { method, hostname, port, path, headers: { ...type, ...headers }, agent: false },
+      (answer) => {
+        let text = ''
+        answer.setEncoding('utf8').on('data', (chunk: string) => (text += chunk))
+        answer.on('end', () => resolve({ status: answer.statusCode ?? 0, headers: answer.headers, text }))
+      },
+    )
+    asking.on('error', reject)
+    asking.end(sent)
+  })
+}
+
+function assertErrorPage({ status, headers, text }: Asked, expected: number, what = ''): void {
+  assert.equal(status, expected, what)
+  assert.match(String(headers['content-security-policy']), /^default-src 'none'; .*frame-ancestors 'none'$/, what)
+  assert.equal(headers['cache-control'], 'no-store', what)
+  assert.equal(headers['referrer-policy'], 'no-referrer', what)
+  assert.equal(headers['x-content-type-options'], 'nosniff', what)
+  assert.equal(headers['x-frame-options'], 'DENY', what)
+  assert.match(headers['content-type'] ?? '', /^text\/html; charset=utf-8$/, what)
+  assert.match(text, /<body data-shape="slip" data-outcome="notice">/, what)
+  assert.match(text, new RegExp(`Error ${expected}`), what)
+  assert.doesNotMatch(text, /FST_|node_modules|\bat \w+ \(/, what)
+}
+
+const fieldsOf = (html: string): Record<string, string> =>
+  Object.fromEntries(
+    [...html.matchAll(/<input type="hidden" name="([^"]*)" value="([^"]*)">/g)].map(([, name = '', value = '']) => [
+      name,
+      value,
+    ]),
+  )
+
+const formOf = async (url: string) => fieldsOf((await ask('GET', url)).text)
+
+async function sql<Row extends object>(text: string): Promise<Row[]> {
+  return onDatabase(target, async (client) => (await client.query<Row>(text)).rows)
+}
+
+async function onDatabase<T>(where: DbTarget, work: (client: pg.Client) => Promise<T>): Promise<T> {
+  const client = new pg.Client(connectionConfig(where))
+  await client.connect()
+  try {
+    return await work(client)
+  } finally {
+    await client.end()
+  }
+}
+
+/** How many rows each table of the platform has. */
+async function rowCounts(): Promise<Record<string, number>> {
+  const tables = await sql<{ name: string }>(
+    `select format('%I.%I', table_schema, table_name) as name from information_schema.tables
+      where table_type = 'BASE TABLE' and table_schema not in ('pg_catalog', 'information_schema') order by 1`,
+  )
+  const counts = tables.map(({ name }) => `select '${name}' as name, count(*)::int as rows from ${name}`)
+  const rows = await sql<{ name: string; rows: number }>(counts.join(' union all '))
+  return Object.fromEntries(rows.map(({ name, rows: count }) => [name, count]))
+}

@@ -1,0 +1,202 @@
+import assert from 'node:assert/strict'
+import { statSync, existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
+import { createKaha } from '@kaha/sdk'
+import { folder, sandboxIn, serversIn, start, stop, type SandboxFile } from './program.ts'
+
+const home = folder({ after })
+const [shopDir, emptyDir] = [join(home, 'shop'), join(home, 'empty')]
+const first = await start({ after }, shopDir)
+const { sandbox } = first
+const merchantOf = ({ base_url, merchants: [merchant] }: SandboxFile) =>
+  createKaha({ baseUrl: base_url, apiKey: merchant?.secret_key ?? '' })
+const branchOf = ({ merchants: [merchant] }: SandboxFile) => merchant?.branches[0]?.id ?? ''
+
+test('a first start says where Kaha runs, with which keys, what has happened, and gives a link to pay', async () => {
+  const said = first.stdout()
+  assert.ok(said.includes(`Kaha is running on ${sandbox.base_url}\n`))
+  for (const { name, secret_key } of [sandbox.partner, ...sandbox.merchants]) {
+    assert.match(said, new RegExp(`${name}.*  ${secret_key}`))
+  }
+  assert.match(said, /A first order has been paid already/)
+  const [link = ''] = /http:\S+\/pay\/l\/\S+/.exec(said) ?? []
+  const page = await fetch(link)
+  assert.equal(page.status, 200)
+  const [title] = /<title>.*<\/title>/.exec(await page.text()) ?? []
+  assert.equal(title, '<title>Pay ₱295.00 to Kapihan ni Aling Nena</title>')
+  assert.ok(said.includes(join(shopDir, 'sandbox.json')))
+})
+
+test('the request that a start prints can be sent as it is', async () => {
+  const said = first.stdout()
+  const [, url = ''] = /curl (\S+)/.exec(said) ?? []
+  const headers = Object.fromEntries(
+    [...said.matchAll(/-H '([^:]+): ([^']+)'/g)].map(([, name = '', value = '']) => [name, value]),
+  )
+  const [, body = ''] = /-d '([^']+)'/.exec(said) ?? []
+  const answer = await fetch(url, { method: 'POST', headers, body })
+  assert.equal(answer.status, 201)
+})
+
+test('sandbox.json has exactly the promised shape, and only its owner may read it', () => {
+  const path = join(shopDir, 'sandbox.json')
+  assert.equal(statSync(path).mode & 0o777, 0o600)
+  const text = 'a string'
+  const branch = { id: text, name: text, reference_number: text, secret_key: text, activation_code: text }
+  const keys = { api_key: text, api_secret: text }
+  const terminal = { device_id: text, ...keys }
+  const merchant = {
+    id: text,
+    name: text,
+    secret_key: text,
+    encryption_key: text,
+    branches: [branch, branch],
+    terminal_group: { id: text, desktop: keys, terminals: [terminal, terminal] },
+  }
+  assert.deepEqual(shapeOf(sandbox), {
+    version: 'a number',
+    pid: 'a number',
+    base_url: text,
+    terminal_url: text,
+    terminal_ws_url: text,
+    webhooks_url: text,
+    qr_url: text,
+    checkout_url: text,
+    dashboard_url: text,
+    sandbox_url: text,
+    metrics_url: text,
+    partner: { id: text, name: text, secret_key: text },
+    merchants: [merchant, merchant],
+    dashboard: { email: text, password: text },
+  })
+  assert.deepEqual([sandbox.version, sandbox.pid], [1, first.pid])
+})
+
+test('[X0.addresses.defaults, X0.addresses.one-process] the addresses in sandbox.json follow from the port, and one process answers all that is there', async () => {
+  const { base_url: base } = sandbox
+  const { port } = new URL(base)
+  assert.equal(base, `http://localhost:${port}`)
+  assert.deepEqual(
+    [
+      sandbox.terminal_url,
+      sandbox.webhooks_url,
+      sandbox.qr_url,
+      sandbox.checkout_url,
+      sandbox.dashboard_url,
+      sandbox.sandbox_url,
+    ],
+    ['terminal', 'webhooks', 'qr', 'pay', 'dashboard', 'sandbox'].map((path) => `${base}/${path}`),
+  )
+  assert.equal(sandbox.terminal_ws_url, `ws://localhost:${port}/terminal`)
+  for (const url of [
+    `${base}/`,
+    `${base}/healthz`,
+    `${base}/readyz`,
+    `${base}/docs`,
+    sandbox.dashboard_url,
+    sandbox.metrics_url,
+  ]) {
+    assert.equal((await fetch(url)).status, 200, url)
+  }
+})
+
+test('[I1.key.form, X0.keys.prefix.sandbox] every key of a sandbox has its form, and no two are the same', () => {
+  const secretKeys = [
+    sandbox.partner,
+    ...sandbox.merchants,
+    ...sandbox.merchants.flatMap(({ branches }) => branches),
+  ].map(({ secret_key }) => secret_key)
+  for (const key of secretKeys) assert.match(key, /^sk_test_[0-9A-Za-z]{24}$/)
+  for (const { encryption_key } of sandbox.merchants) assert.match(encryption_key, /^[\x21-\x7e]{32}$/)
+  const all = keysIn(sandbox)
+  assert.equal(all.length, 7 + 2 + 4 + 2 * 2 * 3 + 1)
+  assert.equal(new Set(all).size, all.length)
+})
+
+test('the story of a first start is real: a link whose payer was refused first and then paid, told to the inbox by two webhooks', async () => {
+  const sdk = merchantOf(sandbox)
+  const { data: links } = await sdk.paymentLinks.list()
+  const [link] = links.filter(({ type, status }) => type === 'one_time' && status === 'CONSUMED')
+  assert.equal(link?.successful_payment_count, 1)
+  const { data: events } = await sdk.webhooks.listEvents({ branch_id: branchOf(sandbox) })
+  assert.deepEqual(events.map(({ type, status, payment_link_id }) => [type, status, payment_link_id]).toReversed(), [
+    ['payment.declined', 'DELIVERED', link?.id],
+    ['payment.succeeded', 'DELIVERED', link?.id],
+  ])
+  const [{ payment_intent_id: id } = { payment_intent_id: '' }] = events
+  const intent = await sdk.paymentIntents.retrieve(String(id))
+  assert.equal(intent.status, 'SUCCEEDED')
+  assert.ok(intent.receipt)
+})
+
+test('a webhook that reaches the inbox is told in the window of the sandbox', async () => {
+  const sdk = merchantOf(sandbox)
+  const intent = await sdk.paymentIntents.create({
+    amount: 5000,
+    currency: 'PHP',
+    merchant_branch_reference_number: sandbox.merchants[0]?.branches[0]?.reference_number ?? '',
+  })
+  const card = { number: '4242424242424242', exp_month: 12, exp_year: 2060, cvc: '123' }
+  await sdk.paymentIntents.confirm(intent.id, { payment_method: { type: 'card', card } })
+  await first.says(/webhook payment\.succeeded arrived at the inbox, signature verified/)
+})
+
+test('a stop takes sandbox.json away and leaves no database running; the next start has the same keys and rows, and no second story', async (t) => {
+  const { data: before } = await merchantOf(sandbox).paymentLinks.list()
+  assert.equal(await stop(first), 0)
+  assert.equal(existsSync(join(shopDir, 'sandbox.json')), false)
+  assert.deepEqual(serversIn(shopDir), [])
+
+  const again = await start(t, shopDir)
+  assert.deepEqual(withoutAddresses(again.sandbox), withoutAddresses(sandbox))
+  assert.doesNotMatch(again.stdout(), /A first order/)
+  const { data: afterwards } = await merchantOf(again.sandbox).paymentLinks.list()
+  const shown = ({ id, status, updated_at }: (typeof before)[number]) => ({ id, status, updated_at })
+  assert.deepEqual(afterwards.map(shown), before.map(shown))
+  assert.ok(again.stdout().includes(`${again.sandbox.checkout_url}/l/`))
+  assert.equal(await stop(again), 0)
+})
+
+test('an empty start has keys of its own and plays nothing; a later start without --empty tells the story after all', async (t) => {
+  const empty = await start(t, emptyDir, { args: ['--empty'] })
+  const sdk = merchantOf(empty.sandbox)
+  assert.deepEqual((await sdk.paymentLinks.list()).data, [])
+  assert.deepEqual((await sdk.webhooks.listEndpoints()).data, [])
+  assert.deepEqual((await sdk.webhooks.listEvents({ branch_id: branchOf(empty.sandbox) })).data, [])
+  assert.doesNotMatch(empty.stdout(), /A first order|\/pay\/l\//)
+  const others = new Set(keysIn(sandbox))
+  assert.deepEqual(
+    keysIn(empty.sandbox).filter((key) => others.has(key)),
+    [],
+  )
+  assert.equal(await stop(empty), 0)
+
+  const later = await start(t, emptyDir)
+  assert.match(later.stdout(), /A first order has been paid already/)
+  assert.equal(
+    (await merchantOf(sandboxIn(emptyDir)).webhooks.listEvents({ branch_id: branchOf(later.sandbox) })).data.length,
+    2,
+  )
+  assert.equal(await stop(later), 0)
+})
+
+function shapeOf(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(shapeOf)
+  if (typeof value !== 'object' || value === null) return value === '' ? 'an empty string' : `a ${typeof value}`
+  return Object.fromEntries(Object.entries(value).map(([key, inside]) => [key, shapeOf(inside)]))
+}
+
+/** Every secret in the file. */
+const keysIn = ({ partner, merchants, dashboard }: SandboxFile): string[] => [
+  partner.secret_key,
+  dashboard.password,
+  ...merchants.flatMap(({ secret_key, encryption_key, branches, terminal_group: { desktop, terminals } }) => [
+    secret_key,
+    encryption_key,
+    ...branches.flatMap((branch) => [branch.secret_key, branch.activation_code]),
+    ...[desktop, ...terminals].flatMap(({ api_key, api_secret }) => [api_key, api_secret]),
+  ]),
+]
+
+const withoutAddresses = ({ partner, merchants, dashboard }: SandboxFile) => ({ partner, merchants, dashboard })

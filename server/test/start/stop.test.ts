@@ -1,0 +1,73 @@
+import assert from 'node:assert/strict'
+import { existsSync } from 'node:fs'
+import { connect } from 'node:net'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
+import { folder, launch, sandboxIn, serversIn, start, stop } from './program.ts'
+
+const dataDir = join(folder({ after }), 'data')
+
+/** What a clean stop leaves. */
+function assertClean(): void {
+  assert.deepEqual(serversIn(dataDir), [], 'no database runs any more')
+  assert.equal(existsSync(join(dataDir, 'sandbox.json')), false)
+}
+
+for (const signal of ['SIGTERM', 'SIGHUP'] as const) {
+  test(`${signal} stops a sandbox: exit code 0, nothing left running, sandbox.json gone`, async (t) => {
+    const program = await start(t, dataDir, { args: ['--empty'] })
+    assert.equal(await stop(program, signal), 0)
+    assert.equal(program.stdout().includes('Error'), false)
+    assertClean()
+  })
+}
+
+test('a Ctrl-C that arrives twice, as npm passes it on, is one', async (t) => {
+  const program = await start(t, dataDir, { args: ['--empty'] })
+  program.child.kill('SIGINT')
+  assert.equal(await stop(program, 'SIGINT'), 0)
+  assertClean()
+})
+
+test('Ctrl-C in the terminal of `npm start` reaches every process of it, and leaves none', async (t) => {
+  const settings = { KAHA_DATA_DIR: dataDir }
+  const npm = launch(t, { command: ['npm', 'start', '--'], args: ['--empty'], settings })
+  await npm.says(/Ctrl-C stops/)
+  const { pid, base_url } = sandboxIn(dataDir)
+  assert.equal((await fetch(`${base_url}/healthz`)).status, 200)
+  assert.notEqual(pid, npm.pid)
+  // The terminal signals the whole group in the foreground.
+  process.kill(-npm.pid, 'SIGINT')
+  // npm itself may end by the signal; it comes back to the prompt when all is over, and not before.
+  assert.ok([0, 'SIGINT'].includes(await npm.ended))
+  assertClean()
+  assert.equal(isRunning(-npm.pid), false, 'no process of the group is left')
+})
+
+test('clients that are in the middle of something do not keep a sandbox from stopping', async (t) => {
+  const program = await start(t, dataDir, { args: ['--empty'] })
+  const { port } = new URL(program.sandbox.base_url)
+  const sockets = [
+    '',
+    'POST /ecom/v1/payment-links HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{',
+    'GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n',
+  ].map((begun) => {
+    const socket = connect(Number(port), '127.0.0.1')
+    socket.on('error', () => {})
+    socket.write(begun)
+    t.after(() => socket.destroy())
+    return socket
+  })
+  // The last one was answered, so the others have arrived too.
+  await new Promise((resolve) => sockets.at(-1)?.once('data', resolve))
+  assert.equal(await stop(program), 0)
+  assertClean()
+})
+
+function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
+  }
+}
