@@ -207,7 +207,7 @@ export const CreatePaymentIntent = Closed({
 })
 
 export const ConfirmPaymentIntent = Closed({
-  client_secret: Type.Optional(Text(200, 'Of the intent; a secret key may be used instead.')),
+  client_secret: Type.Optional(Type.String({ description: 'Of the intent; a secret key may be used instead.' })),
   payment_method: Closed({
     type: OneOf(['card'], 'How the payer pays.'),
     card: Closed({

@@ -51,5 +51,6 @@ export const errorMeanings: Readonly<Record<Code, string>> = {
   MISDIRECTED_REQUEST: 'The Host is not the own one of this sandbox.',
   RATE_LIMITED: 'Too many requests; wait as long as Retry-After says.',
   INTERNAL_ERROR: 'Something failed on our side.',
-  UNAVAILABLE: 'Not possible at this moment; repeat the same request after Retry-After.',
+  UNAVAILABLE:
+    'Not possible at this moment, and what became of the request is not known: repeat a create with the same Idempotency-Key after Retry-After; after a confirm retrieve the intent.',
 }

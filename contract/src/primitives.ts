@@ -20,7 +20,8 @@ export const Amount = (description: string) =>
     description: `${description} In minor units (centavos for PHP).`,
   })
 
-export const WebAddress = (description: string) => Type.String({ format: 'uri', maxLength: 2048, description })
+export const WebAddress = (description: string) =>
+  Type.String({ minLength: 1, maxLength: 2048, pattern: '\\S', format: 'uri', description })
 
 /** Merchant-owned map of strings: at most 50 keys of at most 40 characters, values of at most 500. */
 export const metadataLimits = { keysMax: 50, keyCharactersMax: 40, valueCharactersMax: 500 } as const

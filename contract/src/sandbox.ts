@@ -11,7 +11,7 @@ export const AdvanceClock = Closed({
   seconds: Type.Optional(
     Type.Integer({ minimum: 0, maximum: 315_576_000, description: 'How far to go, in seconds (ten years at most).' }),
   ),
-  to: Type.Optional(Timestamp('The time to go to; not before now.')),
+  to: Type.Optional(Timestamp('The time to go to; not before now, and ten years from now at most.')),
 })
 
 /** Every code of the sandbox controls and its HTTP status. */

@@ -65,7 +65,7 @@ export function clientOf(send: Send) {
       create: (body: BodyOf<typeof createPaymentIntent>, options?: CreateOptions) =>
         send(createPaymentIntent, { body }, options),
       retrieve: (id: string, options?: CallOptions) => send(retrievePaymentIntent, { params: { id } }, options),
-      /** Never sent twice by itself. After a KahaConnectionError retrieve the intent: the payment may have happened. */
+      /** Never sent twice by itself. After a KahaConnectionError or a 503 retrieve the intent: the payment may have happened. */
       confirm: (id: string, body: BodyOf<typeof confirmPaymentIntent>, options?: CallOptions) =>
         send(confirmPaymentIntent, { params: { id }, body }, options),
     },

@@ -35,9 +35,12 @@ create function kernel.uuid_floor(at timestamptz) returns uuid
   language sql immutable strict parallel safe
   return (lpad(to_hex(floor(extract(epoch from at) * 1000)::bigint), 12, '0') || '70008000000000000000')::uuid;
 
--- The master key itself is never stored; its fingerprint is, so that a start with another key is refused in words.
-create table kernel.master_keys (
-  key_id text primary key,
+-- What this database is for. The master key itself is never stored; its fingerprint is, so that a start with another key, or in the
+-- other mode, is refused in words.
+create table kernel.installation (
+  only_row boolean primary key default true check (only_row),
+  mode text not null check (mode in ('sandbox', 'live')),
+  key_id text not null,
   fingerprint bytea not null,
   created_at timestamptz not null default clock_timestamp()
 );

@@ -174,8 +174,10 @@ begin
     suffix := to_char(week at time zone 'UTC', 'IYYY"w"IW');
     foreach parent in array array['events', 'outcomes', 'deliveries', 'attempts'] loop
       if to_regclass(format('delivery.%I', parent || '_' || suffix)) is null then
+        -- Made apart and attached: that takes no lock on the parent which a payment, or a reader that is in its way, would wait for.
+        execute format('create table delivery.%I (like delivery.%I including all)', parent || '_' || suffix, parent);
         execute format(
-          'create table delivery.%I partition of delivery.%I for values from (%L) to (%L)', parent || '_' || suffix, parent,
+          'alter table delivery.%I attach partition delivery.%I for values from (%L) to (%L)', parent, parent || '_' || suffix,
           case parent when 'attempts' then week::text else kernel.uuid_floor(week)::text end,
           case parent when 'attempts' then (week + interval '7 days')::text else kernel.uuid_floor(week + interval '7 days')::text end
         );

@@ -27,14 +27,13 @@ import type { Log } from './kernel/log.ts'
 import { createMetrics } from './kernel/metrics.ts'
 import { createRateLimit } from './kernel/rate-limit.ts'
 import { createKeyring, type Keyring } from './kernel/seal.ts'
-import { holdMasterKey } from './kernel/master-key.ts'
+import { holdInstallation } from './kernel/installation.ts'
 import type { Connector } from './payments/connectors/connector.ts'
 import { noConnector } from './payments/connectors/none.ts'
 import { mountPages } from './pages.ts'
 import { createPayments, type Payments } from './payments/service.ts'
 import { createSandboxClock, type SandboxClock } from './sandbox/clock.ts'
-import { mountInbox, type Arrival } from './sandbox/inbox.ts'
-import { sandboxArea, sandboxRoutes } from './sandbox/routes.ts'
+import type { Arrival } from './sandbox/inbox.ts'
 
 /** What a test may choose; production takes the defaults. */
 export interface Choices {
@@ -58,8 +57,6 @@ export interface Kaha extends AsyncDisposable {
   readonly sandboxClock: SandboxClock
   /** Where this very process answers, whatever its public address is. */
   readonly localUrl: string
-  /** Takes requests no more; what is in flight ends. The first step of stopping. */
-  drain(): Promise<void>
 }
 
 const clockPollMs = 1_000
@@ -101,6 +98,7 @@ function startWorkers(
 ): void {
   const timers: Loop = building.use(startLoop('payments', log, () => payments.runDue()))
   bus.listen('clock', () => timers.wake())
+  bus.listen('payments', () => timers.wake())
   building.use(startEcommerceTimers({ db, bus, log, owner }))
   building.use(delivery.worker())
 }
@@ -150,7 +148,7 @@ export async function startKaha(options: {
   await clock.refresh(db)
   building.use(followClock(clock, db, bus, log))
   const keyring = createKeyring(options.masterKey)
-  await holdMasterKey(db, keyring)
+  await holdInstallation(db, keyring, config.mode)
   const cursors = createCursors(keyring)
 
   const identity = createIdentity({
@@ -202,7 +200,6 @@ export async function startKaha(options: {
   const addresses = addressesOf(config)
   const sandbox = config.mode === 'sandbox'
   const http = createHttp({ ...edge, clock, trustProxy: config.trustProxy, prefixOfHost: prefixesOf(config) })
-  building.defer(() => http.close())
   measureDb(metrics, db)
   mountOperations(http, {
     metrics,
@@ -212,7 +209,7 @@ export async function startKaha(options: {
     note: sandbox ? null : 'no card connector is configured: card payments are refused',
   })
   if (config.roles.includes('api')) {
-    mountPages(http, addresses)
+    mountPages(http, addresses, sandbox)
     const ecommerce = createEcommerceService({
       db,
       clock,
@@ -228,16 +225,17 @@ export async function startKaha(options: {
     const confirms = confirmLimit(config, clock)
     await mountArea(http, ecommerceArea(identity, confirms), ecommerceRoutes(ecommerce, addresses), edge)
     await mountCheckout(http, { ecommerce, identity, keyring, edge, addresses, confirmLimit: confirms, sandbox })
-    if (sandbox)
-      await mountArea(
-        http,
-        sandboxArea(identity, () => new URL(addresses.sandbox).host),
-        sandboxRoutes({ clock, sandboxClock }),
-        edge,
-      )
-    if (sandbox) await mountInbox(http, { delivery, wall: clock.wall, arrived: options.arrived ?? (() => {}) })
+    if (sandbox) {
+      const { sandboxArea, sandboxRoutes } = await import('./sandbox/routes.ts')
+      const { mountInbox } = await import('./sandbox/inbox.ts')
+      const controls = sandboxArea(identity, () => new URL(addresses.sandbox).host)
+      await mountArea(http, controls, sandboxRoutes({ clock, sandboxClock }), edge)
+      await mountInbox(http, { delivery, wall: clock.wall, arrived: options.arrived ?? (() => {}) })
+    }
   }
   if (config.roles.includes('worker')) startWorkers(building, { db, bus, log, payments, delivery, owner })
+  // Taken down first: no request is let in any more while the workers end what they have in hand.
+  building.defer(() => http.close())
 
   if (typeof config.metrics === 'object') {
     const metricsServer = createMetricsServer(metrics)
@@ -257,7 +255,6 @@ export async function startKaha(options: {
     delivery,
     sandboxClock,
     localUrl: `http://${localHost(config.host)}:${portOf(http)}`,
-    drain: () => http.close(),
     [Symbol.asyncDispose]: () => held.disposeAsync(),
   }
 }

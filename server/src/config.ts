@@ -1,3 +1,4 @@
+import { isIP } from 'node:net'
 import { resolve } from 'node:path'
 import { StartFault } from './kernel/fault.ts'
 import type { LogLevel } from './kernel/log.ts'
@@ -162,6 +163,15 @@ export function unknownSettings(env: Environment): string[] {
   )
 }
 
+function isNetwork(text: string): boolean {
+  const [address = '', bits, more] = text.split('/')
+  const version = isIP(address)
+  const bitsMax = version === 4 ? 32 : 128
+  return (
+    version !== 0 && more === undefined && (bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= bitsMax))
+  )
+}
+
 const bad = (name: string, why: string) => new StartFault(`${name} ${why}`)
 
 function reader(env: Environment) {
@@ -222,7 +232,11 @@ function reader(env: Environment) {
     },
     trustProxy(): false | string[] {
       const value = text('KAHA_TRUST_PROXY')
-      return value === undefined || value === 'none' ? false : value.split(',')
+      if (value === undefined || value === 'none') return false
+      const networks = value.split(',')
+      if (!networks.every(isNetwork))
+        throw bad('KAHA_TRUST_PROXY', 'must be none, or addresses and CIDRs, comma-separated (10.0.0.0/8)')
+      return networks
     },
     metrics(onLoopback: boolean): Config['metrics'] {
       const value = text('KAHA_METRICS')
@@ -230,7 +244,7 @@ function reader(env: Environment) {
       if (value === 'main' || value === 'off') return value
       const at = value.lastIndexOf(':')
       const port = Number(value.slice(at + 1))
-      if (at < 1 || !Number.isInteger(port) || port < 0 || port > 65_535)
+      if (at < 1 || !/^\d{1,5}$/.test(value.slice(at + 1)) || port > 65_535)
         throw bad('KAHA_METRICS', 'must be HOST:PORT, main or off')
       return { host: value.slice(0, at), port }
     },

@@ -32,7 +32,11 @@ async function main([command = 'help', ...args]: readonly string[]): Promise<voi
 try {
   await main(process.argv.slice(2))
 } catch (error) {
-  if (!(error instanceof StartFault)) throw error
-  warn(error.message)
-  process.exitCode = 1
+  // A start that was asked to stop while it was under way has done what it was asked.
+  const wasStopped = error instanceof Error && error.name === 'AbortError'
+  if (!(error instanceof StartFault) && !wasStopped) throw error
+  if (!wasStopped) {
+    warn(error.message)
+    process.exitCode = 1
+  }
 }

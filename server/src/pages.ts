@@ -5,7 +5,7 @@ import type { Addresses } from './addresses.ts'
 import { html, htmlString, type HtmlText } from './kernel/html.ts'
 
 const documentsFolder = join(import.meta.dirname, '../../contract/openapi')
-const documents = ['webhooks', 'ecommerce', 'sandbox'] as const
+const documentsOf = (sandbox: boolean): readonly string[] => ['webhooks', 'ecommerce', ...(sandbox ? ['sandbox'] : [])]
 
 const headers = {
   'content-type': 'text/html; charset=utf-8',
@@ -33,7 +33,8 @@ ${body}
 `)
 
 /** The plain pages around the APIs: what answers here, the API documents, and the place of the dashboard. */
-export function mountPages(app: FastifyInstance, addresses: Addresses): void {
+export function mountPages(app: FastifyInstance, addresses: Addresses, sandbox: boolean): void {
+  const documents = documentsOf(sandbox)
   app.get('/', { config: { operationId: 'home' } }, async (_request, reply) =>
     reply.headers(headers).send(
       page(

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
-import { mkdir, open, readFile } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
+import { link, mkdir, open, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { StartFault } from '../kernel/fault.ts'
 
@@ -11,22 +12,21 @@ const unusable = (dataDir: string, cause: unknown) =>
     { cause },
   )
 
+/** Makes the data directory, closed to everybody else. */
+export async function openDataDir(dataDir: string): Promise<void> {
+  await mkdir(dataDir, { recursive: true, mode: 0o700 }).catch((error: unknown) => {
+    throw unusable(dataDir, error)
+  })
+}
+
 /** The master key of a sandbox: made once in the data directory, readable by its owner alone. */
 export async function masterKeyIn(dataDir: string): Promise<Buffer> {
+  await openDataDir(dataDir)
   const path = join(dataDir, 'master.key')
-  const made = randomBytes(keyBytes)
-  try {
-    await mkdir(dataDir, { recursive: true, mode: 0o700 })
-    // Exclusive: of two processes that start at once, one makes it and the other reads it.
-    const file = await open(path, 'wx', 0o600)
-    await file.writeFile(`${made.toString('base64')}\n`)
-    await file.sync()
-    await file.close()
-    return made
-  } catch (error) {
-    const isThere =
-      error instanceof Error && 'code' in error && error.code === 'EEXIST' && 'path' in error && error.path === path
-    if (!isThere) throw unusable(dataDir, error)
+  if (!existsSync(path)) {
+    await makeKey(dataDir, path).catch((error: unknown) => {
+      throw unusable(dataDir, error)
+    })
   }
   const text = await readFile(path, 'utf8').catch((error: unknown) => {
     throw unusable(dataDir, error)
@@ -38,4 +38,26 @@ export async function masterKeyIn(dataDir: string): Promise<Buffer> {
     )
   }
   return key
+}
+
+/** Whole or not at all, and one of two processes that start at once makes it: the name is given to a file that is complete. */
+async function makeKey(dataDir: string, path: string): Promise<void> {
+  const passing = `${path}.${process.pid}`
+  const file = await open(passing, 'w', 0o600)
+  try {
+    await file.writeFile(`${randomBytes(keyBytes).toString('base64')}\n`)
+    await file.sync()
+  } finally {
+    await file.close()
+  }
+  try {
+    await link(passing, path)
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error
+  } finally {
+    await rm(passing)
+  }
+  const folder = await open(dataDir)
+  await folder.sync()
+  await folder.close()
 }

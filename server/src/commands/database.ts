@@ -17,7 +17,7 @@ const socketDirLine = 4
 /** The database of the settings: the one at KAHA_DATABASE_URL, else the embedded one, started here. */
 export async function openDatabase(
   config: Config,
-  options: { log: (line: string) => void; onFatal?: (reason: Error) => void },
+  options: { log: (line: string) => void; onFatal?: (reason: Error) => void; signal?: AbortSignal },
 ): Promise<OpenDatabase> {
   if (config.databaseUrl !== null) {
     if (!URL.canParse(config.databaseUrl)) {

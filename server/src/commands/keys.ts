@@ -7,7 +7,7 @@ import { createClock } from '../kernel/clock.ts'
 import { createDb, statement, type Db } from '../kernel/db.ts'
 import { StartFault } from '../kernel/fault.ts'
 import { isUuid } from '../kernel/ids.ts'
-import { holdMasterKey } from '../kernel/master-key.ts'
+import { holdInstallation } from '../kernel/installation.ts'
 import { createKeyring } from '../kernel/seal.ts'
 import { masterKeyIn } from './data-dir.ts'
 import { joinDatabase, migrateOrExplain } from './database.ts'
@@ -89,7 +89,7 @@ async function issue(
   if (entity === undefined)
     throw new StartFault(`there is no entity ${values.entity}; \`kaha keys list\` shows those that have keys`)
   const keyring = createKeyring(config.masterKey ?? (await masterKeyIn(config.dataDir)))
-  await holdMasterKey(db, keyring)
+  await holdInstallation(db, keyring, config.mode)
   const clock = createClock()
   await clock.refresh(db)
   const keyPrefix = config.mode === 'sandbox' ? 'sk_test_' : 'sk_live_'

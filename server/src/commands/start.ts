@@ -6,7 +6,7 @@ import { startKaha, type Kaha } from '../app.ts'
 import type { Addresses } from '../addresses.ts'
 import { unknownSettings, type Config } from '../config.ts'
 import { createLog, type Log } from '../kernel/log.ts'
-import { masterKeyIn } from './data-dir.ts'
+import { masterKeyIn, openDataDir } from './data-dir.ts'
 import { migrateOrExplain, openDatabase } from './database.ts'
 import { untilAskedToStop } from './signals.ts'
 import { greet, say, warn, type Greeting } from './words.ts'
@@ -22,6 +22,7 @@ export async function start(
   const asked = untilAskedToStop()
   // Whoever read what we say may have gone; that is no reason to stop.
   process.stdout.on('error', () => {})
+  if (config.mode === 'sandbox') await openDataDir(config.dataDir)
   const masterKey = config.masterKey ?? (await masterKeyIn(config.dataDir))
   const logPath = logPathOf(config)
   const log = openLog(config, logPath)
@@ -35,6 +36,7 @@ export async function start(
     await openDatabase(config, {
       log: (line) => log.info(line),
       onFatal: (error) => asked.stop(error),
+      signal: asked.signal,
     }),
   )
   await migrateOrExplain(database.target)
@@ -73,19 +75,35 @@ async function openSandbox(
   const { linkToTry, tellStory } = await import('../sandbox/story.ts')
   const { addresses, db, clock, keyring } = kaha
   const seed = await ensureSeed({ db, clock, keyring })
-  const told = { localUrl: kaha.localUrl, seed, idle: () => kaha.sandboxClock.idle() }
-  const allHere = config.roles.includes('api') && config.roles.includes('worker')
-  const storyTold = !empty && allHere && (await takeStory(db))
-  if (storyTold) await tellStory(told, clock.now())
-  const link = empty || !config.roles.includes('api') ? undefined : await linkToTry(told, clock.now())
-  const remove = await writeSandboxFile(
-    config.dataDir,
-    { ...named(addresses), metrics: metricsUrl(config, addresses) },
+  const told = {
+    localUrl: kaha.localUrl,
     seed,
-  )
-  running.defer(remove)
+    currency: config.currencies[0] ?? 'PHP',
+    idle: () => kaha.sandboxClock.idle(),
+  }
+  const allHere = config.roles.includes('api') && config.roles.includes('worker')
+  const toBeTold = !empty && allHere && (await takeStory(db))
+  const storyTold =
+    toBeTold &&
+    (await orWarn(
+      'the story',
+      tellStory(told, clock.now()).then(() => true),
+    )) === true
+  const link =
+    empty || !config.roles.includes('api') ? undefined : await orWarn('the link to try', linkToTry(told, clock.now()))
+  if (config.roles.includes('api')) {
+    const all = { ...named(addresses), metrics: metricsUrl(config, addresses) }
+    running.defer(await writeSandboxFile(config.dataDir, all, seed))
+  }
   return { addresses, seed, link, storyTold, dataDir: config.dataDir }
 }
+
+/** What only adorns a start does not prevent it. */
+const orWarn = <T>(what: string, telling: Promise<T>): Promise<T | undefined> =>
+  telling.catch((error: unknown) => {
+    warn(`${what} was left out: ${error instanceof Error ? error.message : String(error)}`)
+    return undefined
+  })
 
 const named = ({ base, terminal, terminalWs, webhooks, qr, checkout, dashboard, sandbox }: Addresses) => ({
   base,

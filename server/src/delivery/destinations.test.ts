@@ -27,7 +27,9 @@ test('a new destination is ENABLED, with a secret of its own that is sealed in t
   assert.deepEqual([createdAt, previousExpiresAt], [made.created_at, null])
   assert.deepEqual(await room.delivery.destinations.signingSecret(made.id), { secret, createdAt, previousExpiresAt })
   const [row] = await room.query<{ sealed: Buffer }>('select sealed from delivery.secrets')
-  assert.ok(row && !row.sealed.includes(secret.slice(6)) && !row.sealed.includes(Buffer.from(secret.slice(6), 'base64')))
+  assert.ok(
+    row && !row.sealed.includes(secret.slice(6)) && !row.sealed.includes(Buffer.from(secret.slice(6), 'base64')),
+  )
 })
 
 test('A2.create.conflict, A2.create.conflict-other-entity: two live destinations of one owner cannot have one URL; those of two owners can', async () => {
@@ -39,7 +41,10 @@ test('A2.create.conflict, A2.create.conflict-other-entity: two live destinations
   for (const { reason } of refused) assert.ok(reason instanceof Fault && reason.code === 'CONFLICT')
   await room.endpoint(url, room.merchant)
   await room.endpoint(`${url}/`)
-  await room.query('update delivery.destinations set deleted_at = kernel.now() where url = $1 and branch_id is not null', [url])
+  await room.query(
+    'update delivery.destinations set deleted_at = kernel.now() where url = $1 and branch_id is not null',
+    [url],
+  )
   await room.endpoint(url)
 })
 
@@ -54,11 +59,17 @@ test('an owner finds and lists its own destinations and those of everything unde
     await room.endpoint('https://c.example.com', branch),
     await room.endpoint('https://d.example.com', { ...sibling, branchId: sibling.entityId }),
   ].map(({ id }) => id)
-  const seen = async (who: typeof branch) => (await destinations.list(who, first)).map(({ id }) => mine.indexOf(id)).sort()
+  const seen = async (who: typeof branch) =>
+    (await destinations.list(who, first)).map(({ id }) => mine.indexOf(id)).toSorted()
   assert.deepEqual(await seen(partner), [0, 1, 2, 3])
   assert.deepEqual(await seen(merchant), [1, 2, 3])
   assert.deepEqual(await seen(branch), [2])
-  for (const [who, index] of [[branch, 0], [branch, 1], [branch, 3], [merchant, 0]] as const) {
+  for (const [who, index] of [
+    [branch, 0],
+    [branch, 1],
+    [branch, 3],
+    [merchant, 0],
+  ] as const) {
     assert.equal(await destinations.find(who, mine[index] ?? ''), undefined)
     assert.equal(await destinations.exists(mine[index] ?? ''), true)
   }
@@ -67,7 +78,7 @@ test('an owner finds and lists its own destinations and those of everything unde
   assert.equal(await destinations.find(partner, mine[0] ?? '', 'encrypted'), undefined)
 
   const ids = (await destinations.list(partner, first)).map(({ id }) => id)
-  assert.deepEqual(ids, ids.toSorted().reverse())
+  assert.deepEqual(ids, ids.toSorted().toReversed())
   const [one, two] = await destinations.list(partner, { before: largestId, rowsMax: 2 })
   const rest = await destinations.list(partner, { before: two?.id ?? '', rowsMax: 2 })
   assert.deepEqual([one?.id, two?.id, ...rest.map(({ id }) => id)], ids)
@@ -109,7 +120,10 @@ test('events are listed newest first by branch, type, status and time, to the en
   const { events } = await eventStore.claim(room.db, 2, 15_000)
   await eventStore.dispatch(room.db, events)
   assert.deepEqual(await list({ statuses: ['NOT_SUBSCRIBED'] as never }), [middle.id, old.id])
-  assert.deepEqual(await list({ statuses: ['PENDING', 'NOT_SUBSCRIBED'] as never, type: 'payment.declined' as never }), [old.id])
+  assert.deepEqual(
+    await list({ statuses: ['PENDING', 'NOT_SUBSCRIBED'] as never, type: 'payment.declined' as never }),
+    [old.id],
+  )
 })
 
 test('an event exists if and only if the transaction that wrote it was committed', async () => {
@@ -123,7 +137,10 @@ test('an event exists if and only if the transaction that wrote it was committed
       throw new Error('the payment was refused')
     }),
   )
-  assert.deepEqual((await room.events()).map(({ id }) => id), [sample.id])
+  assert.deepEqual(
+    (await room.events()).map(({ id }) => id),
+    [sample.id],
+  )
   const [found] = await room.query<{ rows: number }>('select count(*)::integer as rows from delivery.outbox')
   assert.equal(found?.rows, 1)
 })

@@ -1,12 +1,15 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { startDeliveryRoom, type DeliveryRoom } from '../../test/delivery-room.ts'
+import { eventually } from '../../test/faults/eventually.ts'
 import { startReceiver } from '../../test/receiver.ts'
 
 const day = 24 * 60 * 60 * 1_000
 
 const count = async (room: DeliveryRoom, table: string) =>
   (await room.query<{ rows: number }>(`select count(*)::integer as rows from delivery.${table}`))[0]?.rows
+
+const untilEmpty = (room: DeliveryRoom, table: string) => eventually(async () => (await count(room, table)) === 0)
 
 const partitions = async (room: DeliveryRoom, table: string) =>
   (
@@ -20,13 +23,15 @@ test('attempts are kept for 30 days and events for 90, in business time, and who
   await using room = await startDeliveryRoom()
   await using receiver = await startReceiver()
   await room.endpoint(receiver.url)
-  await using _worker = room.delivery.worker()
+  room.work()
   await room.happen(3)
   await room.sandboxClock.idle()
-  const counts = async () => [await count(room, 'events'), await count(room, 'outcomes'), await count(room, 'deliveries'), await count(room, 'attempts')]
-  const untilDropped = async (table: string) => {
-    while ((await count(room, table)) !== 0) await new Promise((resolve) => setTimeout(resolve, 10))
-  }
+  const counts = async () => [
+    await count(room, 'events'),
+    await count(room, 'outcomes'),
+    await count(room, 'deliveries'),
+    await count(room, 'attempts'),
+  ]
 
   await room.sandboxClock.advanceBy(29 * day)
   await room.happen(1)
@@ -36,12 +41,12 @@ test('attempts are kept for 30 days and events for 90, in business time, and who
 
   // A week is dropped when all of it is old enough.
   await room.sandboxClock.advanceBy(38 * day)
-  await untilDropped('attempts')
+  await untilEmpty(room, 'attempts')
   assert.deepEqual(await counts(), [4, 4, 4, 0])
   assert.equal((await room.events()).length, 4)
 
   await room.sandboxClock.advanceBy(60 * day)
-  await untilDropped('events')
+  await untilEmpty(room, 'events')
   assert.deepEqual(await counts(), [0, 0, 0, 0])
 
   await room.happen(1)
@@ -54,14 +59,14 @@ test('what waits before a paused destination waits until retention ends, and no 
   await using receiver = await startReceiver()
   const { id } = await room.endpoint(receiver.url)
   receiver.answer = (_request, response) => response.writeHead(500).end()
-  await using _worker = room.delivery.worker()
+  room.work()
   await room.happen(2)
   await room.sandboxClock.idle()
   await room.query(`update delivery.lanes set state = 'PAUSED', version = version + 1 where destination_id = $1`, [id])
   await room.sandboxClock.advanceBy(60 * day)
   assert.equal(await count(room, 'queue'), 2)
   await room.sandboxClock.advanceBy(40 * day)
-  while ((await count(room, 'events')) !== 0) await new Promise((resolve) => setTimeout(resolve, 10))
+  await untilEmpty(room, 'events')
   assert.equal(await count(room, 'queue'), 0)
   assert.equal(await count(room, 'outbox'), 0)
 })
@@ -72,11 +77,16 @@ test('the weeks to come have their partitions, and making them again makes none'
   assert.ok(before.length >= 6)
   await room.delivery.ensurePartitions(room.clock.now())
   assert.deepEqual(await partitions(room, 'events'), before)
-  await Promise.all([1, 2, 3].map(() => room.delivery.ensurePartitions(new Date(room.clock.now().getTime() + 70 * day))))
+  await Promise.all(
+    [1, 2, 3].map(() => room.delivery.ensurePartitions(new Date(room.clock.now().getTime() + 70 * day))),
+  )
   const after = await partitions(room, 'events')
   assert.ok(after.length > before.length)
   assert.equal(new Set(after).size, after.length)
   for (const table of ['outcomes', 'deliveries', 'attempts']) {
-    assert.deepEqual((await partitions(room, table)).map((name) => name.slice(-7)), after.map((name) => name.slice(-7)))
+    assert.deepEqual(
+      (await partitions(room, table)).map((name) => name.slice(-7)),
+      after.map((name) => name.slice(-7)),
+    )
   }
 })

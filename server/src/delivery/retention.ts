@@ -38,6 +38,8 @@ export function startRetention(
     await ensurePartitions(db, new Date(now))
     const eventsEnd = new Date(now - eventsMs)
     while (!(await store.dropOldOpen(db, eventsEnd, queueRowsMax)));
+    // A reader in the way is waited for a second at most; then the next hour is early enough.
+    doneAt = now
     const dropped = [
       ...(await store.drop(db, 'attempts', new Date(now - attemptsMs))),
       ...(await store.drop(db, 'deliveries', eventsEnd)),
@@ -45,7 +47,6 @@ export function startRetention(
       ...(await store.drop(db, 'events', eventsEnd)),
     ]
     if (dropped.length > 0) log.info({ dropped }, 'retention dropped what was kept for long enough')
-    doneAt = now
     return hour
   }
 

@@ -8,7 +8,9 @@ const spent = fc.integer({ min: 1, max: tenAttempts.waitsMs.length })
 const scheduled = (attemptsSpent: number) => tenAttempts.waitsMs[attemptsSpent - 1] ?? NaN
 
 test('A2.attempts.schedule: without chance the waits are exactly those of the schedule, and there are ten attempts', () => {
-  const waitsSeconds = Array.from({ length: 10 }, (_, index) => waitAfter(tenAttempts, index + 1, () => 0)).map((ms) => ms && ms / 1_000)
+  const waitsSeconds = Array.from({ length: 10 }, (_, index) => waitAfter(tenAttempts, index + 1, () => 0)).map(
+    (ms) => ms && ms / 1_000,
+  )
   assert.deepEqual(waitsSeconds, [5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400, null])
 })
 
@@ -31,7 +33,10 @@ test('a Retry-After moves the next attempt between once and twice the scheduled 
       if (askedMs >= plainMs && askedMs <= once * 2) assert.equal(waitMs, askedMs)
     }),
   )
-  assert.equal(waitAfter(tenAttempts, 10, () => 0, 60_000), null)
+  assert.equal(
+    waitAfter(tenAttempts, 10, () => 0, 60_000),
+    null,
+  )
 })
 
 const wallMs = Date.UTC(2026, 10, 21, 12, 0, 0)

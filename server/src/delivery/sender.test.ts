@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import type { ServerResponse } from 'node:http'
 import { test } from 'node:test'
+import { eventually } from '../../test/faults/eventually.ts'
 import { startDeliveryRoom, type DeliveryRoom } from '../../test/delivery-room.ts'
 import { startReceiver, type Receiver } from '../../test/receiver.ts'
 import { signed } from './dialects.ts'
@@ -9,8 +10,10 @@ import { tenAttempts } from './schedule.ts'
 const seconds = (count: number) => count * 1_000
 const hours = (count: number) => seconds(count * 3_600)
 const days = (count: number) => hours(count * 24)
-const answering = (status: number, headers: Record<string, string> = {}) => (_request: unknown, response: ServerResponse) =>
-  void response.writeHead(status, headers).end('told')
+const answering =
+  (status: number, headers: Record<string, string> = {}) =>
+  (_request: unknown, response: ServerResponse) =>
+    void response.writeHead(status, headers).end('told')
 
 const queue = (room: DeliveryRoom) =>
   room.query<{ attempt_no: number; setback_count: number; leased: boolean; waits: number }>(
@@ -38,7 +41,7 @@ test('A2.attempts.schedule, A2.events.state.submitted-exhausted: a receiver that
   await using receiver = await startReceiver()
   await room.endpoint(receiver.url)
   receiver.answer = answering(500)
-  await using _worker = room.delivery.worker()
+  room.work()
   await room.happen()
   await room.sandboxClock.idle()
   assert.deepEqual(await statuses(room), { SUBMITTED: 1 })
@@ -52,7 +55,10 @@ test('A2.attempts.schedule, A2.events.state.submitted-exhausted: a receiver that
   const made = await room.query<{ number: number; started_at: Date; status: number; owner: string; answer: string }>(
     'select * from delivery.attempts order by started_at',
   )
-  assert.deepEqual(made.map(({ number }) => number), [1, 2, 3, 4, 5, 6, 7, 8, 9, 10])
+  assert.deepEqual(
+    made.map(({ number }) => number),
+    [1, 2, 3, 4, 5, 6, 7, 8, 9, 10],
+  )
   assert.ok(made.every(({ status, owner, answer }) => status === 500 && owner === 'destination' && answer === 'told'))
   for (const [index, waitMs] of tenAttempts.waitsMs.entries()) {
     const waitedMs = (made[index + 1]?.started_at.getTime() ?? 0) - (made[index]?.started_at.getTime() ?? 0)
@@ -66,14 +72,14 @@ test('A2.events.state.submitted-delivered: an event is DELIVERED when each of it
   for (const path of ['/a', '/b', '/c']) await room.endpoint(new URL(path, receiver.url).href)
   let failures = 1
   receiver.answer = (request, response) => response.writeHead(request.path === '/b' && failures-- > 0 ? 503 : 200).end()
-  await using _worker = room.delivery.worker()
+  room.work()
   await room.happen()
   await room.sandboxClock.idle()
   assert.deepEqual(await statuses(room), { SUBMITTED: 1 })
   await room.sandboxClock.advanceBy(seconds(6))
   assert.deepEqual(await statuses(room), { DELIVERED: 1 })
   assert.equal((await room.events())[0]?.attempt_count, 4)
-  assert.deepEqual(receiver.received.map(({ path }) => path).sort(), ['/a', '/b', '/b', '/c'])
+  assert.deepEqual(receiver.received.map(({ path }) => path).toSorted(), ['/a', '/b', '/b', '/c'])
   assert.deepEqual(await queue(room), [])
 })
 
@@ -83,7 +89,7 @@ test('one endpoint that used up its attempts makes the event EXHAUSTED, though a
   await room.endpoint(receiver.url)
   await room.endpoint(new URL('/dead', receiver.url).href)
   receiver.answer = (request, response) => response.writeHead(request.path === '/dead' ? 500 : 200).end()
-  await using _worker = room.delivery.worker()
+  room.work()
   await room.happen()
   await room.sandboxClock.advanceBy(days(4))
   assert.deepEqual(await statuses(room), { EXHAUSTED: 1 })
@@ -98,7 +104,7 @@ test('an endpoint that answers 410 is disabled at once with the reason, and what
   await using room = await startDeliveryRoom({ random: () => 0 })
   await using receiver = await startReceiver()
   const { id } = await room.endpoint(receiver.url)
-  await using _worker = room.delivery.worker()
+  room.work()
   receiver.answer = answering(500)
   await room.happen(5)
   await room.sandboxClock.idle()
@@ -126,7 +132,7 @@ test('an endpoint that has only failed for 5 days is disabled with the reason, a
   const shaky = await room.endpoint(new URL('/shaky', receiver.url).href)
   let shakyFails = true
   receiver.answer = (request, response) => response.writeHead(request.path === '/dead' || shakyFails ? 500 : 200).end()
-  await using _worker = room.delivery.worker()
+  room.work()
   await room.happen()
   await room.sandboxClock.advanceBy(days(3))
   shakyFails = false
@@ -146,7 +152,7 @@ test('a Retry-After is waited for, up to twice the scheduled wait', async () => 
   await using room = await startDeliveryRoom({ random: () => 0 })
   await using receiver = await startReceiver()
   await room.endpoint(receiver.url)
-  await using _worker = room.delivery.worker()
+  room.work()
   for (const [asked, waits] of [
     ['8', 8],
     ['3600', 10],
@@ -170,7 +176,7 @@ test('A2.attempts.ours: a failure of ours spends no attempt, is repeated with ba
   await using room = await startDeliveryRoom({ random: () => 0, dialects: { signed: { ...signed, prepare } } })
   await using receiver = await startReceiver()
   await room.endpoint(receiver.url)
-  await using _worker = room.delivery.worker()
+  room.work()
   await room.happen()
   await room.sandboxClock.idle()
   assert.deepEqual(await queue(room), [{ attempt_no: 0, setback_count: 1, leased: false, waits: 1 }])
@@ -178,7 +184,10 @@ test('A2.attempts.ours: a failure of ours spends no attempt, is repeated with ba
   assert.equal((await queue(room))[0]?.attempt_no, 0)
   assert.equal((await queue(room))[0]?.setback_count, 3)
   assert.deepEqual(await room.query('select * from delivery.attempts'), [])
-  assert.match(await room.metrics.registry.metrics(), /kaha_delivery_attempts_total\{outcome="setback",owner="ours"\} 3/)
+  assert.match(
+    await room.metrics.registry.metrics(),
+    /kaha_delivery_attempts_total\{outcome="setback",owner="ours"\} 3/,
+  )
 
   broken = false
   await room.sandboxClock.advanceBy(seconds(60))
@@ -192,7 +201,7 @@ test('an endpoint that hangs holds its own slots and no more: another gets its e
   await room.endpoint(new URL('/hangs', receiver.url).href)
   await room.endpoint(new URL('/answers', receiver.url).href, room.merchant)
   receiver.answer = (request, response) => void (request.path === '/hangs' || response.writeHead(200).end())
-  const worker = room.delivery.worker()
+  const worker = room.work()
   const events = await room.happen(100)
   await eventually(() => countOf(receiver, '/answers') === events.length)
   // Nothing has timed out: the deadline is 15 s, and the slots of the one were never the other's.
@@ -205,7 +214,7 @@ test('an endpoint that hangs holds its own slots and no more: another gets its e
   assert.equal(left.length, events.length)
   assert.ok(left.every(({ leased, attempt_no }) => !leased && attempt_no === 0))
   receiver.answer = answering(200)
-  await using _successor = room.delivery.worker()
+  room.work()
   await room.sandboxClock.idle()
   assert.deepEqual(await statuses(room), { DELIVERED: events.length })
 })
@@ -216,7 +225,7 @@ test('a stop waits for attempts in flight and stores their results', async () =>
   await room.endpoint(receiver.url)
   let answer: (() => void) | undefined
   receiver.answer = (_request, response) => (answer = () => response.writeHead(200).end())
-  const worker = room.delivery.worker()
+  const worker = room.work()
   await room.happen()
   await eventually(() => answer !== undefined)
   const stopped = worker.stop()
@@ -229,7 +238,7 @@ test('a destination that fails is slow until it answers, so that it shares its s
   await using room = await startDeliveryRoom({ random: () => 0 })
   await using receiver = await startReceiver()
   const { id } = await room.endpoint(receiver.url)
-  await using _worker = room.delivery.worker()
+  room.work()
   const mood = async () => {
     const found = await destination(room, id)
     return [found?.slow, found?.failing]
@@ -249,8 +258,8 @@ test('two workers on one database deliver each event once', async () => {
   await using second = await room.another()
   await using receiver = await startReceiver()
   for (const path of ['/a', '/b', '/c', '/d']) await room.endpoint(new URL(path, receiver.url).href)
-  await using _one = room.delivery.worker()
-  await using _other = second.delivery.worker()
+  room.work()
+  second.work()
   for (let batch = 0; batch < 5; batch += 1) await room.happen(50)
   await room.sandboxClock.idle()
   assert.deepEqual(await statuses(room), { DELIVERED: 250 })
@@ -265,7 +274,7 @@ test('a result that comes while the database is away is stored when it is back, 
   await room.endpoint(receiver.url)
   const waiting: (() => void)[] = []
   receiver.answer = (_request, response) => void waiting.push(() => response.writeHead(200).end())
-  await using _worker = room.delivery.worker()
+  room.work()
   await room.happen(20)
   await eventually(() => waiting.length === 20)
   await withoutDatabase(room, async () => {
@@ -282,14 +291,6 @@ test('a result that comes while the database is away is stored when it is back, 
 })
 
 const countOf = (receiver: Receiver, path: string) => receiver.received.filter((one) => one.path === path).length
-
-async function eventually(holds: () => boolean | Promise<boolean>): Promise<void> {
-  const until = performance.now() + 30_000
-  while (!(await holds())) {
-    assert.ok(performance.now() < until, 'it never came about')
-    await new Promise((resolve) => setTimeout(resolve, 5))
-  }
-}
 
 /** Cuts every connection to the room's database and lets no new one in, as long as `work` takes. */
 async function withoutDatabase(room: DeliveryRoom, work: () => Promise<void>): Promise<void> {

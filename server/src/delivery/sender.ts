@@ -95,7 +95,7 @@ export function startSender(dependencies: SenderDependencies): AsyncDisposable {
         inHand.delete(hand)
         if (!ours) figures.resultLost()
         // When to look next has changed: there is a retry, or a lane to close.
-        if (attempted.settlement.runAt !== null || attempted.change?.disable != null) lookSoon()
+        if (hungry || attempted.settlement.runAt !== null || attempted.change?.disable != null) lookSoon()
       },
     })
   }
@@ -129,6 +129,8 @@ export function startSender(dependencies: SenderDependencies): AsyncDisposable {
     begin(claim)
     inFlightHalf = Math.floor(slots.inFlight / 2)
     hungry = claim.more || claim.cut || request.full.length > 0
+    // Slots that came free while the claim was on its way were told to nobody.
+    if (hungry && freed > 0) lookSoon()
     if (claim.closing && (await settleStore.closeLanes(db))) return 0
     return claim.more ? 0 : claim.lookInMs
   }

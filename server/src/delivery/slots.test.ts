@@ -25,7 +25,8 @@ function fill(slots: Slots, hungry: readonly { id: string; slow: boolean }[]): M
   return held
 }
 
-const lanes = (count: number, slow: boolean) => Array.from({ length: count }, (_, index) => ({ id: `${slow}${index}`, slow }))
+const lanes = (count: number, slow: boolean) =>
+  Array.from({ length: count }, (_, index) => ({ id: `${slow}${index}`, slow }))
 
 test('one destination that takes all that it can leaves most slots to the others', () => {
   const slots = createSlots(options)
@@ -70,7 +71,10 @@ test('a slot that is given back is there again, and the count is right under any
         } else assert.throws(() => slots.give(id))
       }
       const all = [...held.values()]
-      assert.equal(slots.inFlight, all.reduce((sum, { count }) => sum + count, 0))
+      assert.equal(
+        slots.inFlight,
+        all.reduce((sum, { count }) => sum + count, 0),
+      )
       const slowHeld = all.reduce((sum, { count, slow }) => sum + (slow ? count : 0), 0)
       const { slowRoom, slowLanesMax } = slots.request()
       assert.equal(slowLanesMax, Math.floor((500 - Math.min(500, slowHeld)) / slowRoom))

@@ -73,6 +73,9 @@ const countedEvents = `
         set status = excluded.status, attempt_count = excluded.attempt_count, updated_at = excluded.updated_at, delivered_at = excluded.delivered_at
    )`
 
+// A row of the queue is ours while it has our fence and a lease: without one its result was stored before, and only the answer to that
+// was lost.
+//
 // Everything that a batch of results means, in one statement: which of them are still ours, the deliveries, their attempts, their
 // events and the lanes. Whatever it shares with others (two workers settle deliveries of one event; a heartbeat, a resend) it locks
 // in one order, first queue, then outbox, lanes and destinations, each by id, so no circle of waits can close. A count is added to what the row
@@ -93,7 +96,7 @@ const settle = statement(
                         status, error_class, error_message, owner, request_headers, answer)
           order by r.id
        ) r
-      cross join lateral (select * from delivery.queue q where q.id = r.id and q.fence = r.fence for update) q
+      cross join lateral (select * from delivery.queue q where q.id = r.id and q.fence = r.fence and q.lease_until is not null for update) q
    ),
    waiting as (
      insert into delivery.queue (id, event_id, destination_id, created_at, attempt_no, setback_count, run_at)
@@ -124,7 +127,8 @@ const settle = statement(
    ${countedEvents},
    changed as materialized (
      select x.destination_id, min(x.run_at) as run_at, bool_or(x.well) as well, bool_or(x.slow) as slow,
-            min(x.failing_since) as failing_since, max(x.disable) as disable, max(x.failing_before) as failing_before
+            min(x.failing_since) as failing_since, max(x.disable) as disable, max(x.failing_before) as failing_before,
+            bool_or(x.disable is not null and x.failing_before is null) as at_once
        from (
          select h.destination_id, h.run_at, h.ended is not distinct from 'DELIVERED' as well, null::boolean as slow, null::timestamptz as failing_since,
                 null::text as disable, null::timestamptz as failing_before
@@ -139,7 +143,7 @@ const settle = statement(
    lane as materialized (
      select l.destination_id, l.version, l.state, c.disable, coalesce(c.slow, l.slow) as slow, least(l.look_at, c.run_at) as look_at,
             case when not c.well then coalesce(l.failing_since, c.failing_since) end as failing_since,
-            c.disable is not null and not c.well and (c.failing_before is null or l.failing_since <= c.failing_before) as disabling
+            c.at_once or (c.disable is not null and not c.well and l.failing_since <= c.failing_before) as disabling
        from (select * from changed where (select count(*) from locked) >= 0 order by destination_id) c
       cross join lateral (
         select * from delivery.lanes l
@@ -173,7 +177,7 @@ const renew = statement(
   `with held as materialized (
      select q.*
        from (select * from unnest($1::bigint[], $2::integer[]) as r (id, fence) order by r.id) r
-      cross join lateral (select * from delivery.queue q where q.id = r.id and q.fence = r.fence for update) q
+      cross join lateral (select * from delivery.queue q where q.id = r.id and q.fence = r.fence and q.lease_until is not null for update) q
    )
    insert into delivery.queue (id, event_id, destination_id, run_at, created_at, lease_until)
    select h.id, h.event_id, h.destination_id, h.run_at, h.created_at, clock_timestamp() + $3::integer * interval '1 millisecond' from held h
@@ -187,7 +191,7 @@ const giveBack = statement(
   `with held as materialized (
      select q.*
        from (select * from unnest($1::bigint[], $2::integer[]) as r (id, fence) order by r.id) r
-      cross join lateral (select * from delivery.queue q where q.id = r.id and q.fence = r.fence for update) q
+      cross join lateral (select * from delivery.queue q where q.id = r.id and q.fence = r.fence and q.lease_until is not null for update) q
    ),
    given as (
      insert into delivery.queue (id, event_id, destination_id, run_at, created_at)

@@ -1,6 +1,6 @@
 import type { Bus } from '../kernel/bus.ts'
 import type { Clock } from '../kernel/clock.ts'
-import type { Db } from '../kernel/db.ts'
+import type { Db, Queries } from '../kernel/db.ts'
 import { Fault } from '../kernel/fault.ts'
 import type { RateLimit } from '../kernel/rate-limit.ts'
 import { sha256 } from '../kernel/seal.ts'
@@ -15,7 +15,8 @@ export interface Identity {
   authenticate(apiKey: string | undefined): Promise<Principal>
   /** The branch that a payment is for: named by its reference number, or the branch of the key. */
   branchFor(principal: Principal, reference: string | undefined): Promise<BranchRow>
-  entity(id: string): Promise<EntityRow | undefined>
+  /** Inside a transaction, `on` is that transaction. */
+  entity(id: string, on?: Queries): Promise<EntityRow | undefined>
 }
 
 export interface IdentityDependencies {
@@ -108,7 +109,7 @@ export function createIdentity({ db, bus, clock, rateLimit, keyPrefix }: Identit
       return branch
     },
 
-    entity: (id) => store.findEntity(db, id),
+    entity: (id, on = db) => store.findEntity(on, id),
   }
 }
 

@@ -27,7 +27,8 @@ export function createClock(wall: () => number = Date.now): Clock {
     },
     async refresh(queries) {
       const [row] = await queries.run<{ offset_ms: bigint; version: bigint }>(readClock, [])
-      if (row === undefined || row.version === version) return false
+      // An answer that was overtaken on its way must not set the clock back.
+      if (row === undefined || row.version <= version) return false
       offsetMs = Number(row.offset_ms)
       version = row.version
       return true

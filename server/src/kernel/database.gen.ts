@@ -3,7 +3,6 @@
 /** A row of each table as the driver gives it. */
 export interface Tables {
   readonly 'delivery.attempts': {
-    readonly id: string
     readonly event_id: string
     readonly destination_id: string
     readonly number: number
@@ -90,6 +89,7 @@ export interface Tables {
     readonly delivered_at: Date | null
   }
   readonly 'delivery.queue': {
+    readonly id: bigint
     readonly event_id: string
     readonly destination_id: string
     readonly attempt_no: number
@@ -201,7 +201,9 @@ export interface Tables {
     readonly offset_ms: bigint
     readonly version: bigint
   }
-  readonly 'kernel.master_keys': {
+  readonly 'kernel.installation': {
+    readonly only_row: boolean
+    readonly mode: 'sandbox' | 'live'
     readonly key_id: string
     readonly fingerprint: Buffer
     readonly created_at: Date

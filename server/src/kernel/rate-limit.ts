@@ -1,3 +1,5 @@
+import { isIPv6 } from 'node:net'
+
 /**
  * A token bucket per key, in this process alone. Bounded: the key seen longest ago is forgotten first, which gives it a full bucket.
  */
@@ -32,4 +34,13 @@ export function createRateLimit(options: { perSecond: number; burst: number; wal
       return 0
     },
   }
+}
+
+/** What one visitor is counted by: an IPv4 address, or the /64 that an IPv6 network gives to one customer. */
+export function visitorOf(address: string): string {
+  if (!isIPv6(address) || address.includes('.')) return address
+  const [head = '', tail] = address.split('::')
+  const groups = head === '' ? [] : head.split(':')
+  const missing = tail === undefined ? 0 : 8 - groups.length - (tail === '' ? 0 : tail.split(':').length)
+  return [...groups, ...Array<string>(missing).fill('0'), ...(tail ?? '').split(':')].slice(0, 4).join(':')
 }

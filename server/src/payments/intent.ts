@@ -1,5 +1,6 @@
 import type { IntentRow, NewIntent } from './store.ts'
 import type { CardBrand } from './card.ts'
+import type { FailureCategory } from './machine.ts'
 import { shownIntent, type ShownIntent, type StoredIntent } from './projection.ts'
 
 export interface Receipt {
@@ -34,6 +35,8 @@ export interface Intent {
     readonly id: string
     readonly cardBrand: CardBrand | null
     readonly cardLastFour: string
+    /** Why it failed, whatever has become of the intent since. */
+    readonly category: FailureCategory | null
   } | null
   readonly receipt: Receipt | null
   readonly readAt: Date
@@ -79,7 +82,12 @@ export function intentOf(row: IntentRow): Intent {
     latestAttempt:
       row.attempt_id === null
         ? null
-        : { id: row.attempt_id, cardBrand: row.card_brand, cardLastFour: row.card_last_four ?? '' },
+        : {
+            id: row.attempt_id,
+            cardBrand: row.card_brand,
+            cardLastFour: row.card_last_four ?? '',
+            category: row.failure_category,
+          },
     receipt: receiptOf(row),
     readAt: row.read_at,
   }

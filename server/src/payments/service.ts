@@ -34,9 +34,11 @@ export interface PaymentOwner {
     use: { linkId: string; attemptId: string; succeeded: boolean; at: Date },
   ): Promise<{ linkConsumed: boolean }>
   /** Tells of an outcome, in the transaction that brought it about. */
-  announce(tx: Queries, intent: Intent, event: PaymentEvent | 'payment.expired', at: Date): Promise<void>
+  announce(tx: Queries, intent: Intent, event: PaymentEvent | 'payment.expired'): Promise<void>
   /** After the commit: something was announced. */
   announced(): void
+  /** Something falls due earlier than was thought. */
+  dueSooner(): void
 }
 
 export interface PaymentsDependencies {
@@ -175,7 +177,7 @@ export function createPayments({
         leaseSeconds,
         at,
       })
-      if (move.emits !== null) await owner.announce(tx, await read(tx, intent.id), move.emits, at)
+      if (move.emits !== null) await owner.announce(tx, await read(tx, intent.id), move.emits)
     })
 
   /** The move itself, under the intent's lock. Undefined when another has made one before. */
@@ -205,7 +207,7 @@ export function createPayments({
     )
     if (!moved) return undefined
     const row = await readRow(tx, intentId)
-    if (move.emits !== null) await owner.announce(tx, intentOf(row), move.emits, at)
+    if (move.emits !== null) await owner.announce(tx, intentOf(row), move.emits)
     return row
   }
 
@@ -234,7 +236,7 @@ export function createPayments({
       // The end was stored while the attempt was being processed, and told to nobody; now nothing is left that could pay it. An end
       // that is not stored yet is told when it is.
       if (linkId === null && from === 'PROCESSING' && !succeeded && row.state === 'EXPIRED')
-        await owner.announce(tx, intentOf(row), 'payment.expired', at)
+        await owner.announce(tx, intentOf(row), 'payment.expired')
       if (linkId !== null && linkConsumed) await store.endIntentsOfLink(tx, linkId, 'CONSUMED', at)
     })
 
@@ -254,8 +256,10 @@ export function createPayments({
       .authorize({ attemptId, card, amount: intent.amount, currency: intent.currency, signal })
       // No answer is no outcome: the reconciler asks until the processor knows.
       .catch(() => ({ kind: 'pending' }) as const)
-    if (outcome.kind === 'pending') await store.postponeInquiry(db, attemptId, firstInquiryMs)
-    else await settleSurely(intent.id, attemptId, outcome)
+    if (outcome.kind === 'pending') {
+      await store.postponeInquiry(db, attemptId, firstInquiryMs)
+      owner.dueSooner()
+    } else await settleSurely(intent.id, attemptId, outcome)
   }
 
   const inquire = async (due: { id: string; intent_id: string; age_ms: number }): Promise<void> => {
@@ -266,19 +270,34 @@ export function createPayments({
     await store.postponeInquiry(db, due.id, inquiryWaitMs(due.age_ms))
   }
 
-  const expire = () =>
-    db.tx(async (tx) => {
-      const ended = await store.expireIntents(tx, dueRowsMax)
-      let announced = 0
-      for (const { id, link_id, expires_at } of ended) {
+  const abandonChallenges = async (): Promise<boolean> => {
+    const due = await store.claimAbandoned(db, dueRowsMax)
+    for (const { id, intent_id, challenge_expires_at } of due) {
+      await settle(intent_id, id, 'REQUIRES_ACTION', 'challenge_abandoned', null, challenge_expires_at)
+      owner.announced()
+    }
+    return due.length === dueRowsMax
+  }
+
+  const expireIntents = async (): Promise<boolean> => {
+    const ended = await db.tx(async (tx) => {
+      const rows = await store.expireIntents(tx, dueRowsMax)
+      for (const { id, link_id } of rows) {
         if (link_id !== null) continue
         const intent = await read(tx, id)
-        if (intent.shown.status !== 'EXPIRED') continue
-        await owner.announce(tx, intent, 'payment.expired', expires_at)
-        announced += 1
+        if (intent.shown.status === 'EXPIRED') await owner.announce(tx, intent, 'payment.expired')
       }
-      return { ended: ended.length, announced }
+      return rows.length
     })
+    if (ended > 0) owner.announced()
+    return ended === dueRowsMax
+  }
+
+  const inquireAll = async (): Promise<boolean> => {
+    const due = await store.claimInquiries(db, dueRowsMax, leaseSeconds)
+    await Promise.all(due.map(inquire))
+    return due.length === dueRowsMax
+  }
 
   return {
     createIntent: (on, intent) => store.insertIntent(on, intent),
@@ -310,15 +329,18 @@ export function createPayments({
     },
 
     async runDue() {
-      for (const due of await store.claimAbandoned(db, dueRowsMax)) {
-        await settle(due.intent_id, due.id, 'REQUIRES_ACTION', 'challenge_abandoned', null, due.challenge_expires_at)
-        owner.announced()
+      let full = false
+      const failures: unknown[] = []
+      // In this order, for a challenge's end comes before its intent's; a part that fails keeps none of the others from its turn.
+      for (const part of [abandonChallenges, expireIntents, inquireAll]) {
+        try {
+          full = (await part()) || full
+        } catch (error) {
+          failures.push(error)
+        }
       }
-      const { ended, announced } = await expire()
-      if (announced > 0) owner.announced()
-      const inquiries = await store.claimInquiries(db, dueRowsMax, leaseSeconds)
-      await Promise.all(inquiries.map(inquire))
-      return ended === dueRowsMax || inquiries.length === dueRowsMax ? 0 : store.nextTurn(db)
+      if (failures.length > 0) throw failures[0]
+      return full ? 0 : store.nextTurn(db)
     },
   }
 }

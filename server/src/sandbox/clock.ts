@@ -8,10 +8,10 @@ import { Fault } from '../kernel/fault.ts'
 export interface SandboxClock {
   /**
    * Goes to a time, through every time at which something falls due on the way, and resolves when all of it is done. Throws
-   * INVALID_TO for a time that has passed, UNAVAILABLE when work is still in flight after two minutes.
+   * INVALID_TO for a time that has passed or that lies beyond the year 9998, UNAVAILABLE when work is still in flight after two minutes.
    */
   advance(to: Date): Promise<void>
-  /** The same by a span: business time is ahead of system time by just so much more afterwards. */
+  /** The same by a span: business time is ahead of system time by just so much more afterwards. Throws INVALID_SECONDS, UNAVAILABLE. */
   advanceBy(ms: number): Promise<void>
   /** Resolves when nothing is due and nothing is in flight, in any process. */
   idle(): Promise<void>
@@ -24,6 +24,7 @@ export interface SandboxClockDependencies {
   readonly ensurePartitions: (around: Date) => Promise<void>
 }
 
+const stepMsMax = 315_576_000_000
 const idleWaitMsMax = 120_000
 const pollMs = 4
 const pollMsMax = 40
@@ -37,6 +38,15 @@ const readDue = statement(
 
 const moveClock = statement('sandbox.moveClock', 'select kernel.move_clock_to($1)')
 const raiseOffset = statement('sandbox.raiseOffset', 'select kernel.raise_clock_offset($1)')
+
+// Later times could not be written with four digits of year, nor could what falls due a day or a month after them.
+const timeEnds = new Date('9999-01-01T00:00:00Z')
+
+function refuseBeyondEnd(field: 'seconds' | 'to', target: Date): void {
+  if (target <= timeEnds) return
+  const message = `${field}: leads beyond the year 9998, where the time of a sandbox ends.`
+  throw new Fault(`INVALID_${field.toUpperCase()}`, message, { field, rule: 'maximum' })
+}
 
 export function createSandboxClock({ db, bus, clock, ensurePartitions }: SandboxClockDependencies): SandboxClock {
   const read = async (): Promise<{ next: Date | null; busy: boolean }> => {
@@ -80,11 +90,18 @@ export function createSandboxClock({ db, bus, clock, ensurePartitions }: Sandbox
 
   return {
     async advance(to) {
+      if (to.getTime() > clock.now().getTime() + stepMsMax) {
+        throw new Fault('INVALID_TO', 'to: is more than ten years away; go in steps.', {
+          field: 'to',
+          rule: 'ten_years_at_most',
+        })
+      }
       if (to < clock.now())
         throw new Fault('INVALID_TO', 'to: has passed; business time never goes back.', {
           field: 'to',
           rule: 'not_past',
         })
+      refuseBeyondEnd('to', to)
       await inTurn(async () => {
         await passThrough(() => to)
         await move(moveClock, to, to)
@@ -95,6 +112,7 @@ export function createSandboxClock({ db, bus, clock, ensurePartitions }: Sandbox
       await inTurn(async () => {
         const offsetMs = clock.offsetMs + ms
         const target = () => new Date(clock.wall() + offsetMs)
+        refuseBeyondEnd('seconds', target())
         await passThrough(target)
         await move(raiseOffset, offsetMs, target())
         await idle()

@@ -1,4 +1,4 @@
-import { rename, rm, writeFile } from 'node:fs/promises'
+import { readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Seed } from './seed.ts'
 
@@ -41,5 +41,8 @@ export async function writeSandboxFile(
   }
   await writeFile(passing, `${JSON.stringify(content, null, 2)}\n`, { mode: 0o600 })
   await rename(passing, path)
-  return () => rm(path, { force: true })
+  return async () => {
+    const { pid } = JSON.parse(await readFile(path, 'utf8').catch(() => '{}')) as { pid?: number }
+    if (pid === process.pid) await rm(path, { force: true })
+  }
 }

@@ -4,6 +4,8 @@ export interface StoryDependencies {
   /** Where this very process answers. */
   readonly localUrl: string
   readonly seed: Seed
+  /** One that the installation takes. */
+  readonly currency: string
   readonly idle: () => Promise<void>
 }
 
@@ -37,7 +39,7 @@ const coffeeTotal = 29_500
  * What a new sandbox has lived through: the first merchant registers the built-in inbox, and a payer whose first card is declined pays
  * a link with the second. Told through the API itself, so that everything in it is real.
  */
-export async function tellStory({ localUrl, seed, idle }: StoryDependencies, today: Date): Promise<void> {
+export async function tellStory({ localUrl, seed, currency, idle }: StoryDependencies, today: Date): Promise<void> {
   const [merchant] = seed.merchants
   const [branch] = merchant?.branches ?? []
   if (merchant === undefined || branch === undefined) return
@@ -50,7 +52,7 @@ export async function tellStory({ localUrl, seed, idle }: StoryDependencies, tod
   const link = await call<{ id: string }>(
     'POST',
     '/ecom/v1/payment-links',
-    linkOf('one_time', branch.reference_number),
+    linkOf('one_time', currency, branch.reference_number),
     'story-link',
   )
   const intent = await call<{ id: string }>(
@@ -72,9 +74,9 @@ export async function tellStory({ localUrl, seed, idle }: StoryDependencies, tod
   await idle()
 }
 
-const linkOf = (type: 'one_time' | 'multi_use', branchReference: string) => ({
+const linkOf = (type: 'one_time' | 'multi_use', currency: string, branchReference: string) => ({
   type,
-  currency: 'PHP',
+  currency,
   amount: coffeeTotal,
   line_items: coffee,
   description: 'Coffee and something sweet',
@@ -84,7 +86,7 @@ const linkOf = (type: 'one_time' | 'multi_use', branchReference: string) => ({
 
 /** A link for a person to pay, one a day. */
 export async function linkToTry(
-  { localUrl, seed }: Omit<StoryDependencies, 'idle'>,
+  { localUrl, seed, currency }: Omit<StoryDependencies, 'idle'>,
   today: Date,
 ): Promise<string | undefined> {
   const [merchant] = seed.merchants
@@ -95,7 +97,7 @@ export async function linkToTry(
   const link = await call<{ id: string }>(
     'POST',
     '/ecom/v1/payment-links',
-    linkOf('multi_use', branch.reference_number),
+    linkOf('multi_use', currency, branch.reference_number),
     key,
   )
   // The answer that was kept may name another port; the link's own reading names this one.

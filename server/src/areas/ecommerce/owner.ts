@@ -34,9 +34,15 @@ export function paymentOwner({ db, bus, clock, identity, appendEvent }: OwnerDep
   /** Tells that a link has expired, once, if it was left without any payment. */
   announceExpiry(tx: Queries, linkId: string): Promise<void>
 } {
+  // An event is of the moment that it is written, for its id is its place: a deadline that was noticed late may lie where no place is any more.
+  const newEvent = (type: string) => {
+    const at = clock.now()
+    return { id: newId(at), type, at }
+  }
+
   const announceLink = async (tx: Queries, link: LinkRow) => {
-    const branch = await identity.entity(link.branch_id)
-    const event = { id: newId(clock.now()), type: 'payment.expired', at: clock.now() }
+    const branch = await identity.entity(link.branch_id, tx)
+    const event = newEvent('payment.expired')
     await appendEvent(tx, {
       ...event,
       dialect: 'signed',
@@ -71,8 +77,8 @@ export function paymentOwner({ db, bus, clock, identity, appendEvent }: OwnerDep
       await announceExpiry(tx, linkId)
       return { linkConsumed: false }
     },
-    async announce(tx, intent, type, at) {
-      const event = { id: newId(at), type, at }
+    async announce(tx, intent, type) {
+      const event = newEvent(type)
       const status = type === 'payment.expired' ? 'EXPIRED' : type.slice('payment.'.length).toUpperCase()
       await appendEvent(tx, {
         ...event,
@@ -86,5 +92,6 @@ export function paymentOwner({ db, bus, clock, identity, appendEvent }: OwnerDep
       })
     },
     announced: () => bus.hint('events'),
+    dueSooner: () => bus.hint('payments'),
   }
 }

@@ -84,7 +84,7 @@ export const eventDataOfIntent = (intent: Intent, status: string) => ({
   order_reference: intent.orderReference,
   card_brand: intent.latestAttempt?.cardBrand,
   card_last_four: intent.latestAttempt?.cardLastFour,
-  failure_category: intent.shown.failureCategory,
+  failure_category: status === 'EXPIRED' ? null : intent.latestAttempt?.category,
   merchant_id: intent.merchantId,
   branch_id: intent.branchId,
   merchant_branch_name: intent.branchName,

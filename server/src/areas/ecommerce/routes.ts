@@ -12,7 +12,7 @@ import type { Static } from 'typebox'
 import { requireScope, type Principal } from '../../identity/principal.ts'
 import type { Identity } from '../../identity/service.ts'
 import { Fault } from '../../kernel/fault.ts'
-import type { RateLimit } from '../../kernel/rate-limit.ts'
+import { visitorOf, type RateLimit } from '../../kernel/rate-limit.ts'
 import { route, type Area, type Route } from '../../kernel/http/area.ts'
 import type { Violation } from '../../kernel/http/validation.ts'
 import { statuses } from './errors.ts'
@@ -45,7 +45,7 @@ export function ecommerceArea(identity: Identity, confirmLimit: RateLimit): Area
     async authenticate(request, operation) {
       const apiKey = request.headers['x-api-key']
       if (apiKey === undefined && operation.auth === 'key_or_client_secret') {
-        const waitSeconds = confirmLimit.take(request.ip)
+        const waitSeconds = confirmLimit.take(visitorOf(request.ip))
         if (waitSeconds > 0) throw tooMany(waitSeconds)
         return null
       }

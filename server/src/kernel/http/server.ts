@@ -39,6 +39,7 @@ export function createHttp(options: HttpOptions): FastifyInstance {
     rewriteUrl: (request: IncomingMessage) => underPrefix(request.url ?? '/', request.headers.host, prefixOfHost),
   })
   app.decorate('refusers', [])
+  app.setErrorHandler((error, request, reply) => tellWhoseItIs(app, error, request, reply))
   app.setNotFoundHandler((request, reply) => tellWhoseItIs(app, nothingHere(), request, reply))
   app.server.maxConnections = connectionsMax
   app.decorateRequest('principal', null)

@@ -1,11 +1,16 @@
 import { webAddress } from './addresses.ts'
 
+// A host may hold characters that end a directive.
+const plainOrigin = /^https?:\/\/[\w.:[\]-]+$/
+
 /**
  * The content security policy of every payer's page, error pages included: nothing but our own files, no inline script or style,
  * no framing. `redirectUrls`: where a submitted form may end after redirects (browsers hold `form-action` against each hop).
  */
 export function checkoutCsp(redirectUrls: readonly string[] = []): string {
-  const origins = redirectUrls.map((url) => webAddress(url)?.origin).filter((origin) => origin !== undefined)
+  const origins = redirectUrls
+    .map((url) => webAddress(url)?.origin)
+    .filter((origin) => origin !== undefined && plainOrigin.test(origin))
   return [
     `default-src 'none'`,
     `style-src 'self'`,

@@ -4,7 +4,7 @@ import type { Identity } from '../../../identity/service.ts'
 import { Fault } from '../../../kernel/fault.ts'
 import { nothingHere, type Edge } from '../../../kernel/http/area.ts'
 import { randomText } from '../../../kernel/ids.ts'
-import type { RateLimit } from '../../../kernel/rate-limit.ts'
+import { visitorOf, type RateLimit } from '../../../kernel/rate-limit.ts'
 import type { Keyring } from '../../../kernel/seal.ts'
 import type { Intent } from '../../../payments/intent.ts'
 import type { EcommerceService } from '../service.ts'
@@ -84,7 +84,7 @@ export async function mountCheckout(app: FastifyInstance, deps: CheckoutDependen
     if (!ours || (site !== undefined && site !== 'same-origin')) {
       throw new Fault('FORBIDDEN', 'This form did not come from its own page.')
     }
-    const waitSeconds = confirmLimit.take(request.ip)
+    const waitSeconds = confirmLimit.take(visitorOf(request.ip))
     if (waitSeconds > 0) throw new Fault('RATE_LIMITED', 'Too many attempts.', { retryAfterSeconds: waitSeconds })
     return form
   }
