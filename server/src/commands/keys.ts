@@ -41,12 +41,16 @@ export async function keysCommand(config: Config, args: readonly string[]): Prom
   if (!actions.includes(action) || more.length > 0 || (id !== undefined && !takesId)) {
     throw new StartFault(`there is no \`kaha keys ${positionals.join(' ')}\`; \`kaha keys --help\` lists what there is`)
   }
+  if (takesId && (id === undefined || !isUuid(id))) {
+    throw new StartFault(`say which key: \`kaha keys ${action} ID\`, with an id of \`kaha keys list\``)
+  }
+  const wanted = action === 'issue' ? wantedKey(values) : undefined
   await using database = await joinDatabase(config)
   await migrateOrExplain(database.target)
   await using db = createDb({ target: database.target, connectionsMax: 1, onError: () => {} })
   if (action === 'list') return await list(db, values.json === true)
-  if (action === 'issue') return await issue(db, config, values)
-  return await move(db, action as keyof typeof moves, id, values.json === true)
+  if (wanted !== undefined) return await issue(db, config, wanted, values.json === true)
+  return await move(db, action as keyof typeof moves, id ?? '', values.json === true)
 }
 
 function argumentsOf(args: readonly string[]) {
@@ -75,19 +79,24 @@ async function list(db: Db, json: boolean): Promise<void> {
     say(`${key.id}  …${key.last_four}  ${key.state.padEnd(9)}  ${key.level.padEnd(8)}  ${key.entity_id}  ${key.name}`)
 }
 
-async function issue(
-  db: Db,
-  config: Config,
-  values: { entity?: string; scopes?: string; json?: boolean },
-): Promise<void> {
-  if (values.entity === undefined || !isUuid(values.entity))
+interface WantedKey {
+  readonly entityId: string
+  readonly scopes: readonly string[]
+}
+
+function wantedKey({ entity, scopes: named }: { entity?: string; scopes?: string }): WantedKey {
+  if (entity === undefined || !isUuid(entity))
     throw new StartFault('say whose key it is: --entity and the id of a partner, merchant or branch')
-  const wanted = values.scopes?.split(',') ?? [...scopes]
+  const wanted = named?.split(',') ?? [...scopes]
   const unknown = wanted.find((one) => !scopes.includes(one as (typeof scopes)[number]))
   if (unknown !== undefined) throw new StartFault(`there is no scope ${unknown}; \`kaha keys --help\` lists them`)
-  const entity = await identityStore.findEntity(db, values.entity)
+  return { entityId: entity, scopes: wanted }
+}
+
+async function issue(db: Db, config: Config, wanted: WantedKey, json: boolean): Promise<void> {
+  const entity = await identityStore.findEntity(db, wanted.entityId)
   if (entity === undefined)
-    throw new StartFault(`there is no entity ${values.entity}; \`kaha keys list\` shows those that have keys`)
+    throw new StartFault(`there is no entity ${wanted.entityId}; \`kaha keys list\` shows those that have keys`)
   const keyring = createKeyring(config.masterKey ?? (await masterKeyIn(config.dataDir)))
   await holdInstallation(db, keyring, config.mode)
   const clock = createClock()
@@ -96,19 +105,17 @@ async function issue(
   const made = await issueKey(
     db,
     { keyring, keyPrefix },
-    { entityId: entity.id, level: entity.level, scopes: wanted },
+    { entityId: entity.id, level: entity.level, scopes: wanted.scopes },
     clock.now(),
   )
   say(
-    values.json === true
+    json
       ? JSON.stringify({ id: made.id, secret_key: made.secretKey })
       : `${made.secretKey}\n\nKeep it now: it is not shown again. Its id is ${made.id}.`,
   )
 }
 
-async function move(db: Db, action: keyof typeof moves, id: string | undefined, json: boolean): Promise<void> {
-  if (id === undefined || !isUuid(id))
-    throw new StartFault(`say which key: \`kaha keys ${action} ID\`, with an id of \`kaha keys list\``)
+async function move(db: Db, action: keyof typeof moves, id: string, json: boolean): Promise<void> {
   const clock = createClock()
   await clock.refresh(db)
   const { to, from } = moves[action]

@@ -5,8 +5,8 @@ import { Fault } from '../kernel/fault.ts'
 import { newId } from '../kernel/ids.ts'
 import type { Keyring } from '../kernel/seal.ts'
 import type { DialectName } from './dialects.ts'
-import { newSecret, placeOf } from './secrets.ts'
-import { destinationStore as store, type DestinationRow, type Owner } from './store-destinations.ts'
+import { newSecret } from './secrets.ts'
+import { destinationStore as store, placeOf, type DestinationRow, type Owner } from './store-destinations.ts'
 
 export interface NewDestination {
   readonly dialect: DialectName

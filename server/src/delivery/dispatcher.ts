@@ -37,8 +37,14 @@ export function startDispatcher({ db, bus, log, figures, options }: DispatcherDe
 
   const fail = async (event: ClaimedEvent, error: unknown): Promise<0> => {
     figures.dispatchFailed()
-    log.error({ err: error, event_id: event.event_id }, 'an event could not be dispatched; it is tried again')
-    await store.failDispatch(db, event, waitAfterSetback(event.setback_count + 1, random))
+    const what = { err: error, event_id: event.event_id }
+    log.error(what, 'an event could not be dispatched; it is tried again')
+    try {
+      await store.failDispatch(db, event, waitAfterSetback(event.setback_count + 1, random))
+    } catch (again) {
+      if (isAway(again)) throw again
+      log.error({ ...what, err: again }, 'nor could that be stored; it is tried again when its lease has run out')
+    }
     return 0
   }
 

@@ -17,9 +17,8 @@ import { startSender } from './sender.ts'
 import { createSlots } from './slots.ts'
 import { eventStore, type EventFilter, type EventRow, type NewEvent } from './store-events.ts'
 
-export type { Destinations, NewDestination } from './destinations.ts'
 export type { DestinationRow } from './store-destinations.ts'
-export type { EventFilter, EventRow, EventStatus, NewEvent } from './store-events.ts'
+export type { EventFilter, EventRow, NewEvent } from './store-events.ts'
 
 export interface DeliveryOptions {
   /** For one attempt, instead of the dialect's own. */

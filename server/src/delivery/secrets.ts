@@ -1,12 +1,10 @@
 import { randomBytes, type KeyObject } from 'node:crypto'
 import type { Keyring } from '../kernel/seal.ts'
 import { keyOfSecret, secretOfBytes } from './signature.ts'
+import { placeOf } from './store-destinations.ts'
 
 const keyBytes = 32
 const openedMax = 10_000
-
-/** Where a secret is sealed to; it opens nowhere else. */
-export const placeOf = (secretId: string): string => `delivery.secrets.sealed:${secretId}`
 
 export const newSecret = (): string => secretOfBytes(randomBytes(keyBytes))
 

@@ -253,6 +253,55 @@ test('a destination that fails is slow until it answers, so that it shares its s
   assert.deepEqual(await mood(), [false, false])
 })
 
+test('an attempt that takes longer than a lease keeps it, and is not repeated by another worker', async () => {
+  await using room = await startDeliveryRoom({ leaseMs: 300 })
+  await using second = await room.another()
+  await using receiver = await startReceiver()
+  await room.endpoint(receiver.url)
+  let answer: (() => void) | undefined
+  receiver.answer = (_request, response) => (answer = () => response.writeHead(200).end())
+  room.work()
+  second.work()
+  await room.happen()
+  await eventually(() => answer !== undefined)
+  const leases = new Set<string>()
+  await eventually(async () => {
+    const [row] = await room.query<{ until: string; fence: number }>(
+      'select lease_until::text as until, fence from delivery.queue',
+    )
+    assert.equal(row?.fence, 1)
+    return leases.add(row.until).size === 5
+  })
+  answer?.()
+  await room.sandboxClock.idle()
+  assert.equal(receiver.received.length, 1)
+  assert.deepEqual(await statuses(room), { DELIVERED: 1 })
+})
+
+test('a result that cannot be stored holds up no other, and its attempt is repeated and counted once', async () => {
+  await using room = await startDeliveryRoom({ random: () => 0 })
+  await using receiver = await startReceiver()
+  await room.endpoint(receiver.url)
+  const [poison, ...others] = await room.happen(40)
+  await room.query(`
+    create function delivery.refuse_one() returns trigger language plpgsql as $$
+    begin
+      if new.event_id = '${poison?.id}' then raise exception 'planted'; end if;
+      return new;
+    end $$`)
+  await room.query(
+    'create trigger refuse_one before insert on delivery.attempts for each row execute function delivery.refuse_one()',
+  )
+  room.work()
+  await room.sandboxClock.idle()
+  assert.deepEqual(await statuses(room), { SUBMITTED: 1, DELIVERED: others.length })
+  assert.deepEqual(await queue(room), [{ attempt_no: 0, setback_count: 1, leased: false, waits: 1 }])
+  await room.query('drop trigger refuse_one on delivery.attempts')
+  await room.sandboxClock.advanceBy(seconds(10))
+  assert.deepEqual(await statuses(room), { DELIVERED: 40 })
+  assert.equal((await room.events()).find(({ id }) => id === poison?.id)?.attempt_count, 1)
+})
+
 test('two workers on one database deliver each event once', async () => {
   await using room = await startDeliveryRoom()
   await using second = await room.another()

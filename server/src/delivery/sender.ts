@@ -6,11 +6,13 @@ import type { Log } from '../kernel/log.ts'
 import { startLoop } from '../kernel/loop.ts'
 import type { Attempted, Work } from './attempt.ts'
 import type { Figures } from './figures.ts'
+import { startLeases, type Lease } from './leases.ts'
+import { createPace } from './pace.ts'
 import { waitAfterSetback } from './schedule.ts'
-import { createSettler, type Settler } from './settler.ts'
+import { createSettler } from './settler.ts'
 import type { Slots } from './slots.ts'
 import { claimStore, type Claim } from './store-claim.ts'
-import { nameOf, settleStore, type Held, type Settlement } from './store-settle.ts'
+import { settleStore, type Held, type Settlement } from './store-settle.ts'
 
 export interface SenderDependencies {
   readonly db: Db
@@ -23,161 +25,134 @@ export interface SenderDependencies {
   readonly options: { readonly leaseMs: number; readonly drainMsMax: number; readonly random: () => number }
 }
 
-/** A claimed delivery from its claim until its result is stored. */
-interface InHand {
-  readonly held: Held
-  /** When its lease was had or renewed; monotonic, in ms. */
-  leasedAt: number
-}
-
-// A slot that comes free is not worth a claim of its own: so many are, or half of those taken, or so long after the first.
-const freedWorthAClaim = 32
-const freedWaitMs = 20
 const troubleWaitMs = 100
 const unsettledMax = 2_000
-const renewedMax = 1_000
 
 /** Claims what is due, sends it, has the results stored. Works until disposed, which lets attempts in flight end first. */
 export function startSender(dependencies: SenderDependencies): AsyncDisposable {
-  const { db, bus, clock, log, slots, attempt, figures, options } = dependencies
-  const { leaseMs, drainMsMax, random } = options
-  const inHand = new Set<InHand>()
-  const attempts = new Set<Promise<void>>()
-  const cutOff: Held[] = []
-  const stop = new AbortController()
-  setMaxListeners(0, stop.signal)
-  let hungry = false
-  let freed = 0
-  let inFlightHalf = 0
-  let freedTimer: NodeJS.Timeout | undefined
-
-  const setbackOf = (settlement: Settlement): Settlement => ({
-    held: settlement.held,
-    end: null,
-    runAt: new Date(clock.now().getTime() + waitAfterSetback(1, random)),
-    attempt: null,
+  const { db, bus, clock, log, slots, options } = dependencies
+  const setbackOf = ({ held }: Settlement): Settlement => {
+    const runAt = new Date(clock.now().getTime() + waitAfterSetback(1, options.random))
+    return { held, end: null, runAt, attempt: null }
+  }
+  const settler = createSettler({ db, log, setbackOf })
+  const leases = startLeases({ db, log, leaseMs: options.leaseMs })
+  const pace = createPace(() => loop.wake())
+  const flights = createFlights(dependencies, {
+    ended: () => pace.slotFreed(slots.inFlight),
+    settle(attempted, { row }, lease) {
+      const { settlement, change } = attempted
+      settler.add({
+        eventId: row.event_id,
+        settlement,
+        change,
+        settled(ours) {
+          lease.end()
+          if (!ours) dependencies.figures.resultLost()
+          // When to look next has changed: there is a retry, or a lane to close.
+          if (settlement.runAt !== null || change?.disable != null) pace.soon()
+        },
+      })
+    },
   })
-  const settler: Settler = createSettler({ db, log, setbackOf })
-
-  const lookSoon = () => {
-    freedTimer ??= setTimeout(() => loop.wake(), freedWaitMs)
-  }
-
-  const slotFreed = () => {
-    freed += 1
-    if (!hungry) return
-    if (freed === freedWorthAClaim || slots.inFlight === inFlightHalf) loop.wake()
-    else lookSoon()
-  }
-
-  const send = async (work: Work, hand: InHand) => {
-    const attempted = await attempt(work, stop.signal)
-    slots.give(work.row.destination_id)
-    slotFreed()
-    if (attempted.outcome === 'setback' && stop.signal.aborted) {
-      inHand.delete(hand)
-      cutOff.push(hand.held)
-      return
-    }
-    if (attempted.outcome === 'setback') {
-      const { event_id, destination_id } = work.row
-      log.warn(
-        { err: attempted.cause, event_id, destination_id },
-        'an attempt failed on our side; it is repeated and not counted',
-      )
-    }
-    figures.attempted(attempted)
-    settler.add({
-      eventId: work.row.event_id,
-      settlement: attempted.settlement,
-      change: attempted.change,
-      settled(ours) {
-        inHand.delete(hand)
-        if (!ours) figures.resultLost()
-        // When to look next has changed: there is a retry, or a lane to close.
-        if (hungry || attempted.settlement.runAt !== null || attempted.change?.disable != null) lookSoon()
-      },
-    })
-  }
-
-  const begin = ({ deliveries, lanes }: Claim) => {
-    const leasedAt = performance.now()
-    for (const row of deliveries) {
-      const lane = lanes.get(row.destination_id)
-      if (lane === undefined) throw new Error(`the claim brought no destination ${row.destination_id}`)
-      if (row.expired) figures.leaseExpired()
-      const hand: InHand = { held: { id: row.id, fence: row.fence }, leasedAt }
-      inHand.add(hand)
-      slots.take(row.destination_id, lane.slow)
-      const sent = send({ row, lane }, hand).finally(() => attempts.delete(sent))
-      attempts.add(sent)
-    }
-  }
 
   const turn = async (): Promise<number> => {
     // What is in hand is stored before more is taken, or this process would take its own deliveries again after an outage.
     if (settler.troubled) return troubleWaitMs
-    clearTimeout(freedTimer)
-    freedTimer = undefined
-    freed = 0
+    pace.looking()
     const request = slots.request()
     if (request.rowsMax === 0 || settler.waiting >= unsettledMax) {
-      hungry = true
+      pace.looked(true, slots.inFlight)
       return Infinity
     }
-    const claim = await claimStore.claimDue(db, { ...request, leaseMs })
-    begin(claim)
-    inFlightHalf = Math.floor(slots.inFlight / 2)
-    hungry = claim.more || claim.cut || request.full.length > 0
-    // Slots that came free while the claim was on its way were told to nobody.
-    if (hungry && freed > 0) lookSoon()
+    const claim = await claimStore.claimDue(db, { ...request, leaseMs: options.leaseMs })
+    flights.begin(claim, (held) => leases.hold(held))
+    pace.looked(claim.more || claim.cut || request.full.length > 0, slots.inFlight)
     if (claim.closing && (await settleStore.closeLanes(db))) return 0
     return claim.more ? 0 : claim.lookInMs
   }
 
-  // Only what takes longer than most comes to this: a lease is renewed at a third of its length.
-  const renew = async (): Promise<number> => {
-    const now = performance.now()
-    const old = inHand
-      .values()
-      .filter((hand) => now - hand.leasedAt >= leaseMs / 3)
-      .take(renewedMax)
-      .toArray()
-    if (old.length > 0) {
-      const held = old.map((hand) => hand.held)
-      const ours = new Set((await settleStore.renew(db, held, leaseMs)).map(nameOf))
-      for (const hand of old) hand.leasedAt = ours.has(nameOf(hand.held)) ? now : Infinity
-    }
-    return old.length === renewedMax ? 0 : leaseMs / 6
-  }
-
   const loop = startLoop('delivery.send', log, turn)
-  const renewal = startLoop('delivery.renew', log, renew)
   const unlisten = [bus.listen('deliveries', () => loop.wake()), bus.listen('clock', () => loop.wake())]
 
-  const stopAll = async () => {
-    for (const stopListening of unlisten) stopListening()
-    await loop[Symbol.asyncDispose]()
-    clearTimeout(freedTimer)
-    const cut = setTimeout(() => stop.abort(), drainMsMax)
-    await Promise.all(attempts)
-    clearTimeout(cut)
-    const drained = await settler.drained(drainMsMax)
-    if (!drained)
-      log.warn(
-        { results: settler.waiting },
-        'stopped with results that could not be stored; those attempts are repeated',
-      )
-    await settler[Symbol.asyncDispose]()
-    await renewal[Symbol.asyncDispose]()
-    if (cutOff.length === 0) return
-    try {
-      await settleStore.giveBack(db, cutOff)
-      bus.hint('deliveries')
-    } catch (error) {
-      if (!isAway(error)) throw error
+  return {
+    async [Symbol.asyncDispose]() {
+      for (const stopListening of unlisten) stopListening()
+      await loop[Symbol.asyncDispose]()
+      const cutOff = await flights.land(options.drainMsMax)
+      if (!(await settler.drained(options.drainMsMax))) {
+        log.warn({ results: settler.waiting }, 'stopped with results that could not be stored; they are repeated')
+      }
+      await settler[Symbol.asyncDispose]()
+      await leases[Symbol.asyncDispose]()
+      pace[Symbol.dispose]()
+      await giveBack(dependencies, cutOff)
+    },
+  }
+}
+
+interface Flights {
+  /** Starts an attempt for each delivery of a claim. */
+  begin(claim: Claim, hold: (held: Held) => Lease): void
+  /** Waits until all have ended, cuts off those that have not by then, and resolves to what was cut off. */
+  land(waitMsMax: number): Promise<readonly Held[]>
+}
+
+interface FlightEvents {
+  ended(): void
+  settle(attempted: Attempted, work: Work, lease: Lease): void
+}
+
+function createFlights({ slots, attempt, figures, log }: SenderDependencies, events: FlightEvents): Flights {
+  const flying = new Set<Promise<void>>()
+  const cutOff: Held[] = []
+  const stop = new AbortController()
+  setMaxListeners(0, stop.signal)
+
+  const fly = async (work: Work, lease: Lease) => {
+    const { event_id, destination_id } = work.row
+    const attempted = await attempt(work, stop.signal)
+    slots.give(destination_id)
+    events.ended()
+    const setback = attempted.outcome === 'setback'
+    if (setback && stop.signal.aborted) {
+      lease.end()
+      cutOff.push(lease.held)
+      return
     }
+    const what = { err: attempted.cause, event_id, destination_id }
+    if (setback) log.warn(what, 'an attempt failed on our side; it is repeated and not counted')
+    figures.attempted(attempted)
+    events.settle(attempted, work, lease)
   }
 
-  return { [Symbol.asyncDispose]: stopAll }
+  return {
+    begin({ deliveries, lanes }, hold) {
+      for (const row of deliveries) {
+        const lane = lanes.get(row.destination_id)
+        if (lane === undefined) throw new Error(`the claim brought no destination ${row.destination_id}`)
+        if (row.expired) figures.leaseExpired()
+        slots.take(row.destination_id, lane.slow)
+        const flight = fly({ row, lane }, hold({ id: row.id, fence: row.fence })).finally(() => flying.delete(flight))
+        flying.add(flight)
+      }
+    },
+    async land(waitMsMax) {
+      const cut = setTimeout(() => stop.abort(), waitMsMax)
+      await Promise.all(flying)
+      clearTimeout(cut)
+      return cutOff
+    },
+  }
+}
+
+/** What was cut off is due at once, for any worker. While the database is away the leases do it, a little later. */
+async function giveBack({ db, bus }: SenderDependencies, held: readonly Held[]): Promise<void> {
+  if (held.length === 0) return
+  try {
+    await settleStore.giveBack(db, held)
+    bus.hint('deliveries')
+  } catch (error) {
+    if (!isAway(error)) throw error
+  }
 }

@@ -71,7 +71,13 @@ export function createSettler({
   const storeAsSetback = async (result: Result, error: unknown) => {
     const what = { err: error, event_id: result.eventId }
     log.error(what, 'the result of an attempt could not be stored; the attempt is repeated later')
-    await store([{ ...result, settlement: setbackOf(result.settlement), change: null }])
+    try {
+      await store([{ ...result, settlement: setbackOf(result.settlement), change: null }])
+    } catch (again) {
+      if (isAway(again)) throw again
+      log.error({ ...what, err: again }, 'nor could that be stored; it is repeated when its lease has run out')
+      result.settled(false)
+    }
     results.delete(result)
   }
 

@@ -2,6 +2,9 @@ import { perLevel, type Level, type Principal } from '../identity/principal.ts'
 import { statement, type Queries } from '../kernel/db.ts'
 import type { DialectName } from './dialects.ts'
 
+/** Where a secret is sealed to; it opens nowhere else. */
+export const placeOf = (secretId: string): string => `delivery.secrets.sealed:${secretId}`
+
 export interface DestinationRow {
   readonly id: string
   readonly dialect: DialectName

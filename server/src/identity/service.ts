@@ -40,7 +40,11 @@ interface Cached {
 
 export function createIdentity({ db, bus, clock, rateLimit, keyPrefix }: IdentityDependencies): Identity {
   const cache = new Map<string, Cached>()
-  bus.listen('keys', () => cache.clear())
+  let changes = 0
+  bus.listen('keys', () => {
+    changes += 1
+    cache.clear()
+  })
   const form = new RegExp(`^${keyPrefix}[0-9A-Za-z]{${randomCharacters}}$`)
 
   const lookUp = async (apiKey: string): Promise<Cached | undefined> => {
@@ -49,10 +53,13 @@ export function createIdentity({ db, bus, clock, rateLimit, keyPrefix }: Identit
     const known = cache.get(slot)
     const age = known === undefined ? Infinity : clock.wall() - known.readAt
     if (known !== undefined && age >= 0 && age < cachedMsMax && bus.connected) return known
+    const seen = { changes, readAt: clock.wall() }
     const row = await store.findKey(db, hash)
     cache.delete(slot)
     if (row === undefined) return undefined
-    const found = { row, principal: principalOf(row), readAt: clock.wall() }
+    const found = { row, principal: principalOf(row), readAt: seen.readAt }
+    // What was read before a change must not be remembered after it.
+    if (changes !== seen.changes) return found
     if (cache.size >= keysCachedMax) {
       const oldest = cache.keys().next()
       if (!oldest.done) cache.delete(oldest.value)

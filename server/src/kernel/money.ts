@@ -2,7 +2,7 @@
 export const amountMax = 999_999_999_999n
 
 /** The most digits that a decimal amount may have before its point. */
-export const integerDigitsMax = 12
+const integerDigitsMax = 12
 
 export type Currency = {
   /** The three digits of ISO 4217, as QR codes and card networks write them. */

@@ -13,7 +13,7 @@ const testCards = { approved: '4242424242424242', declined: '4000000000009995' }
 const eventTypes = ['payment.succeeded', 'payment.declined', 'payment.failed', 'payment.expired']
 
 /** A client of our own API, as a merchant's would be. */
-export function merchantClient(localUrl: string, secretKey: string) {
+function merchantClient(localUrl: string, secretKey: string) {
   return async <Body>(method: string, path: string, body?: unknown, idempotencyKey?: string): Promise<Body> => {
     const answer = await fetch(`${localUrl}${path}`, {
       method,

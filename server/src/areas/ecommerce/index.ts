@@ -6,9 +6,9 @@ import type { paymentOwner } from './owner.ts'
 import { ecommerceStore as store } from './store.ts'
 
 export { createIdempotency } from './idempotency.ts'
-export { paymentOwner, type NewEvent } from './owner.ts'
+export { paymentOwner } from './owner.ts'
 export { ecommerceArea, ecommerceRoutes } from './routes.ts'
-export { createEcommerceService, type EcommerceService } from './service.ts'
+export { createEcommerceService } from './service.ts'
 
 const rowsMax = 200
 

@@ -60,7 +60,7 @@ const tooMany = (retryAfterSeconds: number) =>
   new Fault('RATE_LIMITED', 'Too many attempts from this address; wait and try again.', { retryAfterSeconds })
 
 /** The code of a field whose code is not its own name. */
-export function codeOfField({ field, rule }: Violation): string | undefined {
+function codeOfField({ field, rule }: Violation): string | undefined {
   const path = field.split('.')
   const isPartOfCard = path[0] === 'payment_method' && path[1] === 'card'
   if (isPartOfCard && rule !== 'unknown' && rule !== 'required') return 'INVALID_CARD'

@@ -1,0 +1,89 @@
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test, type TestContext } from 'node:test'
+import pg from 'pg'
+import { freshDatabase } from '../../test/cluster.ts'
+import { connectionConfig, type DbTarget } from './db.ts'
+import { StartFault } from './fault.ts'
+import { migrate } from './migrate.ts'
+
+const beside = (target: DbTarget, database: string): DbTarget => {
+  if (!('url' in target)) return { ...target, database }
+  const url = new URL(target.url)
+  url.pathname = `/${database}`
+  return { url: url.href }
+}
+
+/** A database with nothing in it, and a connection to it. */
+async function empty(t: TestContext): Promise<{ target: DbTarget; client: pg.Client }> {
+  const held = new AsyncDisposableStack()
+  t.after(() => held.disposeAsync())
+  const { target: neighbour } = held.use(await freshDatabase())
+  const name = `kaha_${randomUUID().replaceAll('-', '').slice(0, 16)}`
+  const admin = new pg.Client(connectionConfig(neighbour))
+  await admin.connect()
+  await admin.query(`create database ${name}`)
+  held.defer(async () => {
+    await admin.query(`drop database ${name} with (force)`)
+    await admin.end()
+  })
+  const target = beside(neighbour, name)
+  const client = new pg.Client(connectionConfig(target))
+  await client.connect()
+  held.defer(() => client.end())
+  return { target, client }
+}
+
+const files = (await readdir(join(import.meta.dirname, '../../migrations')))
+  .filter((name) => name.endsWith('.sql'))
+  .toSorted()
+
+test('an empty database gets every migration in order, and a second time none', async (t) => {
+  const { target, client } = await empty(t)
+  assert.deepEqual(await migrate(target), files)
+  assert.deepEqual(await migrate(target), [])
+  const { rows } = await client.query('select name from kernel.migrations order by name')
+  assert.deepEqual(
+    rows.map(({ name }) => name as string),
+    files,
+  )
+})
+
+test('of several processes that migrate at once one does the work, and the others find it done', async (t) => {
+  const { target } = await empty(t)
+  const applied = await Promise.all(Array.from({ length: 4 }, () => migrate(target)))
+  assert.deepEqual(
+    applied.filter(({ length }) => length > 0),
+    [files],
+  )
+})
+
+test('a migration that fails leaves nothing behind, and the next start goes on from there', async (t) => {
+  const { target, client } = await empty(t)
+  // In the way of the second file.
+  await client.query('create schema identity')
+  await assert.rejects(migrate(target), /schema "identity" already exists/)
+  const { rows } = await client.query('select name from kernel.migrations')
+  assert.deepEqual(
+    rows.map(({ name }) => name as string),
+    files.slice(0, 1),
+  )
+  await client.query('drop schema identity')
+  assert.deepEqual(await migrate(target), files.slice(1))
+})
+
+test('a database of a newer version is refused in words', async (t) => {
+  const { target, client } = await empty(t)
+  await migrate(target)
+  await client.query(`insert into kernel.migrations (name) values ('9999_from_the_future.sql')`)
+  await assert.rejects(
+    migrate(target),
+    (error) => error instanceof StartFault && /newer Kaha \(9999_from_the_future\.sql\)/.test(error.message),
+  )
+})
+
+test('a server that cannot be reached is an error of the connection, and comes in time', async () => {
+  await assert.rejects(migrate({ url: 'postgres://kaha@127.0.0.1:1/none' }), { code: 'ECONNREFUSED' })
+})
