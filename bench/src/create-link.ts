@@ -1,6 +1,7 @@
 import { ratioAtLeast, type Bound } from './bounds.ts'
 import { startChild } from './child.ts'
-import { compare } from './compare.ts'
+import { compare, type Done } from './compare.ts'
+import { cpuMsOf } from './cpu.ts'
 import type { HttpLoad } from './http-load-child.ts'
 import { callers, linkBody, makeLink, path, shopOf, storedLink } from './links.ts'
 import type { Options } from './options.ts'
@@ -21,7 +22,7 @@ export async function createLink({ rounds, seconds, profileDir }: Options): Prom
   const subject = {
     name: 'POST payment-links',
     run: () =>
-      httpLoad.call<number>('run', {
+      httpLoad.call<Done>('run', {
         origin: server.sandbox.base_url,
         method: 'POST',
         path,
@@ -32,9 +33,14 @@ export async function createLink({ rounds, seconds, profileDir }: Options): Prom
         callers,
         seconds,
       } satisfies HttpLoad),
+    cpuMs: () => ({ server: cpuMsOf(server.pid), PostgreSQL: place.postgresCpuMs(), client: cpuMsOf(httpLoad.pid) }),
   }
   const loop: LinkLoop = { target: place.target, link, kept, callers, seconds, linksMax: Infinity }
-  const yardstick = { name: 'bare pg loop', run: () => pgLoop.call<number>('run', loop) }
+  const yardstick = {
+    name: 'bare pg loop',
+    run: () => pgLoop.call<Done>('run', loop),
+    cpuMs: () => ({ loop: cpuMsOf(pgLoop.pid), PostgreSQL: place.postgresCpuMs() }),
+  }
   console.log(`  ${callers} callers, ${seconds} s a side; PostgreSQL with fsync; log level info, to a file`)
   return [ratioAtLeast('rate of the bare pg loop', await compare(subject, yardstick, { rounds }), 0.45)]
 }

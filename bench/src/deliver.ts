@@ -3,7 +3,8 @@ import { createKaha } from '@kaha/sdk'
 import { eventually } from '../../server/test/faults/eventually.ts'
 import { atMost, ratioAtLeast, type Bound } from './bounds.ts'
 import { startChild, type Child } from './child.ts'
-import { compare, median, quantile } from './compare.ts'
+import { compare, median, quantile, type Done } from './compare.ts'
+import { cpuMsOf } from './cpu.ts'
 import type { Options } from './options.ts'
 import { openPlace, profiling, type Place } from './place.ts'
 import type { Arrival } from './receiver-child.ts'
@@ -49,15 +50,21 @@ async function throughput({ rounds, profileDir }: Options, endpoints: number): P
       await place.client.query('checkpoint')
       const seconds = await deliverAll(place, worker, receiver)
       statements.push((await worker.call<number>('stop')) / eventsCount)
-      return eventsCount / seconds
+      return { count: eventsCount, seconds }
     },
+    cpuMs: () => ({
+      worker: cpuMsOf(worker.pid),
+      PostgreSQL: place.postgresCpuMs(),
+      receiver: cpuMsOf(receiver.pid),
+    }),
   }
   const yardstick = {
     name: 'bare undici loop',
     async run() {
       await receiver.call('expect', { events: Infinity, bodies: false })
-      return bare.call<number>('run', { origin, callers, events } satisfies Posts)
+      return bare.call<Done>('run', { origin, callers, events } satisfies Posts)
     },
+    cpuMs: () => ({ loop: cpuMsOf(bare.pid), receiver: cpuMsOf(receiver.pid) }),
   }
   console.log(
     `  ${eventsCount.toLocaleString('en')} events to ${endpoints} ${endpoints === 1 ? 'endpoint' : 'endpoints'}, ` +

@@ -4,6 +4,7 @@ import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { serve } from './child.ts'
+import type { Done } from './compare.ts'
 
 export interface HttpLoad {
   readonly origin: string
@@ -18,7 +19,7 @@ export interface HttpLoad {
   readonly seconds: number
 }
 
-async function run(load: HttpLoad): Promise<number> {
+async function run(load: HttpLoad): Promise<Done> {
   const { hostname, port } = new URL(load.origin)
   const { before, after } = requestOf(load, `${hostname}:${port}`)
   const sockets = await Promise.all(Array.from({ length: load.callers }, () => open(hostname, Number(port))))
@@ -35,9 +36,9 @@ async function run(load: HttpLoad): Promise<number> {
     }
   }
   await Promise.all(sockets.map(caller))
-  const perSecond = done / ((performance.now() - begun) / 1_000)
+  const seconds = (performance.now() - begun) / 1_000
   for (const socket of sockets) socket.destroy()
-  return perSecond
+  return { count: done, seconds }
 }
 
 /** The bytes of a request, before and after the place of one more header. */

@@ -1,7 +1,8 @@
 import { ratioAtLeast, type Bound } from './bounds.ts'
 import type { BareRoute } from './bare-fastify-child.ts'
 import { startChild } from './child.ts'
-import { compare } from './compare.ts'
+import { compare, type Done } from './compare.ts'
+import { cpuMsOf } from './cpu.ts'
 import type { HttpLoad } from './http-load-child.ts'
 import { callers, linkBody, makeLink, path, shopOf, storedLink } from './links.ts'
 import type { Options } from './options.ts'
@@ -43,8 +44,8 @@ export async function listLinks({ rounds, seconds, profileDir }: Options): Promi
   } satisfies BareRoute)
 
   const httpLoad = place.use(startChild('http-load-child.ts'))
-  const load = (origin: string, pathTo: string) => (): Promise<number> =>
-    httpLoad.call<number>('run', {
+  const load = (origin: string, pathTo: string) => (): Promise<Done> =>
+    httpLoad.call<Done>('run', {
       origin,
       method: 'GET',
       path: pathTo,
@@ -55,8 +56,13 @@ export async function listLinks({ rounds, seconds, profileDir }: Options): Promi
       callers,
       seconds,
     } satisfies HttpLoad)
-  const subject = { name: 'GET payment-links', run: load(server.sandbox.base_url, path) }
-  const yardstick = { name: 'bare Fastify', run: load(bareOrigin, '/page') }
+  const cpuMs = (pid: number) => () => ({
+    server: cpuMsOf(pid),
+    PostgreSQL: place.postgresCpuMs(),
+    client: cpuMsOf(httpLoad.pid),
+  })
+  const subject = { name: 'GET payment-links', run: load(server.sandbox.base_url, path), cpuMs: cpuMs(server.pid) }
+  const yardstick = { name: 'bare Fastify', run: load(bareOrigin, '/page'), cpuMs: cpuMs(bare.pid) }
   console.log(
     `  ${linksCount.toLocaleString('en')} links, pages of ${bytes.length.toLocaleString('en')} bytes, ${callers} callers, ` +
       `${seconds} s a side; log level info, to a file`,

@@ -5,6 +5,7 @@ import { ecommerceStore, type KeptAnswer, type LinkRow } from '../../server/src/
 import { connectionConfig, type Queries } from '../../server/src/kernel/db.ts'
 import { newId, randomText } from '../../server/src/kernel/ids.ts'
 import { serve } from './child.ts'
+import type { Done } from './compare.ts'
 import type { Target } from './place.ts'
 
 export interface LinkLoop {
@@ -36,7 +37,7 @@ const queriesOn = (client: pg.Client): Queries => ({
   },
 })
 
-async function run({ target, link, kept, callers, seconds, linksMax }: LinkLoop): Promise<number> {
+async function run({ target, link, kept, callers, seconds, linksMax }: LinkLoop): Promise<Done> {
   const connections = await connectionsTo(target, callers)
   let begunLinks = 0
   let done = 0
@@ -53,7 +54,7 @@ async function run({ target, link, kept, callers, seconds, linksMax }: LinkLoop)
     }
   }
   await Promise.all(connections.map((client) => caller(queriesOn(client))))
-  return done / ((performance.now() - begun) / 1_000)
+  return { count: done, seconds: (performance.now() - begun) / 1_000 }
 }
 
 serve({ run }, held)

@@ -6,6 +6,7 @@ import { connectionConfig, type DbTarget } from '../../server/src/kernel/db.ts'
 import { migrate } from '../../server/src/kernel/migrate.ts'
 import { startEmbeddedPostgres } from '../../server/src/kernel/postgres/embedded.ts'
 import { startKahaProcess, type KahaProcess } from '../../server/test/faults/kaha-process.ts'
+import { cpuMsWithChildren } from './cpu.ts'
 
 export type Target = Extract<DbTarget, { socketDir: string }>
 
@@ -15,6 +16,8 @@ export interface Place extends AsyncDisposable {
   readonly target: Target
   /** One connection for looking in from beside. */
   readonly client: pg.Client
+  /** CPU time that PostgreSQL has used so far, in ms. */
+  postgresCpuMs(): number
   use<Resource extends AsyncDisposable>(resource: Resource): Resource
   /** The server on this database: its log at level info goes to a file, and no rate is limited. */
   startServer(): Promise<KahaProcess>
@@ -40,6 +43,7 @@ export async function openPlace({ profileDir }: { profileDir: string | undefined
     folder,
     target,
     client,
+    postgresCpuMs: () => cpuMsWithChildren(postgres.pid),
     use: (resource) => held.use(resource),
     async startServer() {
       return held.use(

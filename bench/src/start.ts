@@ -1,7 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readFile, readdir } from 'node:fs/promises'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -9,6 +8,7 @@ import { postmasterIn } from '../../server/test/faults/database-of.ts'
 import { startKahaProcess } from '../../server/test/faults/kaha-process.ts'
 import { atMost, type Bound } from './bounds.ts'
 import { median } from './compare.ts'
+import { childrenOf } from './cpu.ts'
 import type { Options } from './options.ts'
 import { profiling } from './place.ts'
 
@@ -40,7 +40,7 @@ export async function start({ rounds, profileDir }: Options): Promise<Bound[]> {
   await sleep(restSeconds * 1_000)
   const residentMib = await statusMib(server.pid, 'VmRSS')
   const { pid } = await postmasterIn(server.dataDir)
-  const postgres = [pid, ...(await childrenOf(pid))]
+  const postgres = [pid, ...childrenOf(pid)]
   const shared = await Promise.all(postgres.map((one) => proportionalMib(one)))
   console.log(
     `  after ${restSeconds} s at rest: server ${residentMib.toFixed(0)} MiB (most so far ${(await statusMib(server.pid, 'VmHWM')).toFixed(0)}), ` +
@@ -72,15 +72,4 @@ async function proportionalMib(pid: number): Promise<number> {
 
 function figureMib(text: string, name: string): number {
   return Number(new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(text)?.[1]) / 1_024
-}
-
-async function childrenOf(pid: number): Promise<number[]> {
-  const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name)).map(Number)
-  const parents = await Promise.all(
-    pids.map(async (one) => {
-      const text = await readFile(`/proc/${one}/status`, 'utf8').catch(() => '')
-      return Number(/^PPid:\s+(\d+)/m.exec(text)?.[1])
-    }),
-  )
-  return pids.filter((_, index) => parents[index] === pid)
 }

@@ -2,6 +2,7 @@
 import { Pool } from 'undici'
 import { keyOfSecret, sign } from '../../server/src/delivery/signature.ts'
 import { serve } from './child.ts'
+import type { Done } from './compare.ts'
 
 export interface Posts {
   readonly origin: string
@@ -14,7 +15,7 @@ export interface Posts {
   }[]
 }
 
-async function run({ origin, callers, events }: Posts): Promise<number> {
+async function run({ origin, callers, events }: Posts): Promise<Done> {
   const timestamp = Math.floor(Date.now() / 1_000)
   const requests = events.map(({ id, path, body, secret }) => ({
     method: 'POST' as const,
@@ -39,9 +40,9 @@ async function run({ origin, callers, events }: Posts): Promise<number> {
     }
   }
   await Promise.all(Array.from({ length: callers }, caller))
-  const perSecond = events.length / ((performance.now() - begun) / 1_000)
+  const seconds = (performance.now() - begun) / 1_000
   await pool.close()
-  return perSecond
+  return { count: events.length, seconds }
 }
 
 serve({ run }, { [Symbol.asyncDispose]: async () => {} })

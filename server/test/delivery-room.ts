@@ -25,6 +25,8 @@ export interface DeliveryRoom extends AsyncDisposable {
   readonly branch: Principal
   readonly merchant: Principal
   readonly partner: Principal
+  /** Starts a worker, which stops with the room unless it is stopped before. */
+  work(): ReturnType<Delivery['worker']>
   /** Registers an endpoint, of the branch unless told. */
   endpoint(url: string, owner?: Principal): ReturnType<Delivery['destinations']['create']>
   /** Writes events of the branch, commits and hints. */
@@ -74,6 +76,7 @@ export async function startDeliveryRoom(options: DeliveryRoomOptions = {}): Prom
     delivery,
     metrics,
     ...people,
+    work: () => held.use(delivery.worker()),
     endpoint: (url, owner = branch) =>
       delivery.destinations.create(owner, { dialect: 'signed', url, types: [type], description: null, metadata: {} }),
     async happen(count = 1, fields = {}) {

@@ -62,7 +62,7 @@ export const cardOf = (number: string = cards.approved) => ({
 })
 export const newKey = (): string => randomUUID()
 
-export function capture(into: string[]): Writable {
+function capture(into: string[]): Writable {
   return new Writable({
     write(chunk: Buffer, _encoding, done) {
       into.push(chunk.toString())

@@ -58,6 +58,7 @@ export async function start(
   greeted = true
 
   const reason = await asked.stopped
+  if (reason === undefined) say('\nStopping…')
   // A piece of work that does not end must keep neither the program from ending nor its database from being stopped in order.
   setTimeout(() => process.exit(reason === undefined ? 0 : 1), stopMsMax).unref()
   await Promise.race([kaha[Symbol.asyncDispose](), sleep(drainMsMax, undefined, { ref: false })])

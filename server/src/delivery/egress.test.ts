@@ -236,11 +236,11 @@ async function nameServer(t: TestContext, records: (name: string, lookups: numbe
   const resolver = new dns.Resolver()
   resolver.setServers([`127.0.0.1:${socket.address().port}`])
   return (hostname, _, callback) =>
-    resolver.resolve4(hostname, (error, four = []) =>
-      resolver.resolve6(hostname, (__, six = []) => {
+    resolver.resolve4(hostname, (error, four: string[] | undefined) =>
+      resolver.resolve6(hostname, (__, six: string[] | undefined) => {
         const found = [
-          ...four.map((address) => ({ address, family: 4 })),
-          ...six.map((address) => ({ address, family: 6 })),
+          ...(four ?? []).map((address) => ({ address, family: 4 })),
+          ...(six ?? []).map((address) => ({ address, family: 6 })),
         ]
         if (found.length > 0) callback(null, found)
         else callback(error ?? Object.assign(new Error(), { code: 'ENODATA' }), [])

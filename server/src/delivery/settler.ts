@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { isAway, type Db } from '../kernel/db.ts'
 import type { Log } from '../kernel/log.ts'
 import { startLoop } from '../kernel/loop.ts'
@@ -28,64 +29,27 @@ const batchMax = 500
 const gapMs = 5
 const gapFrom = 8
 
-export function createSettler({
-  db,
-  log,
-  setbackOf,
-}: {
-  db: Db
-  log: Log
-  setbackOf: (settlement: Settlement) => Settlement
-}): Settler {
+export interface SettlerDependencies {
+  readonly db: Db
+  readonly log: Log
+  /** What is stored instead of a result that cannot be stored. */
+  readonly setbackOf: (settlement: Settlement) => Settlement
+}
+
+export function createSettler(dependencies: SettlerDependencies): Settler {
   const results = new Set<Result>()
+  const store = storing(dependencies, (result, ours) => {
+    results.delete(result)
+    result.settled(ours)
+  })
   let troubled = false
   let drainers: (() => void)[] = []
-
-  const store = async (batch: readonly Result[]) => {
-    const rows = await settleStore.settle(
-      db,
-      batch.map(({ settlement }) => settlement),
-      changesOf(batch),
-    )
-    const ours = new Set(rows.map(nameOf))
-    for (const result of batch) {
-      results.delete(result)
-      result.settled(ours.has(nameOf(result.settlement.held)))
-    }
-  }
-
-  // One result that cannot be stored must not hold up the others, nor be sent again and again.
-  const storeApart = async (batch: readonly Result[]): Promise<void> => {
-    try {
-      return await store(batch)
-    } catch (error) {
-      if (isAway(error)) throw error
-      const [only] = batch
-      if (batch.length === 1 && only !== undefined) return storeAsSetback(only, error)
-    }
-    const half = Math.ceil(batch.length / 2)
-    await storeApart(batch.slice(0, half))
-    await storeApart(batch.slice(half))
-  }
-
-  const storeAsSetback = async (result: Result, error: unknown) => {
-    const what = { err: error, event_id: result.eventId }
-    log.error(what, 'the result of an attempt could not be stored; the attempt is repeated later')
-    try {
-      await store([{ ...result, settlement: setbackOf(result.settlement), change: null }])
-    } catch (again) {
-      if (isAway(again)) throw again
-      log.error({ ...what, err: again }, 'nor could that be stored; it is repeated when its lease has run out')
-      result.settled(false)
-    }
-    results.delete(result)
-  }
 
   const turn = async () => {
     const batch = results.values().take(batchMax).toArray()
     if (batch.length === 0) return Infinity
     try {
-      await storeApart(batch)
+      await store(batch)
       troubled = false
     } catch (error) {
       troubled = true
@@ -95,11 +59,11 @@ export function createSettler({
       for (const drained of drainers) drained()
       drainers = []
     }
-    if (batch.length >= gapFrom && results.size < batchMax) await new Promise((resolve) => setTimeout(resolve, gapMs))
+    if (batch.length >= gapFrom && results.size < batchMax) await sleep(gapMs)
     return results.size > 0 ? 0 : Infinity
   }
 
-  const loop = startLoop('delivery.settle', log, turn)
+  const loop = startLoop('delivery.settle', dependencies.log, turn)
   return {
     add(result) {
       results.add(result)
@@ -122,6 +86,41 @@ export function createSettler({
       })
     },
     [Symbol.asyncDispose]: () => loop[Symbol.asyncDispose](),
+  }
+}
+
+/** Stores a batch. One result that cannot be stored must not hold up the others, nor be sent again and again. */
+function storing({ db, log, setbackOf }: SettlerDependencies, done: (result: Result, ours: boolean) => void) {
+  const store = async (batch: readonly Result[]) => {
+    const settlements = batch.map(({ settlement }) => settlement)
+    const ours = new Set((await settleStore.settle(db, settlements, changesOf(batch))).map(nameOf))
+    for (const result of batch) done(result, ours.has(nameOf(result.settlement.held)))
+  }
+
+  const storeAsSetback = async (result: Result, error: unknown) => {
+    const what = { err: error, event_id: result.eventId }
+    log.error(what, 'the result of an attempt could not be stored; the attempt is repeated later')
+    try {
+      const ours = await settleStore.settle(db, [setbackOf(result.settlement)], [])
+      done(result, ours.length > 0)
+    } catch (again) {
+      if (isAway(again)) throw again
+      log.error({ ...what, err: again }, 'nor could that be stored; it is repeated when its lease has run out')
+      done(result, false)
+    }
+  }
+
+  return async function storeApart(batch: readonly Result[]): Promise<void> {
+    const [only] = batch
+    try {
+      return await store(batch)
+    } catch (error) {
+      if (isAway(error)) throw error
+      if (batch.length === 1 && only !== undefined) return storeAsSetback(only, error)
+    }
+    const half = Math.ceil(batch.length / 2)
+    await storeApart(batch.slice(0, half))
+    await storeApart(batch.slice(half))
   }
 }
 

@@ -60,7 +60,13 @@ test('a principal says who calls, for whom, and what it may do', async (t) => {
 
 test('a text that cannot be a key is refused without asking the database', async (t) => {
   let asked = 0
-  const watch = (db: Db): Db => ({ ...db, run: (query, values) => ((asked += 1), db.run(query, values)) })
+  const watch = (db: Db): Db => ({
+    ...db,
+    run(query, values) {
+      asked += 1
+      return db.run(query, values)
+    },
+  })
   const { identity, secretKey } = await house(t, { watch })
   const wrong = [
     undefined,

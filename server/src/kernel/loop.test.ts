@@ -25,7 +25,8 @@ function turns(answers: readonly (number | Error)[]) {
       return taken
     },
     async reach(count: number) {
-      while (taken < count) await new Promise<void>((resolve) => waiting.push(resolve))
+      for (let left = count - taken; left > 0; left = count - taken)
+        await new Promise<void>((resolve) => waiting.push(resolve))
     },
   }
 }

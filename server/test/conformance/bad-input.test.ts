@@ -88,7 +88,7 @@ for (const operation of withQuery) {
     for (const [name, schema] of Object.entries(operation.query?.properties ?? {})) {
       // One of these is in the path already where it is needed.
       const { path } = { path: name === 'branch_id' ? operation.path : right.path }
-      for (const text of badTexts(schema as Schema)) {
+      for (const text of badTexts(schema)) {
         const answer = await ask({ path: withParameter({ path }, `${name}=${encodeURIComponent(text)}`) })
         const code = codeFor(operation, { path: [name], kind: 'value' })
         assert.equal(answer.json?.error?.code, code, `${name}=${text}: ${answer.status} ${answer.text}`)

@@ -21,7 +21,6 @@ export interface Answer {
   readonly headers: IncomingHttpHeaders
   readonly text: string
   /** The body where it is JSON, else undefined. Tests say what they expect in it by asserting it. */
-  // oxlint-disable-next-line typescript/no-explicit-any
   readonly json: any
 }
 

@@ -121,7 +121,13 @@ const month = (fromNow: number) => {
 }
 const amex = '378282246310005'
 
-type BadCard = readonly [rule: string, says: string, card: Record<string, unknown>, field: string, broken: string]
+type BadCard = readonly [
+  rule: string,
+  says: string,
+  card: Record<string, string | number>,
+  field: string,
+  broken: string,
+]
 const badCards: readonly BadCard[] = [
   ['C4.confirm.card-digits', 'without a digit', { number: '' }, 'number', 'digits'],
   ['C4.confirm.card-digits', 'in groups', { number: '4242 4242 4242 4242' }, 'number', 'digits'],

@@ -199,10 +199,10 @@ test('C4.idempotency.same: how a body is spelled does not matter; what it says d
       const headers = { 'idempotency-key': newKey() }
       const post = (bytes: string) =>
         call(p.url, { method: 'POST', path: createPaymentLink.path, key: p.merchant.secret_key, headers, bytes })
-      const made = await post(JSON.stringify(body))
+      const first201 = await post(JSON.stringify(body))
       const again = await post(respelled(body, shuffle))
-      assert.deepEqual([made.status, again.status, isReplay(again)], [201, 201, true])
-      assert.deepEqual(again.json, made.json)
+      assert.deepEqual([first201.status, again.status, isReplay(again)], [201, 201, true])
+      assert.deepEqual(again.json, first201.json)
       const turned = await post(JSON.stringify({ ...body, line_items: lines.toReversed() }))
       assert.equal(refusal(turned), '409 IDEMPOTENCY_MISMATCH')
     }),

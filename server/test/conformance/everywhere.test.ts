@@ -113,7 +113,7 @@ test('X0.ids.uuidv7: every uuid in any table is of version 7', async () => {
 function timesIn(value: unknown, name = ''): string[] {
   if (typeof value === 'string') return /(_at|_from|_to)$|^now$/.test(name) ? [value] : []
   if (typeof value !== 'object' || value === null) return []
-  return Object.entries(value).flatMap(([key, inner]) => timesIn(inner, Array.isArray(value) ? name : key))
+  return Object.entries(value).flatMap(([own, inner]) => timesIn(inner, Array.isArray(value) ? name : own))
 }
 
 test('X0.time.format: every time in every answer, and in a webhook, is RFC 3339 in UTC with milliseconds', async () => {

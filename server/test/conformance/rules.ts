@@ -4,15 +4,13 @@ import { paymentIntents } from './rules/payment-intents.ts'
 import { paymentLinks } from './rules/payment-links.ts'
 import { qr } from './rules/qr.ts'
 import { reporting } from './rules/reporting.ts'
-import { joined, type Rule, type Rules } from './rules/rule.ts'
+import { joined, type Rules } from './rules/rule.ts'
 import { sandbox } from './rules/sandbox.ts'
 import { terminalSockets } from './rules/terminal-sockets.ts'
 import { terminalTransactions } from './rules/terminal-transactions.ts'
 import { terminals } from './rules/terminals.ts'
 import { webhookDelivery } from './rules/webhook-delivery.ts'
 import { webhooks } from './rules/webhooks.ts'
-
-export type { Rule }
 
 /**
  * Every rule and every table row of the contract, by id. An id is stable: the area's letter and its number, the topic, the case

@@ -153,7 +153,6 @@ export function refusal(answer: Answer | undefined): string {
 }
 
 /** The body of an answer that must be a success with this status. */
-// oxlint-disable-next-line typescript/no-explicit-any
 export function bodyOf(answer: Answer | undefined, status: number): any {
   assert.equal(answer?.status, status, answer?.text)
   return answer?.json

@@ -194,7 +194,7 @@ test('the list of links shows those of the caller and of everything under it, an
 test('the list of events shows the named branch to those who see it, and an empty page to everybody else', async () => {
   const ownerOf = await branchOf('delivery.events')
   for (const caller of everyone) {
-    for (const { id } of [...everyone]) {
+    for (const { id } of everyone) {
       const rows = await listed(`/v1/webhook_events?page_size=100&branch_id=${id}`, caller)
       assert.deepEqual(leaks(rows, caller, ownerOf), [])
       const named = branches.find((one) => one.id === id)

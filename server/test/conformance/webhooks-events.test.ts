@@ -10,6 +10,12 @@ import { everybody } from './people.ts'
 
 const path = '/v1/webhook_events'
 
+interface Listed extends Record<string, unknown> {
+  readonly id: string
+  readonly type: string
+  readonly created_at: string
+}
+
 /** A platform on which one of each outcome has happened: two links and two payments of their own, one endpoint that takes successes. */
 async function eventful(t: Parameters<typeof platform>[0]) {
   const p = await platform(t)
@@ -25,7 +31,7 @@ async function eventful(t: Parameters<typeof platform>[0]) {
   await p.advance(60)
   const list = async (query: string, key = branch.secret_key): Promise<Answer> =>
     call(p.url, { path: query === '' ? path : `${path}?${query}`, key })
-  const listed = async (query: string, key?: string): Promise<Record<string, never>[]> => {
+  const listed = async (query: string, key?: string): Promise<Listed[]> => {
     const answer = await list(query, key)
     assert.equal(answer.status, 200, answer.text)
     return answer.json.data
@@ -34,7 +40,7 @@ async function eventful(t: Parameters<typeof platform>[0]) {
 }
 
 const p = await eventful({ after })
-const typesOf = (rows: readonly Record<string, string>[]) => rows.map(({ type }) => type).toSorted()
+const typesOf = (rows: readonly Listed[]) => rows.map(({ type }) => type).toSorted()
 
 const fields = [
   'A2.event.id',
@@ -79,7 +85,7 @@ test(`[${fields.join(', ')}] an event shows exactly what it tells of, and how fa
     if (more.status === 'DELIVERED') assert.ok(String(createdAt) <= String(deliveredAt))
     else assert.equal(deliveredAt, null)
   }
-  const delivered = p.receiver.received.map(({ headers }) => headers['webhook-id'])
+  const delivered = p.receiver.received.map(({ headers }) => String(headers['webhook-id']))
   assert.deepEqual(
     delivered.toSorted(),
     rows
@@ -147,7 +153,7 @@ test('[A2.events.filter.status, A2.events.filter.status-invalid] status keeps th
 const shifted = (time: string, ms: number) => new Date(Date.parse(time) + ms).toISOString()
 
 test('[A2.events.filter.date-from, A2.events.filter.date-to] both bounds are inclusive, to the millisecond', async () => {
-  const rows = (await p.listed('')) as { id: string; created_at: string }[]
+  const rows = await p.listed('')
   for (const { created_at: at } of rows) {
     const since = (from: string) => rows.filter(({ created_at }) => created_at >= from).map(({ id }) => id)
     const until = (to: string) => rows.filter(({ created_at }) => created_at <= to).map(({ id }) => id)

@@ -171,7 +171,8 @@ test('[A2.create.conflict, A2.create.conflict-other-entity] one entity has a url
 test('[A2.create.conflict] of twenty creates of one url at once, one is taken', async () => {
   const body = fresh({ url: 'https://shop.example.com/race' })
   const answers = await Promise.all(Array.from({ length: 20 }, () => create(body)))
-  assert.deepEqual(answers.map(({ status }) => status).toSorted(), [201, ...Array.from({ length: 19 }, () => 409)])
+  assert.equal(answers.filter(({ status }) => status === 201).length, 1)
+  assert.equal(answers.filter(({ status }) => status === 409).length, 19)
 })
 
 test('[A2.url.https, A2.url.user-information, A2.url.fragment] a url is https, without user information and without a fragment', async () => {

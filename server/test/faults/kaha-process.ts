@@ -17,6 +17,7 @@ export interface KahaProcess extends AsyncDisposable {
   readonly sandbox: SandboxFile
   /** From the call until sandbox.json was there. */
   readonly startMs: number
+  hasEnded(): boolean
   /** Standard output and error, in one file. */
   readonly logPath: string
   /** kill -9; resolves when the process is gone. */
@@ -70,6 +71,7 @@ export async function startKahaProcess(options: KahaProcessOptions): Promise<Kah
       sandbox,
       startMs: performance.now() - begun,
       logPath,
+      hasEnded: () => child.exitCode !== null || child.signalCode !== null,
       kill: async () => void (await kill()),
       stop: () => end(child, 'SIGTERM'),
       [Symbol.asyncDispose]: async () => {

@@ -56,18 +56,16 @@ export async function killUnderLoad(options: KillOptions): Promise<string[]> {
     client: () => merchant(kaha),
     branchReference: kaha.sandbox.merchants[0]?.branches[0]?.reference_number ?? '',
   })
-  try {
-    for (let round = 1; round <= rounds; round += 1) {
-      await progress(payers, kaha)
-      await sleep(random() * killDelayMsMax)
-      await killNow(victim, kaha, random)
-      if (victim === 'server') kaha = await start()
-      say(`round ${round}: ${victim} killed after ${payers.payments} payments`)
-    }
+  held.defer(() => payers.giveUp())
+  for (let round = 1; round <= rounds; round += 1) {
     await progress(payers, kaha)
-  } finally {
-    await payers.stop()
+    await sleep(random() * killDelayMsMax)
+    await killNow(victim, kaha, random)
+    if (victim === 'server') kaha = await start()
+    say(`round ${round}: ${victim} killed after ${payers.payments} payments`)
   }
+  await progress(payers, kaha)
+  await payers.stop()
   await comeToRest(kaha)
   const { target } = await postmasterIn(kaha.dataDir)
   const check = () =>
@@ -101,11 +99,11 @@ async function register(kaha: KahaProcess, receiver: VerifyingReceiver): Promise
 async function progress(payers: Payers, kaha: KahaProcess): Promise<void> {
   const from = payers.payments
   try {
-    await eventually(() => payers.payments >= from + paymentsBetweenKills, {
-      waitMsMax: progressMsMax,
-      pollMs: 5,
-      what: 'payments',
-    })
+    const isAtWork = () => {
+      if (kaha.hasEnded()) throw new Error('the server ended by itself')
+      return payers.payments >= from + paymentsBetweenKills
+    }
+    await eventually(isAtWork, { waitMsMax: progressMsMax, pollMs: 5, what: 'payments' })
   } catch (error) {
     throw new Error(`nobody could pay any more: ${await lastWords(kaha.logPath)}`, { cause: error })
   }

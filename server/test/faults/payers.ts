@@ -20,6 +20,8 @@ export interface Payers {
   readonly payments: number
   /** Ends the payments that are under way and takes up no more. */
   stop(): Promise<void>
+  /** Ends at once: nobody answers any more. */
+  giveUp(): Promise<void>
 }
 
 export interface PayersOptions {
@@ -48,6 +50,7 @@ export function startPayers({ count, random, client, branchReference }: PayersOp
   const wrongAnswers: string[] = []
   const run = random().toString(36).slice(2, 8)
   const stopping = new AbortController()
+  const givenUp = new AbortController()
   let payments = 0
   let requests = 0
   let link: { id: Promise<string>; intents: number } | undefined
@@ -57,7 +60,7 @@ export function startPayers({ count, random, client, branchReference }: PayersOp
       try {
         return await call(client())
       } catch (failure) {
-        if (!passes(failure)) throw failure
+        if (!passes(failure) || givenUp.signal.aborted) throw failure
         await sleep(10 + 40 * random())
       }
     }
@@ -141,6 +144,11 @@ export function startPayers({ count, random, client, branchReference }: PayersOp
     },
     async stop() {
       stopping.abort()
+      await ended
+    },
+    async giveUp() {
+      stopping.abort()
+      givenUp.abort()
       await ended
     },
   }

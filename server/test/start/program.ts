@@ -1,11 +1,11 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, readFileSync } from 'node:fs'
-import { createServer } from 'node:net'
+import { createServer, type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
-import type { AddressInfo } from 'node:net'
+import { createKaha } from '@kaha/sdk'
 import { removeFolder, serversIn } from '../../src/kernel/postgres/test-setup.ts'
 import type { Seed } from '../../src/sandbox/seed.ts'
 
@@ -14,6 +14,8 @@ export { serversIn }
 const root = join(import.meta.dirname, '../../..')
 const main = join(root, 'server/src/main.ts')
 const waitMsMax = 30_000
+// Node keeps what it has compiled here, by content: these tests start the program some fifty times.
+const compileCache = join(root, 'node_modules/.cache/kaha-start-tests')
 
 /** `kaha` in a process of its own. */
 export interface Program {
@@ -44,7 +46,13 @@ export function launch(t: Closing, { args = [], settings = {}, command, identity
   const child = spawn(program, [...before, ...args], {
     cwd: root,
     detached: true,
-    env: { PATH: process.env['PATH'], HOME: process.env['HOME'], KAHA_PORT: '0', ...settings },
+    env: {
+      PATH: process.env['PATH'],
+      HOME: process.env['HOME'],
+      NODE_COMPILE_CACHE: compileCache,
+      KAHA_PORT: '0',
+      ...settings,
+    },
     stdio: ['ignore', 'pipe', 'pipe'],
     ...identity,
   })
@@ -73,10 +81,12 @@ export function launch(t: Closing, { args = [], settings = {}, command, identity
           resolve()
         }
         child.stdout?.on('data', look)
-        void ended.then((how) => {
+        const failAtItsEnd = async () => {
+          const how = await ended
           clearTimeout(timer)
           fail(`ended with ${how}`)
-        })
+        }
+        void failAtItsEnd()
         look()
       }),
   }
@@ -108,7 +118,9 @@ export async function finish(
   run: Run,
 ): Promise<{ code: number | NodeJS.Signals; stdout: string; stderr: string }> {
   const program = launch(t, run)
+  const timer = setTimeout(() => process.kill(-program.pid, 'SIGKILL'), waitMsMax)
   const code = await program.ended
+  clearTimeout(timer)
   return { code, stdout: program.stdout(), stderr: program.stderr() }
 }
 
@@ -146,3 +158,19 @@ export async function freePort(): Promise<number> {
   await once(server, 'close')
   return port
 }
+
+/** Every secret in the file. */
+export const keysIn = ({ partner, merchants, dashboard }: SandboxFile): string[] => [
+  partner.secret_key,
+  dashboard.password,
+  ...merchants.flatMap(({ secret_key, encryption_key, branches, terminal_group: { desktop, terminals } }) => [
+    secret_key,
+    encryption_key,
+    ...branches.flatMap((branch) => [branch.secret_key, branch.activation_code]),
+    ...[desktop, ...terminals].flatMap(({ api_key, api_secret }) => [api_key, api_secret]),
+  ]),
+]
+
+/** The first merchant's client. */
+export const merchantOf = ({ base_url, merchants: [merchant] }: SandboxFile) =>
+  createKaha({ baseUrl: base_url, apiKey: merchant?.secret_key ?? '' })

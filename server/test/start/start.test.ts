@@ -1,16 +1,12 @@
 import assert from 'node:assert/strict'
-import { statSync, existsSync } from 'node:fs'
+import { existsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
-import { createKaha } from '@kaha/sdk'
-import { folder, sandboxIn, serversIn, start, stop, type SandboxFile } from './program.ts'
+import { folder, keysIn, merchantOf, serversIn, start, stop, type SandboxFile } from './program.ts'
 
-const home = folder({ after })
-const [shopDir, emptyDir] = [join(home, 'shop'), join(home, 'empty')]
+const shopDir = join(folder({ after }), 'shop')
 const first = await start({ after }, shopDir)
 const { sandbox } = first
-const merchantOf = ({ base_url, merchants: [merchant] }: SandboxFile) =>
-  createKaha({ baseUrl: base_url, apiKey: merchant?.secret_key ?? '' })
 const branchOf = ({ merchants: [merchant] }: SandboxFile) => merchant?.branches[0]?.id ?? ''
 
 test('a first start says where Kaha runs, with which keys, what has happened, and gives a link to pay', async () => {
@@ -158,45 +154,10 @@ test('a stop takes sandbox.json away and leaves no database running; the next st
   assert.equal(await stop(again), 0)
 })
 
-test('an empty start has keys of its own and plays nothing; a later start without --empty tells the story after all', async (t) => {
-  const empty = await start(t, emptyDir, { args: ['--empty'] })
-  const sdk = merchantOf(empty.sandbox)
-  assert.deepEqual((await sdk.paymentLinks.list()).data, [])
-  assert.deepEqual((await sdk.webhooks.listEndpoints()).data, [])
-  assert.deepEqual((await sdk.webhooks.listEvents({ branch_id: branchOf(empty.sandbox) })).data, [])
-  assert.doesNotMatch(empty.stdout(), /A first order|\/pay\/l\//)
-  const others = new Set(keysIn(sandbox))
-  assert.deepEqual(
-    keysIn(empty.sandbox).filter((key) => others.has(key)),
-    [],
-  )
-  assert.equal(await stop(empty), 0)
-
-  const later = await start(t, emptyDir)
-  assert.match(later.stdout(), /A first order has been paid already/)
-  assert.equal(
-    (await merchantOf(sandboxIn(emptyDir)).webhooks.listEvents({ branch_id: branchOf(later.sandbox) })).data.length,
-    2,
-  )
-  assert.equal(await stop(later), 0)
-})
-
 function shapeOf(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(shapeOf)
   if (typeof value !== 'object' || value === null) return value === '' ? 'an empty string' : `a ${typeof value}`
   return Object.fromEntries(Object.entries(value).map(([key, inside]) => [key, shapeOf(inside)]))
 }
-
-/** Every secret in the file. */
-const keysIn = ({ partner, merchants, dashboard }: SandboxFile): string[] => [
-  partner.secret_key,
-  dashboard.password,
-  ...merchants.flatMap(({ secret_key, encryption_key, branches, terminal_group: { desktop, terminals } }) => [
-    secret_key,
-    encryption_key,
-    ...branches.flatMap((branch) => [branch.secret_key, branch.activation_code]),
-    ...[desktop, ...terminals].flatMap(({ api_key, api_secret }) => [api_key, api_secret]),
-  ]),
-]
 
 const withoutAddresses = ({ partner, merchants, dashboard }: SandboxFile) => ({ partner, merchants, dashboard })

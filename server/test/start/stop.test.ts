@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
+import { eventually } from '../../src/kernel/postgres/processes.ts'
 import { folder, launch, sandboxIn, serversIn, start, stop } from './program.ts'
 
 const dataDir = join(folder({ after }), 'data')
@@ -26,6 +27,14 @@ test('a Ctrl-C that arrives twice, as npm passes it on, is one', async (t) => {
   const program = await start(t, dataDir, { args: ['--empty'] })
   program.child.kill('SIGINT')
   assert.equal(await stop(program, 'SIGINT'), 0)
+  assertClean()
+})
+
+test('a start that is interrupted half-way ends, and leaves nothing running', async (t) => {
+  const program = launch(t, { args: ['start', '--empty'], settings: { KAHA_DATA_DIR: dataDir } })
+  assert.ok(await eventually(() => serversIn(dataDir).length > 0, 30_000), 'its database has been started')
+  assert.equal(await stop(program), 0)
+  assert.doesNotMatch(program.stderr(), /^ +at /m)
   assertClean()
 })
 

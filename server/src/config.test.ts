@@ -1,0 +1,173 @@
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { resolve } from 'node:path'
+import { test } from 'node:test'
+import { readConfig, settings, unknownSettings } from './config.ts'
+import { StartFault } from './kernel/fault.ts'
+
+const key = randomBytes(32)
+const live = { KAHA_MODE: 'live', KAHA_MASTER_KEY: key.toString('base64'), KAHA_BASE_URL: 'https://api.example.com' }
+
+test('without any setting it is a sandbox on this machine, with an embedded database', () => {
+  const { dataDir, urls, ...rest } = readConfig({})
+  assert.equal(dataDir, resolve('.kaha'))
+  assert.ok(Object.values(urls).every((url) => url === null))
+  assert.deepEqual(rest, {
+    mode: 'sandbox',
+    host: '127.0.0.1',
+    port: 8080,
+    databaseUrl: null,
+    roles: ['api', 'gateway', 'worker'],
+    masterKey: null,
+    webhookTargets: 'any',
+    currencies: ['PHP'],
+    rateLimitPerSecond: 1_000,
+    confirmsPerMinute: 0,
+    trustProxy: false,
+    metrics: 'main',
+    logLevel: 'info',
+  })
+})
+
+test('live mode is stricter where nothing else was said', () => {
+  const { masterKey, ...config } = readConfig(live)
+  assert.deepEqual(masterKey, key)
+  assert.deepEqual(
+    [config.mode, config.webhookTargets, config.rateLimitPerSecond, config.confirmsPerMinute],
+    ['live', 'public', 100, 30],
+  )
+})
+
+test('a sandbox that others can reach sends webhooks to public addresses alone and keeps its metrics to itself', () => {
+  for (const host of ['0.0.0.0', '::', '192.168.1.5']) {
+    const config = readConfig({ KAHA_HOST: host })
+    assert.deepEqual([config.webhookTargets, config.metrics], ['public', 'off'])
+  }
+  for (const host of ['localhost', '::1']) assert.equal(readConfig({ KAHA_HOST: host }).webhookTargets, 'any')
+  assert.equal(readConfig({ KAHA_HOST: '0.0.0.0', KAHA_WEBHOOK_TARGETS: 'any' }).webhookTargets, 'any')
+})
+
+test('settings are read as they are written', () => {
+  const config = readConfig({
+    KAHA_PORT: '0',
+    KAHA_DATA_DIR: '/var/lib/kaha',
+    KAHA_DATABASE_URL: 'postgresql://u:p@db.example/kaha?sslmode=require',
+    KAHA_ROLES: 'worker,api',
+    KAHA_BASE_URL: 'https://api.example.com/base//',
+    KAHA_TERMINAL_WS_URL: 'wss://terminals.example.com',
+    KAHA_CURRENCIES: 'PHP,USD',
+    KAHA_RATE_LIMIT: '0',
+    KAHA_CONFIRM_LIMIT: '5',
+    KAHA_TRUST_PROXY: '10.0.0.0/8,127.0.0.1',
+    KAHA_METRICS: '127.0.0.1:9090',
+    KAHA_LOG_LEVEL: 'silent',
+  })
+  assert.deepEqual(
+    [config.port, config.dataDir, config.databaseUrl, config.roles, config.urls.base, config.urls.terminalWs],
+    [
+      0,
+      '/var/lib/kaha',
+      'postgresql://u:p@db.example/kaha?sslmode=require',
+      ['worker', 'api'],
+      'https://api.example.com/base',
+      'wss://terminals.example.com',
+    ],
+  )
+  assert.deepEqual(
+    [
+      config.currencies,
+      config.rateLimitPerSecond,
+      config.confirmsPerMinute,
+      config.trustProxy,
+      config.metrics,
+      config.logLevel,
+    ],
+    [['PHP', 'USD'], 0, 5, ['10.0.0.0/8', '127.0.0.1'], { host: '127.0.0.1', port: 9090 }, 'silent'],
+  )
+})
+
+test('an empty setting is an unset one', () => {
+  const empty = Object.fromEntries(settings.map(({ name }) => [name, '']))
+  assert.deepEqual(readConfig(empty), readConfig({}))
+})
+
+const wrong: readonly (readonly [name: string, value: string])[] = [
+  ['KAHA_MODE', 'production'],
+  ['KAHA_MODE', 'LIVE'],
+  ['KAHA_PORT', '65536'],
+  ['KAHA_PORT', '-1'],
+  ['KAHA_PORT', '8080 '],
+  ['KAHA_PORT', 'http'],
+  ['KAHA_DATABASE_URL', 'mysql://db.example/kaha'],
+  ['KAHA_ROLES', 'api,clerk'],
+  ['KAHA_ROLES', 'api,'],
+  ['KAHA_MASTER_KEY', 'short'],
+  ['KAHA_MASTER_KEY', key.toString('hex')],
+  ['KAHA_MASTER_KEY', key.toString('base64url')],
+  ['KAHA_BASE_URL', 'api.example.com'],
+  ['KAHA_BASE_URL', 'ftp://api.example.com'],
+  ['KAHA_BASE_URL', 'https://api.example.com?x=1'],
+  ['KAHA_BASE_URL', 'https://api.example.com/#x'],
+  ['KAHA_BASE_URL', 'https://user@api.example.com'],
+  ['KAHA_TERMINAL_WS_URL', 'https://terminals.example.com'],
+  ['KAHA_WEBHOOK_TARGETS', 'private'],
+  ['KAHA_CURRENCIES', 'PHP,XXX'],
+  ['KAHA_CURRENCIES', 'php'],
+  ['KAHA_RATE_LIMIT', '1.5'],
+  ['KAHA_RATE_LIMIT', '1e3'],
+  ['KAHA_CONFIRM_LIMIT', 'off'],
+  ['KAHA_METRICS', '9090'],
+  ['KAHA_METRICS', 'localhost:port'],
+  ['KAHA_METRICS', 'localhost:70000'],
+  ['KAHA_LOG_LEVEL', 'trace'],
+]
+for (const [name, value] of wrong) {
+  test(`${name}=${value.slice(0, 30)} is refused in one line that names the setting`, () => {
+    assert.throws(
+      () => readConfig({ [name]: value }),
+      (error) => error instanceof StartFault && error.message.startsWith(`${name} `) && !error.message.includes('\n'),
+    )
+  })
+}
+
+const liveWrong: readonly (readonly [name: string, value: string])[] = [
+  ['KAHA_MASTER_KEY', ''],
+  ['KAHA_BASE_URL', ''],
+  ['KAHA_BASE_URL', 'http://api.example.com'],
+  ['KAHA_CHECKOUT_URL', 'http://pay.example.com'],
+  ['KAHA_TERMINAL_WS_URL', 'ws://terminals.example.com'],
+  ['KAHA_WEBHOOK_TARGETS', 'any'],
+]
+for (const [name, value] of liveWrong) {
+  test(`live mode refuses ${name}=${value || 'nothing'}`, () => {
+    assert.throws(
+      () => readConfig({ ...live, [name]: value }),
+      (error) => error instanceof StartFault && error.message.startsWith(`${name} `),
+    )
+  })
+}
+
+test('a fault never repeats a master key or a password', () => {
+  const secret = randomBytes(33).toString('base64')
+  assert.throws(
+    () => readConfig({ KAHA_MASTER_KEY: secret }),
+    (error) => !String(error).includes(secret),
+  )
+  assert.throws(
+    () => readConfig({ KAHA_DATABASE_URL: 'mysql://u:hunter2@db/x' }),
+    (error) => !String(error).includes('hunter2'),
+  )
+})
+
+test('a name that looks like a setting and is none is told; those of tests and of others are not', () => {
+  assert.deepEqual(unknownSettings({ KAHA_PROT: '1', KAHA_PORT: '1', KAHA_TEST_CLUSTER: '{}', PATH: '/bin' }), [
+    'KAHA_PROT',
+  ])
+})
+
+test('every setting is described, once', () => {
+  const names = settings.map(({ name }) => name)
+  assert.equal(new Set(names).size, names.length)
+  for (const { name, default: otherwise, says } of settings)
+    assert.ok(/^KAHA_[A-Z0-9_]+$/.test(name) && otherwise !== '' && says !== '')
+})

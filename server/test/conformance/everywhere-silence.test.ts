@@ -1,0 +1,81 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { freshDatabase } from '../cluster.ts'
+import { platform } from '../platform.ts'
+import { startPostgresProxy } from '../postgres-proxy.ts'
+import { sql } from '../sql.ts'
+import { until } from '../until.ts'
+import { assertRefused, call } from './call.ts'
+import { operations, rightCall, subjectsOf } from './operations.ts'
+import { keyFor } from './people.ts'
+
+// A database that is there and says nothing, and one that cuts everybody off: an answer all the same, in the area's envelope.
+
+async function behindALine(t: Parameters<typeof platform>[0]) {
+  const database = await freshDatabase()
+  t.after(async () => database[Symbol.asyncDispose]())
+  const proxy = await startPostgresProxy(database.target)
+  const p = await platform(t, { database: proxy.target })
+  t.after(async () => proxy[Symbol.asyncDispose]())
+  return { ...p, proxy, subjects: await subjectsOf(p), key: p.seed.partner.secret_key }
+}
+
+test('every operation answers 503 with Retry-After when the database falls silent, however many ask at once, and serves again afterwards', async (t) => {
+  const p = await behindALine(t)
+  // A key that was never seen is looked up, so that nothing can be answered from memory.
+  const requests = await Promise.all(
+    operations.map(async (operation) => {
+      const { secretKey: key } = await keyFor(p, { id: p.seed.partner.id, level: 'partner' })
+      return { ...rightCall(operation, p.subjects), key }
+    }),
+  )
+  p.proxy.becomes('silent')
+  const answers = await Promise.all(requests.map((request) => call(p.url, request)))
+  for (const [index, answer] of answers.entries()) {
+    assertRefused(requests[index]?.path ?? '', answer, 503, 'UNAVAILABLE')
+    assert.match(String(answer.headers['retry-after']), /^[1-9]\d*$/)
+  }
+  // What needs no database is answered meanwhile.
+  assert.equal((await call(p.url, { path: '/healthz' })).status, 200)
+  assert.equal((await call(p.url, { path: '/readyz' })).status, 503)
+
+  p.proxy.becomes('passes')
+  await until('readiness', async () => (await call(p.url, { path: '/readyz' })).status === 200)
+  for (const operation of operations) {
+    const answer = await call(p.url, { ...rightCall(operation, p.subjects), key: p.key })
+    assert.ok(answer.status in operation.success, `${operation.id}: ${answer.status} ${answer.text}`)
+  }
+})
+
+test('connections that are ended under load cost some requests a 503 and no request its answer, and no payment is made twice', async (t) => {
+  const p = await behindALine(t)
+  const statuses = new Map<number, number>()
+  const stop = new AbortController()
+  const asking = Array.from({ length: 6 }, async (_, worker) => {
+    for (let turn = worker; !stop.signal.aborted; turn += 1) {
+      const operation = operations[turn % operations.length]
+      if (operation === undefined) continue
+      const request = { ...rightCall(operation, p.subjects), key: p.key }
+      const answer = await call(p.url, request)
+      if (answer.status === 503) assertRefused(request.path, answer, 503, 'UNAVAILABLE')
+      statuses.set(answer.status, (statuses.get(answer.status) ?? 0) + 1)
+    }
+  })
+  const seen = (status: number) => statuses.get(status) ?? 0
+  for (let round = 1; round <= 5; round += 1) {
+    const before = seen(503)
+    while (seen(503) === before) {
+      await sql(
+        p.kaha.db,
+        'select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()',
+      ).catch(() => {})
+    }
+    const served = seen(200)
+    await until('service', () => seen(200) > served)
+  }
+  stop.abort()
+  await Promise.all(asking)
+  // Attempts of the one intent run out, and one that was interrupted is settled later: refusals that have nothing to do with the cut.
+  const odd = [...statuses.keys()].filter((status) => ![200, 201, 202, 409, 503].includes(status))
+  assert.deepEqual(odd, [])
+})

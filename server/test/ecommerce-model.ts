@@ -1,0 +1,170 @@
+/**
+ * What links and intents should do, in as few words as possible: no database, no processes, no sweeper. A walk on a real platform
+ * is held against it. Times are business time in ms.
+ */
+export interface World {
+  readonly links: LinkModel[]
+  readonly intents: IntentModel[]
+}
+
+export interface LinkModel {
+  readonly id: string
+  /** Infinity for a link without a limit. */
+  readonly cap: number
+  readonly expiresAt: number
+  successes: number
+  consumed: boolean
+}
+
+export interface IntentModel {
+  readonly id: string
+  readonly link: LinkModel | null
+  readonly expiresAt: number
+  attempts: number
+  latest: Latest | null
+  /** Its link was used up by another while it was still open. */
+  consumed: boolean
+}
+
+export interface Latest {
+  readonly state: 'DECLINED' | 'FAILED' | 'REQUIRES_ACTION' | 'PROCESSING' | 'SUCCEEDED'
+  readonly category: string | null
+  /** When a challenge counts as abandoned, or from when on the processor tells what became of a silent call. */
+  readonly until?: number
+  /** What a silent call will turn out to be. */
+  readonly endsAs?: 'SUCCEEDED' | 'FAILED'
+}
+
+export interface Shown {
+  readonly status: string
+  readonly category: string | null
+}
+
+export const kinds = [
+  'approved',
+  'declined',
+  'error',
+  'unavailable',
+  'ineligible',
+  'verificationRefused',
+  'verificationDown',
+  'challenge',
+  'silent',
+  'silentThenFailed',
+  'malformed',
+] as const
+export type Kind = (typeof kinds)[number]
+
+export const numberOf: Readonly<Record<Kind, string>> = {
+  approved: '4242424242424242',
+  declined: '4000000000000002',
+  error: '4000000000000119',
+  unavailable: '5500000000000194',
+  ineligible: '5200000000000197',
+  verificationRefused: '4230000000000004',
+  verificationDown: '4000000000003238',
+  challenge: '4000002500003155',
+  silent: '4000000000004954',
+  silentThenFailed: '4000000000006728',
+  malformed: '4242424242424241',
+}
+
+const attemptsMax = 20
+const challengeMs = 15 * 60_000
+/** A silent call is asked about a second after it was given up: by now for sure. */
+const silenceMs = 10_000
+
+/** The attempt that a card makes; none for a malformed one. */
+function attemptOf(kind: Kind, now: number): Latest | null {
+  switch (kind) {
+    case 'approved':
+      return { state: 'SUCCEEDED', category: null }
+    case 'declined':
+      return { state: 'DECLINED', category: 'PAYMENT_REJECTED' }
+    case 'error':
+      return { state: 'FAILED', category: 'PAYMENT_PROCESSING_ERROR' }
+    case 'unavailable':
+      return { state: 'FAILED', category: 'PROCESSOR_UNAVAILABLE' }
+    case 'ineligible':
+      return { state: 'DECLINED', category: 'CARD_NOT_ELIGIBLE' }
+    case 'verificationRefused':
+      return { state: 'DECLINED', category: 'VERIFICATION_REJECTED' }
+    case 'verificationDown':
+      return { state: 'FAILED', category: 'VERIFICATION_UNAVAILABLE' }
+    case 'challenge':
+      return { state: 'REQUIRES_ACTION', category: null, until: now + challengeMs }
+    case 'silent':
+      return { state: 'PROCESSING', category: null, until: now + silenceMs, endsAs: 'SUCCEEDED' }
+    case 'silentThenFailed':
+      return { state: 'PROCESSING', category: null, until: now + silenceMs, endsAs: 'FAILED' }
+    case 'malformed':
+      return null
+  }
+}
+
+export function linkStatus(link: LinkModel, now: number): string {
+  if (link.consumed) return 'CONSUMED'
+  return link.expiresAt <= now ? 'EXPIRED' : 'ACTIVE'
+}
+
+export function shownIntent({ latest, consumed, expiresAt }: IntentModel, now: number): Shown {
+  const is = (status: string, category: string | null = null) => ({ status, category })
+  if (latest?.state === 'SUCCEEDED' || latest?.state === 'PROCESSING') return is(latest.state)
+  if (consumed) return is('CONSUMED')
+  if (expiresAt <= now) return is('EXPIRED')
+  if (latest === null) return is('ACTIVE')
+  if (latest.state === 'REQUIRES_ACTION' && (latest.until ?? 0) <= now) return is('DECLINED', 'VERIFICATION_REJECTED')
+  return is(latest.state, latest.category)
+}
+
+const reservedOf = ({ intents }: World, link: LinkModel): number =>
+  intents.filter((one) => one.link === link && one.latest?.state === 'PROCESSING').length
+
+/** How many further payments of a link may start. */
+export const freeOf = (world: World, link: LinkModel): number => link.cap - link.successes - reservedOf(world, link)
+
+/** What a confirm is answered: a refusal, or the attempt that it makes. */
+export function confirmOf(world: World, intent: IntentModel, kind: Kind, now: number): Latest | string {
+  const { status } = shownIntent(intent, now)
+  if (status === 'PROCESSING') return '409 INTENT_PROCESSING'
+  if (!['ACTIVE', 'DECLINED', 'FAILED'].includes(status)) return '409 INVALID_STATE'
+  const attempt = attemptOf(kind, now)
+  if (attempt === null) return '400 INVALID_CARD payment_method.card.number luhn'
+  if (intent.attempts >= attemptsMax) return '409 ATTEMPT_LIMIT_REACHED'
+  if (intent.link !== null && freeOf(world, intent.link) <= 0) return '409 LINK_FULLY_RESERVED'
+  return attempt
+}
+
+export function makeAttempt(world: World, intent: IntentModel, attempt: Latest, now: number): void {
+  intent.attempts += 1
+  intent.latest = attempt
+  if (attempt.state === 'SUCCEEDED' && intent.link !== null) countSuccess(world, intent.link, now)
+}
+
+/** A silent call has turned out to be what it was. */
+export function settleSilent(world: World, intent: IntentModel, now: number): void {
+  const succeeded = intent.latest?.endsAs === 'SUCCEEDED'
+  intent.latest = succeeded
+    ? { state: 'SUCCEEDED', category: null }
+    : { state: 'FAILED', category: 'PAYMENT_PROCESSING_ERROR' }
+  if (succeeded && intent.link !== null) countSuccess(world, intent.link, now)
+}
+
+/** A success counts whenever it comes. The one that uses an ACTIVE link up ends the intents of it that are still open. */
+export function countSuccess(world: World, link: LinkModel, now: number): void {
+  link.successes += 1
+  if (linkStatus(link, now) !== 'ACTIVE' || link.successes < link.cap) return
+  link.consumed = true
+  for (const one of world.intents) {
+    const settled = one.latest?.state === 'SUCCEEDED' || one.latest?.state === 'PROCESSING'
+    if (one.link === link && !settled && one.expiresAt > now) one.consumed = true
+  }
+}
+
+/** The times at which something changes by itself. */
+export const deadlinesOf = ({ links, intents }: World): number[] => [
+  ...links.map(({ expiresAt }) => expiresAt),
+  ...intents.flatMap(({ expiresAt, latest }) =>
+    latest?.until === undefined ? [expiresAt] : [expiresAt, latest.until],
+  ),
+]

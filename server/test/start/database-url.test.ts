@@ -1,0 +1,150 @@
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { readFileSync, writeFileSync, existsSync } from 'node:fs'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
+import { createKaha } from '@kaha/sdk'
+import pg from 'pg'
+import { startTestCluster } from '../cluster.ts'
+import { startReceiver } from '../receiver.ts'
+import { finish, folder, freePort, launch, serversIn, start, stop } from './program.ts'
+
+const home = folder({ after })
+const port = await freePort()
+const cluster = await startTestCluster({ tcpPort: port })
+after(() => cluster[Symbol.asyncDispose]())
+const { url: adminUrl } = JSON.parse(cluster.handle) as { url: string }
+const urlOf = (database: string) => adminUrl.replace(/\/postgres$/, `/${database}`)
+const reloadTriesMax = 500
+const masterKey = randomBytes(32).toString('base64')
+for (const database of ['shop', 'fleet']) await sql(adminUrl, `create database ${database}`)
+
+async function refused(settings: Record<string, string>, line: RegExp): Promise<void> {
+  const run = { args: ['start'], settings: { KAHA_DATA_DIR: join(home, 'refused'), ...settings } }
+  const { code, stdout, stderr } = await finish({ after }, run)
+  const words = stderr.replaceAll(/^\{"level".*\}\n/gm, '')
+  assert.deepEqual([code, stdout], [1, ''], stderr)
+  assert.match(words, /^kaha: [^\n]+\n$/)
+  assert.match(words, line)
+  assert.ok(!stderr.includes('hunter2'), 'no password is shown')
+}
+
+test('with KAHA_DATABASE_URL a sandbox lives in that database and starts none of its own; a later start finds everything again', async (t) => {
+  const dataDir = join(home, 'shop')
+  const settings = { KAHA_DATABASE_URL: urlOf('shop') }
+  const first = await start(t, dataDir, { settings })
+  assert.match(first.stdout(), /A first order has been paid already/)
+  assert.deepEqual(serversIn(dataDir), [])
+  assert.equal(existsSync(join(dataDir, 'postgres')), false)
+  const events = await sql<{ type: string }>(urlOf('shop'), 'select type from delivery.events order by id')
+  assert.deepEqual(
+    events.map(({ type }) => type),
+    ['payment.declined', 'payment.succeeded'],
+  )
+  assert.equal(await stop(first), 0)
+  assert.equal(existsSync(join(dataDir, 'sandbox.json')), false)
+
+  const second = await start(t, dataDir, { settings })
+  assert.deepEqual(second.sandbox.merchants, first.sandbox.merchants)
+  assert.doesNotMatch(second.stdout(), /A first order/)
+  assert.equal(await stop(second), 0)
+})
+
+test('a database of another master key is refused in words', async () => {
+  await refused(
+    { KAHA_DATABASE_URL: urlOf('shop'), KAHA_MASTER_KEY: masterKey },
+    /sealed with another master key: set KAHA_MASTER_KEY to that one, or use another database/,
+  )
+})
+
+test('a database that is not there, refuses the user, or cannot be reached is named with its place, and never with its password', async () => {
+  await refused(
+    { KAHA_DATABASE_URL: urlOf('nowhere') },
+    new RegExp(`there is no database nowhere at 127\\.0\\.0\\.1:${port}: create it, or correct KAHA_DATABASE_URL`),
+  )
+  await sql(adminUrl, `create role guarded login password 'right'`)
+  await letInByPassword('guarded')
+  const guarded = urlOf('shop').replace(/\/\/[^@]*@/, '//guarded:hunter2@')
+  await refused(
+    { KAHA_DATABASE_URL: guarded },
+    /the database at 127\.0\.0\.1:\d+\/shop refuses this user or password: correct KAHA_DATABASE_URL/,
+  )
+  const closed = urlOf('shop').replace(`:${port}`, `:${await freePort()}`)
+  await refused(
+    { KAHA_DATABASE_URL: closed },
+    /the database at 127\.0\.0\.1:\d+\/shop cannot be reached \(ECONNREFUSED\): start it, or correct/,
+  )
+  await refused(
+    { KAHA_DATABASE_URL: 'postgres://kaha:hunter2@no-such-host.invalid/shop' },
+    /the database at no-such-host\.invalid:5432\/shop cannot be reached \(E\w+\)/,
+  )
+})
+
+test('two processes share the work: one serves, the other delivers', async (t) => {
+  const settings = { KAHA_DATABASE_URL: urlOf('fleet'), KAHA_MASTER_KEY: masterKey }
+  const api = await start(t, join(home, 'api'), { args: ['--empty'], settings: { ...settings, KAHA_ROLES: 'api' } })
+  const receiver = await startReceiver()
+  t.after(() => receiver[Symbol.asyncDispose]())
+  const arrived = new Promise<string>((resolve) => {
+    receiver.answer = ({ body }, response) => {
+      response.writeHead(204).end()
+      resolve((JSON.parse(body) as { type: string }).type)
+    }
+  })
+  const [merchant] = api.sandbox.merchants
+  const sdk = createKaha({ baseUrl: api.sandbox.base_url, apiKey: merchant?.secret_key ?? '' })
+  const [branch] = merchant?.branches ?? []
+  await sdk.webhooks.createEndpoint({ url: receiver.url, enabled_events: ['payment.succeeded'] })
+  const intent = await sdk.paymentIntents.create({
+    amount: 9800,
+    currency: 'PHP',
+    merchant_branch_reference_number: branch?.reference_number ?? '',
+  })
+  const card = { number: '4242424242424242', exp_month: 12, exp_year: 2060, cvc: '123' }
+  await sdk.paymentIntents.confirm(intent.id, { payment_method: { type: 'card', card } })
+  const { data } = await sdk.webhooks.listEvents({ branch_id: branch?.id ?? '' })
+  assert.deepEqual(
+    data.map(({ status }) => status),
+    ['PENDING'],
+  )
+
+  const worker = launch(t, {
+    args: ['start'],
+    settings: { ...settings, KAHA_DATA_DIR: join(home, 'worker'), KAHA_ROLES: 'worker' },
+  })
+  assert.equal(await arrived, 'payment.succeeded')
+  assert.deepEqual([await stop(worker, 'SIGTERM'), await stop(api, 'SIGTERM')], [0, 0])
+})
+
+async function sql<Row extends object>(url: string, text: string): Promise<Row[]> {
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  try {
+    return (await client.query<Row>(text)).rows
+  } finally {
+    await client.end()
+  }
+}
+
+/** From now on the server asks this role for its password. */
+async function letInByPassword(role: string): Promise<void> {
+  const [{ pid } = { pid: '' }] = await sql<{ pid: string }>(
+    adminUrl,
+    `select split_part(pg_read_file('postmaster.pid'), E'\\n', 1) as pid`,
+  )
+  const rules = `/proc/${pid}/cwd/pg_hba.conf`
+  writeFileSync(rules, `host all ${role} 127.0.0.1/32 scram-sha-256\n${readFileSync(rules, 'utf8')}`)
+  await sql(adminUrl, 'select pg_reload_conf()')
+  const wrong = adminUrl.replace(/\/\/[^@]*@/, `//${role}:wrong@`)
+  // The server reads its rules again when it gets to it.
+  for (let tries = 0; tries < reloadTriesMax; tries += 1) {
+    const refusal = await sql(wrong, 'select 1').then(
+      () => undefined,
+      (error: Error) => error,
+    )
+    if (refusal !== undefined) return
+    await sleep(10)
+  }
+  throw new Error('the server did not read its rules again')
+}

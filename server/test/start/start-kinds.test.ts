@@ -1,0 +1,68 @@
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { existsSync, mkdirSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
+import { give, isRoot, ordinaryUser } from '../../src/kernel/postgres/test-setup.ts'
+import { folder, freePort, keysIn, launch, merchantOf, serversIn, start, stop, type SandboxFile } from './program.ts'
+
+const home = folder({ after })
+const keysOfAnother: string[] = []
+const branchOf = ({ merchants: [merchant] }: SandboxFile) => merchant?.branches[0]?.id ?? ''
+
+test('an empty start plays nothing; a later start without --empty tells the story after all', async (t) => {
+  const dataDir = join(home, 'empty')
+  const empty = await start(t, dataDir, { args: ['--empty'] })
+  const sdk = merchantOf(empty.sandbox)
+  assert.deepEqual((await sdk.paymentLinks.list()).data, [])
+  assert.deepEqual((await sdk.webhooks.listEndpoints()).data, [])
+  assert.deepEqual((await sdk.webhooks.listEvents({ branch_id: branchOf(empty.sandbox) })).data, [])
+  assert.doesNotMatch(empty.stdout(), /A first order|\/pay\/l\//)
+  assert.equal(await stop(empty), 0)
+
+  const later = await start(t, dataDir)
+  assert.match(later.stdout(), /A first order has been paid already/)
+  assert.equal(
+    (await merchantOf(later.sandbox).webhooks.listEvents({ branch_id: branchOf(later.sandbox) })).data.length,
+    2,
+  )
+  keysOfAnother.push(...keysIn(later.sandbox))
+  assert.equal(await stop(later), 0)
+})
+
+test('a live installation says that it takes no card payments yet, and knows no sandbox', async (t) => {
+  const dataDir = join(home, 'live')
+  const settings = {
+    KAHA_DATA_DIR: dataDir,
+    KAHA_MODE: 'live',
+    KAHA_PORT: String(await freePort()),
+    KAHA_BASE_URL: 'https://pay.example.com',
+    KAHA_MASTER_KEY: randomBytes(32).toString('base64'),
+  }
+  const live = launch(t, { args: ['start'], settings })
+  await live.says(
+    /Kaha is running in live mode on https:\/\/pay\.example\.com\. No card connector is configured: card payments are refused\./,
+  )
+  const base = `http://127.0.0.1:${settings.KAHA_PORT}`
+  assert.match(await (await fetch(`${base}/readyz`)).text(), /no card connector is configured/)
+  assert.equal((await fetch(`${base}/sandbox/clock`)).status, 404)
+  assert.deepEqual([existsSync(join(dataDir, 'sandbox.json')), existsSync(join(dataDir, 'master.key'))], [false, false])
+  assert.equal(await stop(live), 0)
+})
+
+test('an ordinary user starts and stops a sandbox as root does, and a new data directory has keys of its own', async (t) => {
+  const user = isRoot ? await ordinaryUser() : { identity: {} }
+  if (typeof user === 'string') return t.skip(`an ordinary user: ${user}`)
+  const dataDir = join(home, 'ordinary')
+  mkdirSync(dataDir)
+  if ('name' in user) for (const path of [home, dataDir]) give(path, user)
+  const program = await start(t, dataDir, { identity: user.identity })
+  assert.match(program.stdout(), /A first order has been paid already/)
+  assert.equal(statSync(join(dataDir, 'sandbox.json')).uid, statSync(dataDir).uid)
+  assert.deepEqual(
+    keysIn(program.sandbox).filter((key) => keysOfAnother.includes(key)),
+    [],
+  )
+  assert.equal(await stop(program), 0)
+  assert.deepEqual(serversIn(dataDir), [])
+})
