@@ -1,4 +1,4 @@
-import { openSync } from 'node:fs'
+import { existsSync, openSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pino from 'pino'
@@ -92,7 +92,8 @@ async function openSandbox(
     )) === true
   const link =
     empty || !config.roles.includes('api') ? undefined : await orWarn('the link to try', linkToTry(told, clock.now()))
-  if (config.roles.includes('api')) {
+  // A worker beside an API process in one data directory leaves that one's addresses to it.
+  if (config.roles.includes('api') || !existsSync(join(config.dataDir, 'sandbox.json'))) {
     const all = { ...named(addresses), metrics: metricsUrl(config, addresses) }
     running.defer(await writeSandboxFile(config.dataDir, all, seed))
   }

@@ -31,11 +31,12 @@ export interface DbOptions {
   readonly connectionsMax?: number
   readonly acquireWaitMsMax?: number
   readonly statementMsMax?: number
+  /** How much longer than a statement may take an answer is waited for. */
+  readonly silenceMsMax?: number
   readonly onError: (error: Error) => void
 }
 
 const triesMax = 3
-const silenceMsMax = 1_000
 const int8 = 20
 
 // int8 is a bigint here, never a float and never text.
@@ -59,12 +60,14 @@ export function createDb(options: DbOptions): Db {
     max: options.connectionsMax ?? 8,
     connectionTimeoutMillis: options.acquireWaitMsMax ?? 2_000,
     // The server ends a statement that takes too long; this ends the waiting for a server that says nothing any more.
-    query_timeout: statementMsMax + silenceMsMax,
+    query_timeout: statementMsMax + (options.silenceMsMax ?? 1_000),
     idleTimeoutMillis: 60_000,
     options: `-c statement_timeout=${statementMsMax} -c idle_in_transaction_session_timeout=${statementMsMax}`,
   })
   // Without a listener an idle connection that the server ends would end this process.
   pool.on('error', options.onError)
+  // The pool listens only to connections that nobody uses. One that breaks in use, or in the moment before, fails its next statement.
+  pool.on('connect', (client) => client.on('error', () => {}))
   let statements = 0
 
   const runOn = async <Row extends object>(
@@ -80,9 +83,6 @@ export function createDb(options: DbOptions): Db {
   const once = async <T>(work: (tx: Queries) => Promise<T>): Promise<T> => {
     const client = await pool.connect()
     let broken: Error | undefined
-    // A connection that breaks fails the statement in hand too; without a listener it would end this process.
-    const onBroken = (error: Error) => (broken = error)
-    client.on('error', onBroken)
     try {
       await client.query('begin')
       const result = await work({ run: (query, values) => runOn(client, query, values) })
@@ -97,7 +97,6 @@ export function createDb(options: DbOptions): Db {
       throw error
     } finally {
       client.release(broken)
-      client.off('error', onBroken)
     }
   }
 

@@ -22,7 +22,7 @@ function codeFor({ area }: Operation, { path, kind }: Pick<Bad, 'path' | 'kind'>
   const [top = '', second] = path
   if (top === 'date_from' || top === 'date_to') return 'INVALID_DATE_RANGE'
   if (top === 'cursor') return 'INVALID_CURSOR'
-  if (kind !== 'unknown' && top === 'payment_method' && second === 'card') return 'INVALID_CARD'
+  if (kind === 'value' && top === 'payment_method' && second === 'card') return 'INVALID_CARD'
   if (area === 'ecommerce' && path.includes('metadata')) return 'INVALID_METADATA'
   const own = `INVALID_${top.toUpperCase()}`
   return kind === 'value' && own in catalogues[area] ? own : 'BAD_REQUEST'

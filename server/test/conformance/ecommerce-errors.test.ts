@@ -104,7 +104,6 @@ test('C4.errors.bad-request: what is missing, unknown or blank is named by its w
     ],
     [createPaymentIntent, { order_reference: ' ' }, 'order_reference non_blank'],
     [createPaymentIntent, { client_secret: 'cs_x' }, 'client_secret unknown'],
-    [confirmPaymentIntent, { client_secret: '' }, 'client_secret non_blank'],
     [confirmPaymentIntent, { payment_method: { type: 'card' } }, 'payment_method.card required'],
     [confirmPaymentIntent, { amount: 1 }, 'amount unknown'],
   ] as const)
@@ -127,7 +126,7 @@ const fieldCases: readonly FieldCase[] = [
     [
       operation,
       'redirect_urls',
-      [null, 'https://shop.example.com', { success: 1 }, { success: '' }],
+      [null, 'https://shop.example.com', { success: 1 }, { success: 'shop' }],
       'INVALID_REDIRECT_URLS',
     ],
     [
@@ -146,7 +145,7 @@ const fieldCases: readonly FieldCase[] = [
   [createPaymentLink, 'line_items', [null, {}, 'x', [], [1]], 'INVALID_LINE_ITEMS'],
   [createPaymentLink, 'max_uses', [0, -1, 1.5, '1', 1_000_001], 'INVALID_MAX_USES'],
   [createPaymentIntent, 'payment_link_id', [1, null, 'mug'], 'INVALID_PAYMENT_LINK_ID'],
-  [confirmPaymentIntent, 'client_secret', [1, null, 'x'.repeat(201)], 'INVALID_CLIENT_SECRET'],
+  [confirmPaymentIntent, 'client_secret', [1, null], 'INVALID_CLIENT_SECRET'],
   [
     confirmPaymentIntent,
     'payment_method',

@@ -18,7 +18,7 @@ for (const scripts of [true, false]) {
     await Promise.all([page.waitForURL('**/pay/i/**'), payButton(page).dblclick()])
     await page.waitForLoadState()
     assert.equal(await outcomeOf(page), 'succeeded')
-    assert.deepEqual(await paymentsOf(link.id), ['SUCCEEDED'])
+    assert.deepEqual(await shop.paymentsOf(link.id), ['SUCCEEDED'])
   })
 }
 
@@ -41,10 +41,10 @@ test(
     assert.deepEqual(others, [])
     await page.goto(where)
     assert.equal(await outcomeOf(page), 'succeeded')
-    assert.deepEqual(await paymentsOf(link.id), ['SUCCEEDED'])
+    assert.deepEqual(await shop.paymentsOf(link.id), ['SUCCEEDED'])
     // The same form once more, when everything is over.
     assert.deepEqual(await send(), { status: 303, location: where })
-    assert.deepEqual(await paymentsOf(link.id), ['SUCCEEDED'])
+    assert.deepEqual(await shop.paymentsOf(link.id), ['SUCCEEDED'])
   },
 )
 
@@ -56,69 +56,8 @@ test('C4.checkout.twice: the form of a second try pays once too, however often i
   const send = await formSender(page)
   const answers = await Promise.all(Array.from({ length: 5 }, send))
   assert.ok(answers.every(({ status, location }) => status === 303 && location === page.url()))
-  assert.deepEqual(await paymentsOf(link.id), ['DECLINED', 'SUCCEEDED'])
+  assert.deepEqual(await shop.paymentsOf(link.id), ['DECLINED', 'SUCCEEDED'])
 })
-
-for (const scripts of [true, false]) {
-  const how = scripts ? 'with scripts' : 'without scripts'
-
-  test(`a payer who reloads after paying, ${how}, sees the same receipt and pays nothing`, { skip }, async (t) => {
-    const link = await shop.link({ type: 'multi_use' })
-    const { page } = await shop.payer(t, { scripts })
-    await page.goto(link.url)
-    await payWith(page)
-    const receipt = await receiptOn(page)
-    for (let times = 0; times < 3; times += 1) await page.reload()
-    assert.deepEqual(await receiptOn(page), receipt)
-    assert.deepEqual(await paymentsOf(link.id), ['SUCCEEDED'])
-  })
-
-  test(`a payer who goes back after paying, ${how}, comes to the result, and pays nothing`, { skip }, async (t) => {
-    const link = await shop.link()
-    const { page } = await shop.payer(t, { scripts })
-    await page.goto(link.url)
-    await payWith(page)
-    const receipt = await receiptOn(page)
-    await page.goBack()
-    assert.deepEqual(await receiptOn(page), receipt)
-    assert.deepEqual(await paymentsOf(link.id), ['SUCCEEDED'])
-  })
-
-  test(
-    `a payer who goes back to a link that takes more payments, ${how}, is told of the first and finds an empty form`,
-    {
-      skip,
-    },
-    async (t) => {
-      const link = await shop.link({ type: 'multi_use' })
-      const { page } = await shop.payer(t, { scripts })
-      await page.goto(link.url)
-      await payWith(page)
-      const [receipt, paidAt] = [await receiptOn(page), page.url()]
-      await page.goBack()
-      assert.equal(await page.getByLabel('Card number').inputValue(), '')
-      assert.match((await page.locator('main').textContent()) ?? '', /You have already paid here\./)
-      assert.deepEqual(await paymentsOf(link.id), ['SUCCEEDED'])
-      await page.getByRole('link', { name: 'See your payment' }).click()
-      await page.waitForURL(paidAt)
-      assert.deepEqual(await receiptOn(page), receipt)
-    },
-  )
-}
-
-test(
-  'a payer who goes back while the bank takes its time sees that payment, and cannot start another',
-  { skip },
-  async (t) => {
-    const link = await shop.link()
-    const { page } = await shop.payer(t)
-    await page.goto(link.url)
-    await payWith(page, cards.slow)
-    await page.goBack()
-    assert.equal(await outcomeOf(page), 'processing')
-    assert.deepEqual(await paymentsOf(link.id), ['PROCESSING'])
-  },
-)
 
 test('of two tabs of a one-time link one pays, and the other is led to what became of it', { skip }, async (t) => {
   const link = await shop.link()
@@ -132,7 +71,7 @@ test('of two tabs of a one-time link one pays, and the other is led to what beca
   const receipt = await receiptOn(page)
   await submit(other)
   assert.deepEqual(await receiptOn(other), receipt)
-  assert.deepEqual(await paymentsOf(link.id), ['SUCCEEDED'])
+  assert.deepEqual(await shop.paymentsOf(link.id), ['SUCCEEDED'])
 })
 
 test(
@@ -154,7 +93,7 @@ test(
     assert.match((await second.page.locator('main').textContent()) ?? '', /You have not been charged/)
     // A redirect led there, so a reload asks nothing.
     assert.equal(second.page.url(), link.url)
-    assert.deepEqual(await paymentsOf(link.id), ['SUCCEEDED'])
+    assert.deepEqual(await shop.paymentsOf(link.id), ['SUCCEEDED'])
   },
 )
 
@@ -180,15 +119,6 @@ test(
     assert.equal(await outcomeOf(first.page), 'succeeded')
   },
 )
-
-/** How the attempts on a link stand, oldest first. */
-async function paymentsOf(linkId: string): Promise<string[]> {
-  const rows = await shop.sql<{ state: string }>(
-    'select a.state from payments.attempts a join payments.intents i on i.id = a.intent_id where i.link_id = $1 order by a.id',
-    [linkId],
-  )
-  return rows.map(({ state }) => state)
-}
 
 /** Sends the form of the page with a card that is approved, as its browser would, as often as it is called. */
 async function formSender(page: Page): Promise<() => Promise<{ status: number; location: string | null }>> {

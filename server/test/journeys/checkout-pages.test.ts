@@ -1,12 +1,11 @@
 import { after, test } from 'node:test'
 import type { Page } from 'playwright-core'
-import { cards } from '../platform.ts'
 import { examine, waysInto, type State } from './looks.ts'
 import { payWith, submit, typeCard } from './payers.ts'
 import { openShop } from './shop.ts'
 
 const { shop, skip } = await openShop({ after })
-const { at, paid } = waysInto(shop)
+const { at } = waysInto(shop)
 
 const item = (name: string, price: number, quantity = 1) => ({
   sku: name.slice(0, 20),
@@ -46,8 +45,6 @@ const states: Readonly<Record<string, State>> = {
       await submitUnchecked(page, '4242424242424241')
     },
   },
-  'a refused card': { arrive: paid(cards.declined, order), outcome: 'open', heading: /Pay/ },
-  'a payment that failed': { arrive: paid(cards.error), outcome: 'open', heading: /Pay/ },
   'a link that this payer has paid before': {
     outcome: 'open',
     heading: /Pay/,

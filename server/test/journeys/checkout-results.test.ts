@@ -10,6 +10,12 @@ const { paid } = waysInto(shop)
 const slowCard = { number: cards.slow, exp_month: 12, exp_year: 2040, cvc: '123' }
 
 const states: Readonly<Record<string, State>> = {
+  'a refused card': {
+    arrive: paid(cards.declined, { redirect_urls: { declined: shop.thanksUrl } }),
+    outcome: 'open',
+    heading: /Pay/,
+  },
+  'a payment that failed': { arrive: paid(cards.error), outcome: 'open', heading: /Pay/ },
   'a payment in progress': { arrive: paid(cards.slow), outcome: 'processing', heading: /Confirming your payment/ },
   'a payment that succeeded': { arrive: paid(cards.approved), outcome: 'succeeded', heading: /Payment complete/ },
   'a payment that succeeded, with a way back': {
@@ -32,35 +38,6 @@ const states: Readonly<Record<string, State>> = {
       await page.goto(link.url)
     },
   },
-  'a link that was used up': {
-    outcome: 'used_up',
-    heading: /has been used/,
-    async arrive(page) {
-      const link = await shop.link()
-      await shop.pay({ linkId: link.id })
-      await page.goto(link.url)
-    },
-  },
-  'a link that expired': {
-    outcome: 'expired',
-    heading: /has expired/,
-    async arrive(page) {
-      const link = await shop.link({ redirect_urls: { expired: shop.thanksUrl } })
-      await shop.sql('update ecommerce.links set expires_at = kernel.now() where id = $1', [link.id])
-      await page.goto(link.url)
-    },
-  },
-  'a link that was cancelled': {
-    outcome: 'cancelled',
-    heading: /was cancelled/,
-    async arrive(page) {
-      const link = await shop.link()
-      await shop.sql(`update ecommerce.links set state = 'CANCELLED', cancelled_at = kernel.now() where id = $1`, [
-        link.id,
-      ])
-      await page.goto(link.url)
-    },
-  },
   'an intent that was tried too often': {
     outcome: 'declined',
     heading: /Payment declined/,
@@ -80,11 +57,6 @@ const states: Readonly<Record<string, State>> = {
       )
       await page.reload()
     },
-  },
-  'an address of nothing': {
-    arrive: (page) => page.goto(`${shop.url}/pay/l/nothing`.replace('127.0.0.1', 'localhost')),
-    outcome: 'notice',
-    heading: /There is nothing to pay here/,
   },
 }
 

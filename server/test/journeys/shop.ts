@@ -13,6 +13,8 @@ export interface Shop extends Platform {
   payer(t: TestContext, options?: PayerOptions): Promise<Payer>
   /** One statement past the platform, for states that no operation makes yet, and to count. */
   sql<Row extends object>(text: string, values?: unknown[]): Promise<Row[]>
+  /** How the attempts on a link stand, oldest first. */
+  paymentsOf(linkId: string): Promise<string[]>
 }
 
 /** What the tests of one file share. Where no browser runs there is no shop, and `skip` says why in the words of a skipped test. */
@@ -31,18 +33,26 @@ export async function openShop(
   const running = await platform(hooks, options)
   const siteOrigin = new URL(site.url).origin
   const origins = [new URL(running.kaha.addresses.checkout).origin, siteOrigin]
+  const sql = async <Row extends object>(text: string, values: unknown[] = []): Promise<Row[]> => {
+    const client = new pg.Client(connectionConfig(running.target))
+    await client.connect()
+    try {
+      return (await client.query<Row>(text, values)).rows
+    } finally {
+      await client.end()
+    }
+  }
   const shop = {
     ...running,
+    sql,
     thanksUrl: `${siteOrigin}/thanks?order=1001&b=2`,
     payer: (t: TestContext, look?: PayerOptions) => payers.arrive(t, origins, look),
-    async sql<Row extends object>(text: string, values: unknown[] = []): Promise<Row[]> {
-      const client = new pg.Client(connectionConfig(running.target))
-      await client.connect()
-      try {
-        return (await client.query<Row>(text, values)).rows
-      } finally {
-        await client.end()
-      }
+    async paymentsOf(linkId: string): Promise<string[]> {
+      const rows = await sql<{ state: string }>(
+        'select a.state from payments.attempts a join payments.intents i on i.id = a.intent_id where i.link_id = $1 order by a.id',
+        [linkId],
+      )
+      return rows.map(({ state }) => state)
     },
   }
   return { shop, skip: false }
