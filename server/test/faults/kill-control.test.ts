@@ -4,12 +4,12 @@ import { test } from 'node:test'
 import { killUnderLoad } from './kill.ts'
 import type { Mutation } from './mutation.ts'
 
-// The outbox outside of the payment's transaction: written a moment after its commit.
+// The outbox outside of the payment's transaction: written a second after its commit.
 const outboxApart: Mutation = {
   file: '/server/src/app.ts',
   from: 'appendEvent: (tx, event) => delivery.appendEvent(tx, event)',
   to: `appendEvent: async (tx, event) => {
-    setTimeout(() => delivery.appendEvent(db, event).then(() => bus.hint('events'), () => {}), 100)
+    setTimeout(() => delivery.appendEvent(db, event).then(() => bus.hint('events'), () => {}), 1_000)
   }`,
 }
 

@@ -28,7 +28,7 @@ export interface KillOptions {
 }
 
 const payersCount = 8
-const paymentsBetweenKills = 24
+const paymentsBetweenKills = 16
 const killDelayMsMax = 250
 const progressMsMax = 60_000
 const failedDeliveries = 0.1

@@ -36,7 +36,6 @@ async function installation(t: TestContext) {
     held.use(await startKahaProcess({ dataDir: join(folder, name), settings: { ...settings, KAHA_ROLES: roles } }))
   const api = await start('api', 'api,gateway')
   const worker = await start('worker', 'worker')
-  const receiver = held.use(await startReceiver())
 
   const { sandbox } = api
   const [merchant] = sandbox.merchants
@@ -46,10 +45,10 @@ async function installation(t: TestContext) {
   return {
     worker,
     branch,
-    receiver,
     as,
     sdk: as(merchant.secret_key),
     partner: as(sandbox.partner.secret_key),
+    receiver: async () => held.use(await startReceiver()),
     /** `kaha …` in a process of its own. */
     kaha: async (...args: string[]) => {
       const env = environmentWith({ ...settings, KAHA_DATA_DIR: join(folder, 'command') })
@@ -58,70 +57,77 @@ async function installation(t: TestContext) {
   }
 }
 
-test('A2.sent.succeeded: a payment at an API process is delivered by a worker process', async (t) => {
-  const { sdk, branch, receiver, worker, partner } = await installation(t)
-  const endpoint = await sdk.webhooks.createEndpoint({ url: receiver.url, enabled_events: ['payment.succeeded'] })
-  const intent = await sdk.paymentIntents.create({
-    amount: 9_800,
-    currency: 'PHP',
-    merchant_branch_reference_number: branch.reference_number,
+test('an API process and a worker process on one database are one platform', async (t) => {
+  const { sdk, partner, as, branch, worker, kaha, ...people } = await installation(t)
+
+  await t.test('A2.sent.succeeded: a payment at the one is delivered by the other', async () => {
+    const receiver = await people.receiver()
+    const endpoint = await sdk.webhooks.createEndpoint({ url: receiver.url, enabled_events: ['payment.succeeded'] })
+    const intent = await sdk.paymentIntents.create({
+      amount: 9_800,
+      currency: 'PHP',
+      merchant_branch_reference_number: branch.reference_number,
+    })
+    const paid = await sdk.paymentIntents.confirm(intent.id, { payment_method: { type: 'card', card: approved } })
+    assert.equal(paid.status, 'SUCCEEDED')
+    await partner.sandbox.advanceClock({ seconds: 0 })
+
+    const { signing_secret: secret } = await sdk.webhooks.retrieveSigningSecret(endpoint.id)
+    const [delivery] = receiver.received
+    assert.equal(receiver.received.length, 1)
+    assert.ok(delivery !== undefined)
+    const event = verifyWebhook({ payload: delivery.body, headers: delivery.headers, secret })
+    assert.equal(event.data.payment_intent_id, intent.id)
+
+    // The worker has no API: nobody but the other process could have taken the payment.
+    const atWorker = await fetch(`${worker.sandbox.base_url}/ecom/v1/payment-links`)
+    assert.equal(atWorker.status, 404)
   })
-  const paid = await sdk.paymentIntents.confirm(intent.id, { payment_method: { type: 'card', card: approved } })
-  assert.equal(paid.status, 'SUCCEEDED')
-  await partner.sandbox.advanceClock({ seconds: 0 })
 
-  const { signing_secret: secret } = await sdk.webhooks.retrieveSigningSecret(endpoint.id)
-  assert.equal(receiver.received.length, 1)
-  const [delivery] = receiver.received
-  assert.ok(delivery !== undefined)
-  const event = verifyWebhook({ payload: delivery.body, headers: delivery.headers, secret })
-  assert.equal(event.data.payment_intent_id, intent.id)
+  await t.test(
+    'I1.state.at-once, I1.key-state.revoked: a key that is revoked beside a running server is refused by it from then on',
+    async () => {
+      const issued = JSON.parse(await kaha('keys', 'issue', '--entity', branch.id, '--json')) as {
+        id: string
+        secret_key: string
+      }
+      const holder = as(issued.secret_key)
+      assert.equal((await holder.paymentLinks.list()).pagination.has_more, false)
 
-  // The worker has no API: nobody but the other process could have taken the payment.
-  const atWorker = await fetch(`${worker.sandbox.base_url}/ecom/v1/payment-links`)
-  assert.equal(atWorker.status, 404)
-})
-
-test('I1.state.at-once, I1.key-state.revoked: a key that is revoked beside a running server is refused by it from then on', async (t) => {
-  const { as, branch, kaha } = await installation(t)
-  const issued = JSON.parse(await kaha('keys', 'issue', '--entity', branch.id, '--json')) as {
-    id: string
-    secret_key: string
-  }
-  const holder = as(issued.secret_key)
-  assert.deepEqual((await holder.paymentLinks.list()).data, [])
-
-  await kaha('keys', 'revoke', issued.id)
-  const refusal = await eventually(
-    () =>
-      holder.paymentLinks.list().then(
-        () => undefined,
-        (error: unknown) => error,
-      ),
-    { what: 'the refusal of the key' },
+      await kaha('keys', 'revoke', issued.id)
+      const answer = () =>
+        holder.paymentLinks.list().then(
+          () => undefined,
+          (error: unknown) => error,
+        )
+      const refusal = await eventually(answer, { what: 'the refusal of the key' })
+      assert.ok(refusal instanceof KahaError)
+      assert.equal(refusal.code, 'UNAUTHORIZED')
+      await assert.rejects(holder.paymentLinks.list(), { code: 'UNAUTHORIZED' })
+    },
   )
-  assert.ok(refusal instanceof KahaError)
-  assert.equal(refusal.code, 'UNAUTHORIZED')
-  await assert.rejects(holder.paymentLinks.list(), { code: 'UNAUTHORIZED' })
-})
 
-test('S7.clock.advance-seconds, X0.clocks.business.links, A2.sent.expired-link: the clock advanced at one process moves every process', async (t) => {
-  const { sdk, branch, receiver, partner } = await installation(t)
-  await sdk.webhooks.createEndpoint({ url: receiver.url, enabled_events: ['payment.expired'] })
-  const link = await sdk.paymentLinks.create({
-    type: 'one_time',
-    currency: 'PHP',
-    amount: 9_800,
-    line_items: [{ sku: 'MUG', name: 'Mug', unit_price: 9_800, quantity: 1 }],
-    merchant_branch_reference_number: branch.reference_number,
-  })
-  const { now } = await partner.sandbox.advanceClock({ seconds: 86_400 })
+  await t.test(
+    'S7.clock.advance-seconds, X0.clocks.business.links, A2.sent.expired-link: the clock advanced at the one moves the other',
+    async () => {
+      const receiver = await people.receiver()
+      await sdk.webhooks.createEndpoint({ url: receiver.url, enabled_events: ['payment.expired'] })
+      const link = await sdk.paymentLinks.create({
+        type: 'one_time',
+        currency: 'PHP',
+        amount: 9_800,
+        line_items: [{ sku: 'MUG', name: 'Mug', unit_price: 9_800, quantity: 1 }],
+        merchant_branch_reference_number: branch.reference_number,
+      })
+      const { now } = await partner.sandbox.advanceClock({ seconds: 86_400 })
 
-  // Only the worker tells of expiries, and it writes the time that its own clock shows.
-  const [delivery] = receiver.received
-  assert.equal(receiver.received.length, 1)
-  const event = JSON.parse(delivery?.body ?? '{}') as { created_at: string; data: { payment_link_id: string } }
-  assert.equal(event.data.payment_link_id, link.id)
-  assert.ok(event.created_at >= link.expires_at, event.created_at)
-  assert.ok(event.created_at <= now, now)
+      // Only the worker tells of expiries, and it writes the time that its own clock shows.
+      const [delivery] = receiver.received
+      assert.equal(receiver.received.length, 1)
+      const event = JSON.parse(delivery?.body ?? '{}') as { created_at: string; data: { payment_link_id: string } }
+      assert.equal(event.data.payment_link_id, link.id)
+      assert.ok(event.created_at >= link.expires_at, event.created_at)
+      assert.ok(event.created_at <= now, now)
+    },
+  )
 })
