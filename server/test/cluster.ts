@@ -84,6 +84,7 @@ export async function startTestCluster(options: { tcpPort?: number } = {}): Prom
     await startEmbeddedPostgres({
       dataDir,
       fsync: false,
+      connectionsMax: 200,
       log: () => {},
       ...(tcpPort === undefined ? {} : { tcpPort }),
     }),

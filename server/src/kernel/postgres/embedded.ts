@@ -36,6 +36,8 @@ export interface EmbeddedPostgresOptions {
   signal?: AbortSignal
   /** Called once, when PostgreSQL ended by itself and could not be brought back. */
   onFatal?: (reason: Error) => void
+  /** Enough for one Kaha and the commands beside it; a test run has many. Default 40. */
+  connectionsMax?: number
   /** Listens on this port of 127.0.0.1 as well, and names the socket by it; whom it lets in there is the caller's to say. For tests alone. */
   tcpPort?: number
   /** A folder with `bin`, `lib` and `share`, in place of the npm package's. */
@@ -72,6 +74,7 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
     sharedBuffersMb,
     fsync,
     tcpPort: options.tcpPort,
+    connectionsMax: options.connectionsMax ?? 40,
   })
   const keeper = starting.use(
     await keepRunning({

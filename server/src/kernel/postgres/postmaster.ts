@@ -27,6 +27,7 @@ export function serverSettings(options: {
   sharedBuffersMb: number
   fsync: boolean
   tcpPort: number | undefined
+  connectionsMax: number
 }): Record<string, string> {
   const durable = options.fsync ? 'on' : 'off'
   return {
@@ -35,7 +36,7 @@ export function serverSettings(options: {
     unix_socket_permissions: '0700',
     port: String(options.tcpPort ?? 5432),
     cluster_name: 'kaha',
-    max_connections: '40',
+    max_connections: String(options.connectionsMax),
     shared_buffers: `${options.sharedBuffersMb}MB`,
     fsync: durable,
     full_page_writes: durable,
