@@ -23,7 +23,8 @@ type Cluster = { readonly socketDir: string; readonly user: string } | { readonl
 const template = 'kaha_template'
 const reloadTriesMax = 100
 
-const targetOf = (cluster: Cluster, database: string): DbTarget => {
+/** Another database of the same PostgreSQL. */
+export function targetOf(cluster: Cluster | DbTarget, database: string): DbTarget {
   if (!('url' in cluster)) return { ...cluster, database }
   const url = new URL(cluster.url)
   url.pathname = `/${database}`

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import type { ServerResponse } from 'node:http'
 import { test } from 'node:test'
+import { targetOf } from '../../test/cluster.ts'
 import { eventually } from '../../test/faults/eventually.ts'
 import { startDeliveryRoom, type DeliveryRoom } from '../../test/delivery-room.ts'
 import { startReceiver, type Receiver } from '../../test/receiver.ts'
@@ -347,7 +348,7 @@ async function withoutDatabase(room: DeliveryRoom, work: () => Promise<void>): P
   const { connectionConfig } = await import('../kernel/db.ts')
   const [row] = await room.query<{ name: string }>('select current_database() as name')
   const name = row?.name ?? ''
-  const admin = new pg.Client({ ...connectionConfig(room.target), database: 'postgres' })
+  const admin = new pg.Client(connectionConfig(targetOf(room.target, 'postgres')))
   await admin.connect()
   try {
     await admin.query(`alter database ${name} allow_connections false`)
