@@ -31,9 +31,3 @@ export interface LinkQuery {
   readonly page_size?: number
   readonly cursor?: string
 }
-
-export interface Page<Row> {
-  readonly rows: readonly Row[]
-  readonly pageSize: number
-  readonly nextCursor: string | null
-}

@@ -12,6 +12,7 @@ import type { Static } from 'typebox'
 import { requireScope, type Principal } from '../../identity/principal.ts'
 import type { Identity } from '../../identity/service.ts'
 import { Fault } from '../../kernel/fault.ts'
+import { listEnvelope } from '../../kernel/list.ts'
 import { visitorOf, type RateLimit } from '../../kernel/rate-limit.ts'
 import { route, type Area, type Route } from '../../kernel/http/area.ts'
 import type { Violation } from '../../kernel/http/validation.ts'
@@ -102,16 +103,12 @@ export function ecommerceRoutes(service: EcommerceService, addresses: { readonly
       ),
     ),
 
-    route<typeof listPaymentLinks, Caller>(listPaymentLinks, async ({ principal, query }) => {
-      const { rows, pageSize, nextCursor } = await service.listLinks(keyed(principal), query)
-      return {
-        status: 200,
-        body: {
-          data: rows.map((link) => presentLink(link, addresses.checkout)),
-          pagination: { page_size: pageSize, has_more: nextCursor !== null, next_cursor: nextCursor },
-        },
-      }
-    }),
+    route<typeof listPaymentLinks, Caller>(listPaymentLinks, async ({ principal, query }) => ({
+      status: 200,
+      body: listEnvelope(await service.listLinks(keyed(principal), query), (link) =>
+        presentLink(link, addresses.checkout),
+      ),
+    })),
 
     route<typeof retrievePaymentLink, Caller>(retrievePaymentLink, async ({ principal, params }) => ({
       status: 200,

@@ -1,13 +1,13 @@
 import type { Principal } from '../../identity/principal.ts'
 import { newId, randomText } from '../../kernel/ids.ts'
+import { listedBy, pageSizeDefault, type Listed } from '../../kernel/list.ts'
 import { refuse } from './errors.ts'
 import type { Request } from './idempotency.ts'
-import type { LinkQuery, NewLink, Page } from './requests.ts'
+import type { LinkQuery, NewLink } from './requests.ts'
 import { checkCurrency, checkRedirects, checkTotal, expiryOf, idBounds, notFound } from './rules.ts'
 import type { EcommerceDependencies } from './service.ts'
 import { ecommerceStore as store, type LinkRow } from './store.ts'
 
-const pageSizeDefault = 20
 const tokenCharacters = 22
 
 export function linkCases({ db, clock, cursors, identity, idempotency, settings }: EcommerceDependencies) {
@@ -63,7 +63,7 @@ export function linkCases({ db, clock, cursors, identity, idempotency, settings 
       return link
     },
 
-    async listLinks(principal: Principal, query: LinkQuery): Promise<Page<LinkRow>> {
+    async listLinks(principal: Principal, query: LinkQuery): Promise<Listed<LinkRow>> {
       const pageSize = query.page_size ?? pageSizeDefault
       const bound = [
         'links',
@@ -89,13 +89,7 @@ export function linkCases({ db, clock, cursors, identity, idempotency, settings 
         branchReference: query.merchant_branch_reference_number ?? null,
         rowsMax: pageSize + 1,
       })
-      const rows = found.slice(0, pageSize)
-      const last = rows.at(-1)
-      return {
-        rows,
-        pageSize,
-        nextCursor: found.length > pageSize && last !== undefined ? cursors.write([last.id], bound) : null,
-      }
+      return listedBy(cursors, found, pageSize, bound)
     },
 
     /** Whether a further payment could start now; a link that ended has none. */

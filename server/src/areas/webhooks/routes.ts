@@ -11,9 +11,10 @@ import { requireScope, type Principal } from '../../identity/principal.ts'
 import type { Identity } from '../../identity/service.ts'
 import { route, type Area, type Route } from '../../kernel/http/area.ts'
 import type { Violation } from '../../kernel/http/validation.ts'
+import { listEnvelope } from '../../kernel/list.ts'
 import { statuses } from './errors.ts'
 import { presentEndpoint, presentEvent, presentSigningSecret } from './present.ts'
-import type { Page, WebhooksService } from './service.ts'
+import type { WebhooksService } from './service.ts'
 
 const bodyBytesMax = 64 * 1024
 
@@ -44,11 +45,6 @@ function codeOfField({ field }: Violation): string | undefined {
   return undefined
 }
 
-const envelopeOf = <Row, Shown>({ rows, pageSize, nextCursor }: Page<Row>, present: (row: Row) => Shown) => ({
-  data: rows.map(present),
-  pagination: { page_size: pageSize, has_more: nextCursor !== null, next_cursor: nextCursor },
-})
-
 export function webhooksRoutes(service: WebhooksService): Route<Principal>[] {
   return [
     route<typeof createWebhookEndpoint, Principal>(createWebhookEndpoint, async ({ principal, body }) => ({
@@ -58,7 +54,7 @@ export function webhooksRoutes(service: WebhooksService): Route<Principal>[] {
 
     route<typeof listWebhookEndpoints, Principal>(listWebhookEndpoints, async ({ principal, query }) => ({
       status: 200,
-      body: envelopeOf(await service.listEndpoints(principal, query), presentEndpoint),
+      body: listEnvelope(await service.listEndpoints(principal, query), presentEndpoint),
     })),
 
     route<typeof retrieveWebhookEndpoint, Principal>(retrieveWebhookEndpoint, async ({ principal, params }) => ({
@@ -74,7 +70,7 @@ export function webhooksRoutes(service: WebhooksService): Route<Principal>[] {
 
     route<typeof listWebhookEvents, Principal>(listWebhookEvents, async ({ principal, query }) => ({
       status: 200,
-      body: envelopeOf(await service.listEvents(principal, query), presentEvent),
+      body: listEnvelope(await service.listEvents(principal, query), presentEvent),
     })),
   ]
 }

@@ -1,0 +1,74 @@
+import Type, { type Static } from 'typebox'
+import { failureCategories } from './ecommerce.ts'
+import { Amount, Closed, Currency, Metadata, OneOf, Timestamp, Uuid } from './primitives.ts'
+
+export const eventTypes = ['payment.succeeded', 'payment.declined', 'payment.failed', 'payment.expired'] as const
+export const eventStatuses = [
+  'PENDING',
+  'SUBMITTING',
+  'SUBMIT_FAILED',
+  'SUBMITTED',
+  'DELIVERED',
+  'EXHAUSTED',
+  'NOT_SUBSCRIBED',
+] as const
+
+/** Every code of area A and its HTTP status. */
+export const webhooksErrors = {
+  BAD_REQUEST: 400,
+  INVALID_ID: 400,
+  INVALID_URL: 400,
+  INVALID_DESCRIPTION: 400,
+  INVALID_ENABLED_EVENTS: 400,
+  INVALID_METADATA: 400,
+  INVALID_CURSOR: 400,
+  INVALID_PAGE_SIZE: 400,
+  INVALID_TYPE: 400,
+  INVALID_STATUS: 400,
+  INVALID_DATE_RANGE: 400,
+  INVALID_BRANCH_ID: 400,
+  UNAUTHORIZED: 401,
+  FORBIDDEN: 403,
+  NOT_FOUND: 404,
+  METHOD_NOT_ALLOWED: 405,
+  CONFLICT: 409,
+  PAYLOAD_TOO_LARGE: 413,
+  UNSUPPORTED_MEDIA_TYPE: 415,
+  RATE_LIMITED: 429,
+  INTERNAL_ERROR: 500,
+  UNAVAILABLE: 503,
+} as const
+export type WebhooksCode = keyof typeof webhooksErrors
+
+export const EventType = OneOf(eventTypes, 'What happened to the payment.')
+
+export const EnabledEvents = Type.Array(EventType, {
+  minItems: 1,
+  uniqueItems: true,
+  description: 'Event types delivered to the endpoint.',
+})
+
+/** What a delivery carries: made once per event, the same bytes on every attempt. A field without a value is left out. */
+export const WebhookPayload = Closed({
+  id: Uuid('The event, as in the header webhook-id: your key against doubles.'),
+  type: EventType,
+  created_at: Timestamp('When the payment changed.'),
+  data: Closed({
+    payment_intent_id: Type.Optional(Uuid('The intent; absent when a link expired that nobody tried to pay.')),
+    payment_link_id: Type.Optional(Uuid('The link that the payment came from.')),
+    payment_attempt_id: Type.Optional(Uuid('The latest attempt, if there was one.')),
+    amount: Amount('What was to be paid.'),
+    currency: Currency,
+    status: OneOf(['SUCCEEDED', 'DECLINED', 'FAILED', 'EXPIRED'], 'How the payment ended.'),
+    order_reference: Type.Optional(Type.String({ description: 'Your own order number.' })),
+    card_brand: Type.Optional(Type.String({ description: 'VISA, MASTERCARD, …' })),
+    card_last_four: Type.Optional(Type.String({ description: 'Last four digits of the card.' })),
+    failure_category: Type.Optional(OneOf(failureCategories, 'Why the payment was declined or failed.')),
+    merchant_id: Uuid('The merchant of the payment.'),
+    branch_id: Uuid('The branch of the payment.'),
+    merchant_branch_name: Type.String({ description: 'Name of the branch.' }),
+    metadata: Metadata('Of the payment, as sent.'),
+  }),
+})
+
+export type WebhookPayload = Static<typeof WebhookPayload>
