@@ -1,3 +1,4 @@
+import { deliveryStatusMeanings, eventStatusMeanings } from '../contract/src/webhooks.ts'
 import { settings } from '../server/src/config.ts'
 import { createFigures } from '../server/src/delivery/figures.ts'
 import { tenAttempts } from '../server/src/delivery/schedule.ts'
@@ -6,6 +7,7 @@ import { measureDb } from '../server/src/kernel/http/operations.ts'
 import { createMetrics } from '../server/src/kernel/metrics.ts'
 import { parseCard } from '../server/src/payments/card.ts'
 import { eventOf } from '../server/src/payments/connectors/connector.ts'
+import { testRefunds } from '../server/src/payments/connectors/simulator-refunds.ts'
 import { testCards } from '../server/src/payments/connectors/simulator.ts'
 import {
   attemptMoves,
@@ -14,6 +16,7 @@ import {
   type AttemptEvent,
   type AttemptState,
 } from '../server/src/payments/machine.ts'
+import { refundMoves } from '../server/src/payments/refund-machine.ts'
 import { rules } from '../server/test/conformance/rules.ts'
 
 /**
@@ -25,11 +28,16 @@ export const docTables: Readonly<Record<string, () => string | Promise<string>>>
   metrics: metricsTable,
   'intent-moves': intentMovesTable,
   'attempt-moves': attemptMovesTable,
+  'refund-moves': refundMovesTable,
   'retry-schedule': retryTable,
+  'event-statuses': () => meaningsTable(eventStatusMeanings),
+  'delivery-statuses': () => meaningsTable(deliveryStatusMeanings),
   'test-cards': testCardsTable,
+  'test-refunds': testRefundsTable,
   'rules-everywhere': () => rulesOf('X0'),
   'rules-identity': () => rulesOf('I1'),
   'rules-A': () => rulesOf('A2'),
+  'rules-B': () => rulesOf('B3'),
   'rules-C': () => rulesOf('C4'),
   'rules-sandbox': () => rulesOf('S7'),
 }
@@ -45,7 +53,7 @@ function settingsTable(): string {
 async function metricsTable(): Promise<string> {
   const metrics = createMetrics()
   const db = { run: async () => [], stats: () => ({ total: 0, idle: 0, waiting: 0, statements: 0 }) } as unknown as Db
-  measureDb(metrics, db)
+  measureDb(metrics, [db])
   createFigures({ metrics, db, inFlight: () => 0 })
   const all = await metrics.registry.getMetricsAsJSON()
   const own = all.filter(({ name }) => !/^kaha_(?:process|nodejs)_/.test(name))
@@ -75,6 +83,13 @@ function attemptMovesTable(): string {
   )
 }
 
+function refundMovesTable(): string {
+  return table(
+    ['From', 'When', 'To', 'Its amount'],
+    refundMoves.map(({ from, when, to, amount }) => [from === 'NONE' ? '' : code(from), when, code(to), amount]),
+  )
+}
+
 function retryTable(): string {
   const { waitsMs, jitterMax } = tenAttempts
   const rows = waitsMs.map((waitMs, index) => {
@@ -84,6 +99,13 @@ function retryTable(): string {
   return table(
     ['Attempt', 'After the start of the one before', 'After the first, at the earliest'],
     [['1', 'at once', ''], ...rows],
+  )
+}
+
+function meaningsTable(meanings: Readonly<Record<string, string>>): string {
+  return table(
+    ['Status', 'What it tells'],
+    Object.entries(meanings).map(([status, meaning]) => [code(status), meaning]),
   )
 }
 
@@ -101,6 +123,13 @@ function testCardsTable(): string {
     ]
   })
   return table(['Card', 'Brand', 'Outcome'], rows)
+}
+
+function testRefundsTable(): string {
+  return table(
+    ['Amount ends in', 'Outcome'],
+    [...testRefunds].map(([ending, { says }]) => [code(ending), says]),
+  )
 }
 
 type Behaviour = Exclude<Parameters<Parameters<(typeof testCards)['forEach']>[0]>[0], string>

@@ -130,8 +130,10 @@ const bodyOf = (id: string, intentId: string, source: Source, at: Date): string 
     },
   })
 
+const statements = (): number => kaha.db.stats().statements + kaha.work.stats().statements
+
 async function start(): Promise<WorkerRun> {
-  statementsBefore = kaha.db.stats().statements
+  statementsBefore = statements()
   const startedAt = process.hrtime.bigint()
   worker = kaha.delivery.worker()
   return { startedAt }
@@ -139,10 +141,10 @@ async function start(): Promise<WorkerRun> {
 
 /** Statements that the database ran for this process since the start. */
 async function stop(): Promise<number> {
-  const statements = kaha.db.stats().statements - statementsBefore
+  const run = statements() - statementsBefore
   await worker?.stop()
   worker = undefined
-  return statements
+  return run
 }
 
 serve({ open, append, start, stop }, held)

@@ -1,8 +1,9 @@
 import type { EcommerceCode } from './ecommerce.ts'
+import type { ReportingCode } from './reporting.ts'
 import type { SandboxCode } from './sandbox.ts'
 import type { WebhooksCode } from './webhooks.ts'
 
-type Code = WebhooksCode | EcommerceCode | SandboxCode
+type Code = WebhooksCode | ReportingCode | EcommerceCode | SandboxCode
 
 /** What each code says, for the documents. A code without a meaning does not compile. */
 export const errorMeanings: Readonly<Record<Code, string>> = {
@@ -18,16 +19,20 @@ export const errorMeanings: Readonly<Record<Code, string>> = {
   INVALID_DESCRIPTION: 'The description is too long, or not text.',
   INVALID_ENABLED_EVENTS: 'enabled_events is empty, repeats a type, or names one that does not exist.',
   INVALID_METADATA: 'metadata has too many keys, a key or a value that is too long, or a value that is not text.',
+  INVALID_DISABLED: 'disabled is no boolean.',
   INVALID_CURRENCY: 'The currency is not one that this installation takes, or not that of the link.',
   INVALID_AMOUNT: 'The amount is out of range, or not the sum of the lines or the amount of the link.',
   INVALID_LINE_ITEMS: 'A line breaks a rule, or there are none or too many.',
-  INVALID_EXPIRES_AT: 'expires_at is not an RFC 3339 time in the future, or later than the end of the link.',
+  INVALID_EXPIRES_AT:
+    'expires_at is not an RFC 3339 time in the future, not later than the present one, or later than the end of the link.',
   INVALID_MERCHANT_BRANCH_REFERENCE_NUMBER:
     'The reference number is missing where the key needs it, or names no branch of it.',
   INVALID_ORDER_REFERENCE: 'The order reference is too long, or not text.',
   INVALID_REDIRECT_URLS: 'A redirect URL is not one that a payer may be sent to.',
-  INVALID_MAX_USES: 'max_uses is out of range, or sent for a one_time link.',
+  INVALID_MAX_USES: 'max_uses is out of range, sent for a one_time link, or not greater than the uses that are taken.',
+  INVALID_PAYMENT_INTENT_ID: 'payment_intent_id is not a UUID.',
   INVALID_PAYMENT_LINK_ID: 'payment_link_id is not a UUID.',
+  INVALID_REASON: 'The reason is too long, or not text.',
   INVALID_CLIENT_SECRET: 'client_secret does not have the form of one.',
   INVALID_PAYMENT_METHOD: 'The payment method is not one that can be used here.',
   INVALID_CARD: 'The card is malformed or has expired. No attempt was made.',
@@ -38,14 +43,16 @@ export const errorMeanings: Readonly<Record<Code, string>> = {
   FORBIDDEN: 'The key lacks the scope, its account is not active, or the resource is not its own.',
   NOT_FOUND: 'There is no such resource for this key.',
   METHOD_NOT_ALLOWED: 'The path takes other methods: see Allow.',
-  CONFLICT: 'The entity has a live endpoint with this URL already.',
+  CONFLICT:
+    'The request does not fit how things stand: the message says why. The entity has a live endpoint with this URL; the endpoint is DISABLED or deleted; the event is not dispatched yet; there is no endpoint to send to.',
   IDEMPOTENCY_MISMATCH: 'The Idempotency-Key came with another body before.',
   IDEMPOTENCY_IN_PROGRESS: 'The first request with this Idempotency-Key is still running.',
   INTENT_PROCESSING: 'An attempt is being processed; retrieve the intent until it is settled.',
   INTENT_INVALID_STATE: 'The intent is not in a state that allows this.',
   LINK_FULLY_RESERVED: 'All uses of the link are taken for now; one that fails becomes free again.',
   ATTEMPT_LIMIT_REACHED: 'The intent has had as many attempts as it may have.',
-  INVALID_STATE: 'The link is not ACTIVE.',
+  INVALID_STATE: 'The link is not ACTIVE, or the intent to refund is not SUCCEEDED.',
+  AMOUNT_EXCEEDS_REMAINING: 'The amount is more than is left of the payment, or nothing is left of it.',
   PAYLOAD_TOO_LARGE: 'The body is larger than this area reads.',
   UNSUPPORTED_MEDIA_TYPE: 'The body is not declared as application/json, or carries a content encoding.',
   MISDIRECTED_REQUEST: 'The Host is not the own one of this sandbox.',

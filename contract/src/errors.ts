@@ -11,6 +11,9 @@ const correlation_id = Type.String({
 /** Area A's error envelope. */
 export const WebhooksError = Closed({ error: Closed({ code, message, correlation_id }) })
 
+/** Area B's error envelope. */
+export const ReportingError = Closed({ error: Closed({ code, message }) })
+
 /** Area C's error envelope, also that of the sandbox controls. */
 export const EcommerceError = Closed({
   error: Closed({

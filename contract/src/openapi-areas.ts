@@ -1,4 +1,4 @@
-import type { TSchema } from 'typebox'
+import type { TObject, TSchema } from 'typebox'
 import {
   ConfirmPaymentIntent,
   ConfirmedPaymentIntent,
@@ -14,17 +14,43 @@ import {
   ecommerceOperations,
   ecommerceWireCodes,
 } from './ecommerce.ts'
-import { EcommerceError, WebhooksError } from './errors.ts'
+import { EcommerceError, ReportingError, WebhooksError } from './errors.ts'
 import type { Area, Operation } from './operation.ts'
 import { Page, Pagination } from './primitives.ts'
+import { CreateRefund, Refund } from './refunds.ts'
+import {
+  AmountDetails,
+  Branch,
+  Merchant,
+  MerchantDetails,
+  Settlement,
+  SettlementDetail,
+  TerminalDetails,
+  Transaction,
+  TransactionDetail,
+  TransactionEvent,
+  TransactionReceipt,
+  reportingErrors,
+  reportingOperations,
+} from './reporting.ts'
 import { AdvanceClock, SandboxClock, sandboxErrors, sandboxOperations } from './sandbox.ts'
 import {
   CreateWebhookEndpoint,
+  DeleteResult,
   EventType,
+  RecoverWebhookEndpoint,
+  ResendWebhookEvent,
+  RotateSigningSecret,
   SigningSecret,
+  TestWebhookEndpoint,
+  UpdateWebhookEndpoint,
+  WebhookDelivery,
+  WebhookDeliveryAttempt,
   WebhookEndpoint,
   WebhookEvent,
+  WebhookEventDetail,
   WebhookPayload,
+  WebhookRecovery,
   webhooksErrors,
   webhooksOperations,
   type eventTypes,
@@ -44,7 +70,7 @@ export interface AreaPage {
   readonly wireCodes: Readonly<Record<string, string>>
   /** Codes that every operation of the area can give; of those about bodies, every operation that takes one. */
   readonly commonErrors: readonly string[]
-  readonly envelope: TSchema
+  readonly envelope: TObject<{ error: TObject }>
   /** Schemas that have a name in the document. */
   readonly schemas: Readonly<Record<string, TSchema>>
   readonly deliveries?: readonly Delivery[]
@@ -75,6 +101,8 @@ A known path with another method answers 405 \`METHOD_NOT_ALLOWED\` and \`Allow\
 \`x-correlation-id\` when you ask for help.`
 
 const lists = `Lists come newest first. \`next_cursor\`, passed back unchanged as \`cursor\` with the same filters, gives the next page; it is null on the last.`
+
+const orderedLists = `Merchants and branches come by name, settlements the latest first, transactions as \`sort_by\` and \`sort_order\` say. \`next_cursor\`, passed back unchanged as \`cursor\` with the same parameters, gives the next page; it is null on the last.`
 
 const ids = {
   event: '0198f5a2-7c1e-7d3a-9b1f-2a6f0c9d4e11',
@@ -161,10 +189,20 @@ export const areaPages: Readonly<Record<Area, AreaPage>> = {
     schemas: {
       WebhookEndpoint,
       CreateWebhookEndpoint,
+      UpdateWebhookEndpoint,
       WebhookEndpointPage: Page(WebhookEndpoint),
+      DeleteResult,
       SigningSecret,
+      RotateSigningSecret,
       WebhookEvent,
       WebhookEventPage: Page(WebhookEvent),
+      WebhookEventDetail,
+      WebhookDelivery,
+      WebhookDeliveryAttempt,
+      ResendWebhookEvent,
+      RecoverWebhookEndpoint,
+      WebhookRecovery,
+      TestWebhookEndpoint,
       EventType,
       WebhookPayload,
       Pagination,
@@ -172,13 +210,49 @@ export const areaPages: Readonly<Record<Area, AreaPage>> = {
     },
     deliveries,
   },
+  reporting: {
+    title: 'Kaha transaction reporting',
+    version: '1.0.0',
+    description: `What happened to the money: merchants, branches, transactions and settlements, to read alone. Amounts are integers in minor units (centavos for PHP).\n\n${everywhere}\n\n${orderedLists}`,
+    tags: [
+      { name: 'Merchants', description: 'Who is paid.', path: '/reports/v1/merchants' },
+      { name: 'Branches', description: 'Where.', path: '/reports/v1/branches' },
+      { name: 'Transactions', description: 'Each payment and what became of it.', path: '/reports/v1/transactions' },
+      { name: 'Settlements', description: 'The daily batches.', path: '/reports/v1/settlements' },
+    ],
+    operations: reportingOperations,
+    errors: reportingErrors,
+    wireCodes: {},
+    commonErrors,
+    envelope: ReportingError,
+    schemas: {
+      Merchant,
+      MerchantPage: Page(Merchant),
+      Branch,
+      BranchPage: Page(Branch),
+      Transaction,
+      TransactionPage: Page(Transaction),
+      TransactionDetail,
+      TransactionEvent,
+      TransactionReceipt,
+      AmountDetails,
+      MerchantDetails,
+      TerminalDetails,
+      Settlement,
+      SettlementPage: Page(Settlement),
+      SettlementDetail,
+      Pagination,
+      Error: ReportingError,
+    },
+  },
   ecommerce: {
     title: 'Kaha e-commerce',
     version: '1.0.0',
-    description: `Payment links with a hosted checkout, and payment intents. Amounts are integers in minor units (centavos for PHP).\n\n${everywhere}\n\n${lists}`,
+    description: `Payment links with a hosted checkout, payment intents, and refunds. Amounts are integers in minor units (centavos for PHP).\n\n${everywhere}\n\n${lists}`,
     tags: [
       { name: 'Payment links', description: 'Checkout pages to share.', path: '/ecom/v1/payment-links' },
       { name: 'Payment intents', description: 'Single payments and their outcome.', path: '/ecom/v1/payment-intents' },
+      { name: 'Refunds', description: 'Payments given back, in whole or in part.', path: '/ecom/v1/refunds' },
     ],
     operations: ecommerceOperations,
     errors: ecommerceErrors,
@@ -197,6 +271,8 @@ export const areaPages: Readonly<Record<Area, AreaPage>> = {
       ConfirmPaymentIntent,
       ConfirmedPaymentIntent,
       Receipt,
+      Refund,
+      CreateRefund,
       Pagination,
       Error: EcommerceError,
     },

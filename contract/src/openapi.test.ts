@@ -4,7 +4,7 @@ import { Value } from 'typebox/value'
 import * as contract from './index.ts'
 import { areaPages } from './openapi-areas.ts'
 import { documents, openapiDocuments, refusalsOf, type OpenApiDocument } from './openapi.ts'
-import type { Operation } from './operation.ts'
+import { scopesOf, type Operation } from './operation.ts'
 
 const all = Object.entries(openapiDocuments()) as [keyof typeof documents, OpenApiDocument][]
 const operations = Object.values(areaPages).flatMap((page) => Object.values(page.operations))
@@ -27,10 +27,10 @@ test('a document is the same whenever it is made', () => {
 })
 
 for (const operation of operations) {
-  test(`the document shows ${operation.id} with its scope, its answers and every status that it can give`, () => {
+  test(`the document shows ${operation.id} with its scopes, its answers and every status that it can give`, () => {
     const shown = of(operation)
     assert.equal(shown.operationId, operation.id)
-    if (operation.scope !== undefined) assert.ok(shown.description.includes(`\`${operation.scope}\``))
+    for (const scope of scopesOf(operation)) assert.ok(shown.description.includes(`\`${scope}\``))
     const statuses = [...Object.keys(operation.success), ...refusalsOf(operation).map(({ status }) => String(status))]
     assert.deepEqual(Object.keys(shown.responses), statuses)
     const sends = operation.idempotency === undefined ? 0 : 1

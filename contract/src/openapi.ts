@@ -1,7 +1,7 @@
 import type { TSchema } from 'typebox'
 import { errorMeanings } from './error-meanings.ts'
 import { areaPages, type AreaPage, type Delivery } from './openapi-areas.ts'
-import type { Area, Operation } from './operation.ts'
+import { scopesOf, type Area, type Operation } from './operation.ts'
 import { IdempotencyKey } from './primitives.ts'
 
 /** A value of JSON, as far as this module looks into it. */
@@ -28,13 +28,19 @@ interface Refusal {
 /** The document of each area. Equal operations give equal documents, byte for byte. */
 export const documents: Readonly<Record<Area, () => OpenApiDocument>> = {
   webhooks: () => documentOf(areaPages.webhooks),
+  reporting: () => documentOf(areaPages.reporting),
   ecommerce: () => documentOf(areaPages.ecommerce),
   sandbox: () => documentOf(areaPages.sandbox),
 }
 
 /** All documents, made. */
 export function openapiDocuments(): Readonly<Record<Area, OpenApiDocument>> {
-  return { webhooks: documents.webhooks(), ecommerce: documents.ecommerce(), sandbox: documents.sandbox() }
+  return {
+    webhooks: documents.webhooks(),
+    reporting: documents.reporting(),
+    ecommerce: documents.ecommerce(),
+    sandbox: documents.sandbox(),
+  }
 }
 
 const aboutBodies = ['PAYLOAD_TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE']
@@ -150,9 +156,9 @@ function operationOf(operation: Operation, page: AreaPage, shown: Schemas, share
     tags: [tag.name],
     ...(operation.auth === 'key_or_client_secret' ? { security: [{ apiKey: [] }, {}] } : {}),
     ...(parameters.length === 0 ? {} : { parameters }),
-    ...(operation.body === undefined ? {} : { requestBody: requestBodyOf(operation.body, operation.example, shown) }),
+    ...(operation.body === undefined ? {} : { requestBody: requestBodyOf(operation, operation.body, shown) }),
     responses: Object.fromEntries([
-      ...Object.entries(operation.success).map(([status, { description, schema }]) => [
+      ...Object.entries(operation.success).map(([status, { description, schema, csv }]) => [
         status,
         {
           description,
@@ -160,25 +166,24 @@ function operationOf(operation: Operation, page: AreaPage, shown: Schemas, share
             ...correlation,
             ...(operation.idempotency === undefined ? {} : { 'Idempotent-Replayed': header('IdempotentReplayed') }),
           },
-          content: json({ schema: shown.show(schema) }),
+          content: { ...json({ schema: shown.show(schema) }), ...(csv === undefined ? {} : csvContent) },
         },
       ]),
-      ...refusalsOf(operation).map((refusal) => [
-        String(refusal.status),
-        responseOf(refusal, page.commonErrors, shared),
-      ]),
+      ...refusalsOf(operation).map((refusal) => [String(refusal.status), responseOf(refusal, page, shared)]),
     ]),
   }
 }
 
-function whoMay({ auth, scope }: Operation): string {
+function whoMay(operation: Operation): string {
+  const { auth } = operation
   if (auth === 'partner_key') return "Takes a partner's secret key."
-  const needs = `Scope: \`${scope}\`.`
+  const scopes = scopesOf(operation).map((scope) => `\`${scope}\``)
+  const needs = `${scopes.length > 1 ? 'Scopes' : 'Scope'}: ${scopes.join(' and ')}.`
   return auth === 'key' ? needs : `With a secret key: ${needs} With the client_secret in the body: no key.`
 }
 
-const requestBodyOf = (body: TSchema, example: unknown, shown: Schemas): Tree => ({
-  required: true,
+const requestBodyOf = ({ bodyOptional, example }: Operation, body: TSchema, shown: Schemas): Tree => ({
+  required: bodyOptional !== true,
   content: json({ schema: shown.show(body), ...(example === undefined ? {} : { example }) }),
 })
 
@@ -244,9 +249,10 @@ const correlationId = '0198f5a2-9d3b-7c55-8e02-4b7a90c1d2e3'
 const meaningOf = (code: string): string => errorMeanings[code as keyof typeof errorMeanings]
 
 /** One response for a status. What every operation of the area shares stands once, among the components. */
-function responseOf({ status, codes }: Refusal, common: readonly string[], shared: Shared): Tree {
+function responseOf({ status, codes }: Refusal, { commonErrors: common, envelope }: AreaPage, shared: Shared): Tree {
+  const isTold = 'correlation_id' in envelope.properties.error.properties
   for (const { code, wire } of codes) {
-    const error = { code: wire, message: meaningOf(code), correlation_id: correlationId }
+    const error = { code: wire, message: meaningOf(code), ...(isTold ? { correlation_id: correlationId } : {}) }
     shared.examples.set(code, { value: { error } })
   }
   const response = {
@@ -266,6 +272,8 @@ function responseOf({ status, codes }: Refusal, common: readonly string[], share
 
 const pascal = (code: string): string =>
   code.replaceAll(/_?([A-Z])([A-Z]*)/g, (_all, first: string, rest: string) => first + rest.toLowerCase())
+
+const csvContent = { 'text/csv': { schema: { type: 'string', description: 'The same fields, a row each.' } } }
 
 const json = (content: Tree): Tree => ({ 'application/json': content })
 

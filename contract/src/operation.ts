@@ -1,6 +1,6 @@
 import type { Static, TObject, TSchema } from 'typebox'
 
-/** What a key may do. Every operation names the one scope that it needs. */
+/** What a key may do. Every operation names what it needs: mostly one scope, sometimes several together. */
 export const scopes = [
   'webhooks.read',
   'webhooks.write',
@@ -21,12 +21,14 @@ export const scopes = [
 ] as const
 export type Scope = (typeof scopes)[number]
 
-export type Area = 'webhooks' | 'ecommerce' | 'sandbox'
+export type Area = 'webhooks' | 'reporting' | 'ecommerce' | 'sandbox'
 export type Method = 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE'
 
 export interface Success {
   readonly description: string
   readonly schema: TSchema
+  /** Whether the same rows come as CSV to whoever asks for `text/csv`. */
+  readonly csv?: true
 }
 
 /**
@@ -43,12 +45,15 @@ export interface Operation {
   readonly description: string
   /** `key`: X-API-Key. `key_or_client_secret`: the payer's page may use the intent's client_secret instead. `partner_key`: a partner's key. */
   readonly auth: 'key' | 'key_or_client_secret' | 'partner_key'
-  readonly scope?: Scope
+  /** Of a list the key needs all. */
+  readonly scope?: Scope | readonly Scope[]
   /** Whether `Idempotency-Key` must be sent. */
   readonly idempotency?: 'required' | 'optional'
   readonly params?: TObject
   readonly query?: TObject
   readonly body?: TObject
+  /** No body at all is an empty object. */
+  readonly bodyOptional?: true
   readonly success: { readonly [status: number]: Success }
   /** Codes of the area's catalogue that this operation can give beside those common to the area. */
   readonly errors: readonly string[]
@@ -59,6 +64,12 @@ export interface Operation {
 /** Keeps the literal types of an operation's declaration. */
 export function operation<const O extends Operation>(declared: O): O {
   return declared
+}
+
+/** All that a key must be allowed for this operation. */
+export function scopesOf({ scope }: Pick<Operation, 'scope'>): readonly Scope[] {
+  if (scope === undefined) return []
+  return typeof scope === 'string' ? [scope] : scope
 }
 
 type Shape<S> = S extends TSchema ? Static<S> : undefined

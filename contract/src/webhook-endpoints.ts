@@ -22,6 +22,10 @@ export const WebhookEndpoint = Closed({
   description: Nullable(Type.String({ description: "The merchant's label; null when none was supplied." })),
   enabled_events: EnabledEvents,
   status: OneOf(['ENABLED', 'DISABLED'], 'Whether events are delivered to the endpoint.'),
+  disabled_reason: Nullable(
+    Type.String({ description: 'Why we disabled it; null while it is ENABLED, and when you paused it yourself.' }),
+  ),
+  disabled_at: Nullable(Timestamp('When we disabled it; null as disabled_reason is.')),
   metadata: Metadata('Merchant-owned configuration of the endpoint; never sent with an event.'),
   created_at: Timestamp('When the endpoint was registered.'),
   updated_at: Timestamp('When the endpoint last changed.'),
@@ -38,11 +42,44 @@ export const CreateWebhookEndpoint = Closed({
   ),
 })
 
+export const UpdateWebhookEndpoint = Closed({
+  url: Type.Optional(
+    WebAddress('Replaces the URL, also for what is queued already. The same rules as on create; left out, it stays.'),
+  ),
+  enabled_events: Type.Optional(EnabledEvents),
+  description: Type.Optional(Nullable(Text(255, 'Replaces the label; null, or left out, it stays.'))),
+  disabled: Type.Optional(
+    Type.Boolean({
+      description: 'true pauses: what is queued waits, and nothing new is queued. false resumes, whoever disabled it.',
+    }),
+  ),
+  metadata: Type.Optional(
+    Nullable(Metadata('Replaces the whole object, with the limits of create; null, or left out, it stays.')),
+  ),
+})
+
+export const DeleteResult = Closed({
+  id: Uuid('The endpoint that was deleted.'),
+  deleted: Type.Literal(true, { description: 'Always true.' }),
+})
+
+export const RotateSigningSecret = Closed({
+  overlap_seconds: Type.Optional(
+    Type.Integer({
+      minimum: 0,
+      maximum: 604_800,
+      default: 86_400,
+      description:
+        'How long the present secret signs beside the new one, at most a week; a day when absent, 0 ends it now.',
+    }),
+  ),
+})
+
 export const SigningSecret = Closed({
   endpoint_id: Uuid('The endpoint that the secret signs for.'),
   signing_secret: Type.String({ description: '`whsec_` and the padded base64 of 32 bytes (Standard Webhooks).' }),
   created_at: Timestamp('When this secret was made.'),
-  previous_expires_at: Nullable(Timestamp('Until when the secret before it signs too; null when there is none.')),
+  previous_expires_at: Nullable(Timestamp('Until when secrets before it sign too; null when there are none.')),
 })
 
 export const createWebhookEndpoint = operation({
@@ -94,6 +131,47 @@ export const retrieveWebhookEndpoint = operation({
   errors: ['INVALID_ID', 'NOT_FOUND'],
 })
 
+export const updateWebhookEndpoint = operation({
+  id: 'updateWebhookEndpoint',
+  area: 'webhooks',
+  method: 'PATCH',
+  path: '/v1/webhook_endpoints/{id}',
+  summary: 'Update, pause or resume an endpoint',
+  description:
+    'Changes what is named and nothing else; an empty object changes nothing. A paused endpoint gets nothing more but what was in flight. What is queued for it waits, and goes out when it is resumed; events that happen meanwhile are not queued for it, and can be recovered. A resume also ends a disabling of ours.',
+  auth: 'key',
+  scope: 'webhooks.write',
+  params: ById,
+  body: UpdateWebhookEndpoint,
+  success: { 200: { description: 'The whole endpoint, as it is now.', schema: WebhookEndpoint } },
+  errors: [
+    'INVALID_ID',
+    'INVALID_URL',
+    'INVALID_ENABLED_EVENTS',
+    'INVALID_DESCRIPTION',
+    'INVALID_DISABLED',
+    'INVALID_METADATA',
+    'NOT_FOUND',
+    'CONFLICT',
+  ],
+  example: { enabled_events: ['payment.succeeded'], disabled: false },
+})
+
+export const deleteWebhookEndpoint = operation({
+  id: 'deleteWebhookEndpoint',
+  area: 'webhooks',
+  method: 'DELETE',
+  path: '/v1/webhook_endpoints/{id}',
+  summary: 'Delete an endpoint',
+  description:
+    'Ends deliveries to the endpoint for good: what is queued is dropped, and nothing more is sent but what was in flight. Its record is kept for audit and is found by no operation any more; its URL may be used again.',
+  auth: 'key',
+  scope: 'webhooks.write',
+  params: ById,
+  success: { 200: { description: 'The endpoint is deleted.', schema: DeleteResult } },
+  errors: ['INVALID_ID', 'NOT_FOUND'],
+})
+
 export const retrieveSigningSecret = operation({
   id: 'retrieveSigningSecret',
   area: 'webhooks',
@@ -106,4 +184,21 @@ export const retrieveSigningSecret = operation({
   params: ById,
   success: { 200: { description: 'The newest signing secret.', schema: SigningSecret } },
   errors: ['INVALID_ID', 'NOT_FOUND'],
+})
+
+export const rotateSigningSecret = operation({
+  id: 'rotateSigningSecret',
+  area: 'webhooks',
+  method: 'POST',
+  path: '/v1/webhook_endpoints/{id}/signing_secret/rotate',
+  summary: "Rotate an endpoint's signing secret",
+  description:
+    'Makes a new secret, which signs first from now on. Those before it sign too until the overlap ends, and no longer than they would have; at most three sign at a time, so a fourth ends the oldest at once. The answer is never cached. It is not repeated by itself: after an answer that was lost, read the secret.',
+  auth: 'key',
+  scope: ['webhooks.secret', 'webhooks.write'],
+  params: ById,
+  body: RotateSigningSecret,
+  success: { 200: { description: 'The new signing secret.', schema: SigningSecret } },
+  errors: ['INVALID_ID', 'NOT_FOUND'],
+  example: { overlap_seconds: 86_400 },
 })

@@ -12,6 +12,26 @@ export const eventStatuses = [
   'EXHAUSTED',
   'NOT_SUBSCRIBED',
 ] as const
+export const deliveryStatuses = ['PENDING', 'DELIVERED', 'EXHAUSTED', 'CLOSED'] as const
+
+/** What a merchant reads in the status of an event: it tells of the latest dispatch. */
+export const eventStatusMeanings: Readonly<Record<(typeof eventStatuses)[number], string>> = {
+  PENDING: 'It happened, and nobody has taken it up yet.',
+  SUBMITTING: 'It is being dispatched: a delivery is queued for each endpoint that subscribes.',
+  SUBMIT_FAILED: 'It could not be dispatched, for a cause of ours; that is tried again and spends no attempt.',
+  SUBMITTED: 'At least one of its deliveries is not over.',
+  DELIVERED: 'Every endpoint that it was queued for acknowledged it.',
+  EXHAUSTED: 'All of its deliveries are over, and at least one was not acknowledged.',
+  NOT_SUBSCRIBED: 'No ENABLED endpoint subscribed to its type when it was dispatched.',
+}
+
+/** And in that of one delivery. */
+export const deliveryStatusMeanings: Readonly<Record<(typeof deliveryStatuses)[number], string>> = {
+  PENDING: 'An attempt waits or is in flight; before a paused endpoint it waits until that is resumed.',
+  DELIVERED: 'The endpoint acknowledged it.',
+  EXHAUSTED: 'The last attempt of the schedule failed.',
+  CLOSED: 'It ended unacknowledged, because the endpoint was deleted, or disabled by us.',
+}
 
 /** Every code of area A and its HTTP status. */
 export const webhooksErrors = {
@@ -21,6 +41,7 @@ export const webhooksErrors = {
   INVALID_DESCRIPTION: 400,
   INVALID_ENABLED_EVENTS: 400,
   INVALID_METADATA: 400,
+  INVALID_DISABLED: 400,
   INVALID_CURSOR: 400,
   INVALID_PAGE_SIZE: 400,
   INVALID_TYPE: 400,
@@ -41,6 +62,15 @@ export const webhooksErrors = {
 export type WebhooksCode = keyof typeof webhooksErrors
 
 export const EventType = OneOf(eventTypes, 'What happened to the payment.')
+
+/** One of these values. The description goes on with the meaning of each. */
+const Explained = <Value extends string>(meanings: Readonly<Record<Value, string>>, description: string) => {
+  const values = Object.keys(meanings) as Value[]
+  return OneOf(values, `${description}\n\n${values.map((value) => `- \`${value}\`: ${meanings[value]}`).join('\n')}`)
+}
+
+export const EventStatus = Explained(eventStatusMeanings, 'Where the latest dispatch of the event stands.')
+export const DeliveryStatus = Explained(deliveryStatusMeanings, 'Where the event stands with this endpoint.')
 
 export const EnabledEvents = Type.Array(EventType, {
   minItems: 1,
@@ -68,6 +98,7 @@ export const WebhookPayload = Closed({
     branch_id: Uuid('The branch of the payment.'),
     merchant_branch_name: Type.String({ description: 'Name of the branch.' }),
     metadata: Metadata('Of the payment, as sent.'),
+    test: Type.Optional(Type.Boolean({ description: 'True in a test event: no payment stands behind it.' })),
   }),
 })
 

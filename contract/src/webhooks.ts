@@ -1,10 +1,19 @@
 import {
   createWebhookEndpoint,
+  deleteWebhookEndpoint,
   listWebhookEndpoints,
   retrieveSigningSecret,
   retrieveWebhookEndpoint,
+  rotateSigningSecret,
+  updateWebhookEndpoint,
 } from './webhook-endpoints.ts'
-import { listWebhookEvents } from './webhook-events.ts'
+import {
+  listWebhookEvents,
+  recoverWebhookEndpoint,
+  resendWebhookEvent,
+  retrieveWebhookEvent,
+  testWebhookEndpoint,
+} from './webhook-events.ts'
 
 export * from './webhook-endpoints.ts'
 export * from './webhook-events.ts'
@@ -14,6 +23,13 @@ export const webhooksOperations = {
   createWebhookEndpoint,
   listWebhookEndpoints,
   retrieveWebhookEndpoint,
+  updateWebhookEndpoint,
+  deleteWebhookEndpoint,
   retrieveSigningSecret,
+  rotateSigningSecret,
+  recoverWebhookEndpoint,
+  testWebhookEndpoint,
   listWebhookEvents,
+  retrieveWebhookEvent,
+  resendWebhookEvent,
 } as const

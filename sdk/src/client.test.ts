@@ -24,14 +24,32 @@ const calls: Readonly<Record<string, Call>> = {
     webhooks.createEndpoint({ url: 'https://shop.example.com/hooks', enabled_events: ['payment.succeeded'] }),
   listWebhookEndpoints: ({ webhooks }) => webhooks.listEndpoints(),
   retrieveWebhookEndpoint: ({ webhooks }) => webhooks.retrieveEndpoint(id),
+  updateWebhookEndpoint: ({ webhooks }) => webhooks.updateEndpoint(id, { disabled: true }),
+  deleteWebhookEndpoint: ({ webhooks }) => webhooks.deleteEndpoint(id),
   retrieveSigningSecret: ({ webhooks }) => webhooks.retrieveSigningSecret(id),
+  rotateSigningSecret: ({ webhooks }) => webhooks.rotateSigningSecret(id),
   listWebhookEvents: ({ webhooks }) => webhooks.listEvents(),
+  retrieveWebhookEvent: ({ webhooks }) => webhooks.retrieveEvent(id),
+  resendWebhookEvent: ({ webhooks }) => webhooks.resendEvent(id),
+  recoverWebhookEndpoint: ({ webhooks }) => webhooks.recoverEndpoint(id, { date_from: '2026-01-15T00:00:00Z' }),
+  testWebhookEndpoint: ({ webhooks }) => webhooks.testEndpoint(id, { type: 'payment.expired' }),
+  listReportMerchants: ({ reports }) => reports.listMerchants(),
+  listReportBranches: ({ reports }) => reports.listBranches(),
+  listReportTransactions: ({ reports }) => reports.listTransactions(),
+  retrieveReportTransaction: ({ reports }) => reports.retrieveTransaction(id),
+  listSettlements: ({ reports }) => reports.listSettlements(),
+  retrieveSettlement: ({ reports }) => reports.retrieveSettlement(id),
   createPaymentLink: ({ paymentLinks }) => paymentLinks.create(link),
   listPaymentLinks: ({ paymentLinks }) => paymentLinks.list(),
   retrievePaymentLink: ({ paymentLinks }) => paymentLinks.retrieve(id),
+  updatePaymentLink: ({ paymentLinks }) => paymentLinks.update(id, { description: null, max_uses: 5 }),
+  cancelPaymentLink: ({ paymentLinks }) => paymentLinks.cancel(id),
   createPaymentIntent: ({ paymentIntents }) => paymentIntents.create({ amount: 100, currency: 'PHP' }),
   retrievePaymentIntent: ({ paymentIntents }) => paymentIntents.retrieve(id),
   confirmPaymentIntent: ({ paymentIntents }) => paymentIntents.confirm(id, confirmation),
+  cancelPaymentIntent: ({ paymentIntents }) => paymentIntents.cancel(id),
+  createRefund: ({ refunds }) => refunds.create({ payment_intent_id: id, amount: 100 }),
+  retrieveRefund: ({ refunds }) => refunds.retrieve(id),
   readSandboxClock: ({ sandbox }) => sandbox.readClock(),
   advanceSandboxClock: ({ sandbox }) => sandbox.advanceClock({ seconds: 60 }),
 }
@@ -51,7 +69,7 @@ for (const operation of operations) {
     const [sent, ...more] = server.arrived
     assert.equal(more.length, 0)
     assert.equal(sent?.method, operation.method)
-    assert.equal(sent?.url, operation.path.replace('{id}', id))
+    assert.equal(sent?.url, operation.path.replace(/\{\w+\}/, id))
     assert.equal(sent?.headers['x-api-key'], apiKey)
     assert.equal(sent?.headers.accept, 'application/json')
     assert.equal(sent?.headers['content-type'], operation.body === undefined ? undefined : 'application/json')
@@ -64,6 +82,47 @@ test('a body arrives as it was given', async () => {
   await using server = await peer({ status: 201 })
   await kahaOf(server).paymentLinks.create({ ...link, metadata: { π: 'ñ' } })
   assert.deepEqual(JSON.parse(server.arrived[0]?.body ?? ''), { ...link, metadata: { π: 'ñ' } })
+})
+
+test('a resend names its endpoint where one is given, and sends an empty object where none is', async () => {
+  await using server = await peer({ status: 202 }, { status: 202 })
+  const { webhooks } = kahaOf(server)
+  await webhooks.resendEvent(id)
+  await webhooks.resendEvent(id, { endpoint_id: id })
+  assert.deepEqual(
+    server.arrived.map(({ body }) => JSON.parse(body) as unknown),
+    [{}, { endpoint_id: id }],
+  )
+})
+
+test('a cancel of a link sends its reason, or an empty object; a cancel takes an Idempotency-Key of your own', async () => {
+  await using server = await peer({}, {}, {})
+  const { paymentLinks, paymentIntents } = kahaOf(server)
+  await paymentLinks.cancel(id)
+  await paymentLinks.cancel(id, { reason: 'Sold out.' }, { idempotencyKey: 'order-1001' })
+  await paymentIntents.cancel(id, { idempotencyKey: 'order-1001' })
+  assert.deepEqual(
+    server.arrived.map(({ body }) => body),
+    ['{}', '{"reason":"Sold out."}', ''],
+  )
+  assert.deepEqual(
+    server.arrived.slice(1).map(({ headers }) => headers['idempotency-key']),
+    ['order-1001', 'order-1001'],
+  )
+})
+
+test('an update sends what is given and nothing else, null included; a rotation sends its overlap, or an empty object', async () => {
+  await using server = await peer({}, {}, {}, {})
+  const { webhooks } = kahaOf(server)
+  const change = { description: null, metadata: { team: 'orders' } }
+  await webhooks.updateEndpoint(id, change)
+  await webhooks.updateEndpoint(id, {})
+  await webhooks.rotateSigningSecret(id)
+  await webhooks.rotateSigningSecret(id, { overlap_seconds: 0 })
+  assert.deepEqual(
+    server.arrived.map(({ body }) => JSON.parse(body) as unknown),
+    [change, {}, {}, { overlap_seconds: 0 }],
+  )
 })
 
 test('an address with a path and slashes at its end is kept', async () => {
@@ -189,4 +248,32 @@ test('an error in the middle of a list reaches who iterates', async () => {
     for await (const one of kahaOf(server).paymentLinks.listAll()) assert.ok(one)
   }
   await assert.rejects(read(), (error) => error instanceof KahaError && error.code === 'INVALID_CURSOR')
+})
+
+test('an export comes as the bytes that were sent, and whoever leaves it ends the connection', async () => {
+  const csv = { 'content-type': 'text/csv; charset=utf-8' }
+  let ended = (): void => {}
+  const left = new Promise<void>((resolve) => (ended = resolve))
+  await using server = await peer({ headers: csv, body: 'id\r\nñ\r\n' }, (response) => {
+    response.on('close', ended)
+    response.writeHead(200, csv).write('id\r\n')
+  })
+  const { reports } = kahaOf(server)
+  assert.equal(await new Response(await reports.exportTransactions({ status: ['CAPTURED'] })).text(), 'id\r\nñ\r\n')
+  assert.equal(server.arrived[0]?.url, '/reports/v1/transactions?status=CAPTURED')
+  assert.equal(server.arrived[0]?.headers.accept, 'text/csv')
+  const reader = (await reports.exportTransactions()).getReader()
+  assert.equal(new TextDecoder().decode((await reader.read()).value), 'id\r\n')
+  await reader.cancel()
+  await left
+})
+
+test('an export that is refused throws what the answer says, and one that breaks off fails', async () => {
+  const refusal = { status: 400, body: { error: { code: 'BAD_REQUEST', message: 'cursor: is not one of this list.' } } }
+  await using server = await peer(refusal, (response) => {
+    response.writeHead(200, { 'content-type': 'text/csv' }).write('id\r\n', () => response.destroy())
+  })
+  const { reports } = kahaOf(server)
+  await assert.rejects(reports.exportTransactions({ cursor: 'x' }), { code: 'BAD_REQUEST', status: 400 })
+  await assert.rejects(async () => new Response(await reports.exportTransactions()).text())
 })

@@ -1,23 +1,49 @@
 import {
   advanceSandboxClock,
+  cancelPaymentIntent,
+  cancelPaymentLink,
   confirmPaymentIntent,
   createPaymentIntent,
   createPaymentLink,
+  createRefund,
   createWebhookEndpoint,
+  deleteWebhookEndpoint,
   listPaymentLinks,
+  listReportBranches,
+  listReportMerchants,
+  listReportTransactions,
+  listSettlements,
   listWebhookEndpoints,
   listWebhookEvents,
   readSandboxClock,
+  recoverWebhookEndpoint,
+  resendWebhookEvent,
   retrievePaymentIntent,
   retrievePaymentLink,
+  retrieveReportTransaction,
+  retrieveSettlement,
+  retrieveRefund,
   retrieveSigningSecret,
   retrieveWebhookEndpoint,
+  retrieveWebhookEvent,
+  rotateSigningSecret,
+  testWebhookEndpoint,
+  updatePaymentLink,
+  updateWebhookEndpoint,
   type AnswerOf,
   type BodyOf,
   type QueryOf,
 } from '@kaha/contract'
 import { eachOf } from './pages.ts'
-import { createSend, type CallOptions, type ConnectionOptions, type CreateOptions, type Send } from './request.ts'
+import {
+  createOpen,
+  createSend,
+  type CallOptions,
+  type ConnectionOptions,
+  type CreateOptions,
+  type Open,
+  type Send,
+} from './request.ts'
 
 export interface KahaOptions extends ConnectionOptions {
   /** A secret key, exactly as issued. It belongs on a server, never in a browser. */
@@ -28,14 +54,17 @@ export type Kaha = ReturnType<typeof clientOf>
 
 /** A client for one secret key. Every method is the operation of the contract with the same meaning, and throws what `Send` throws. */
 export function createKaha(options: KahaOptions): Kaha {
-  return clientOf(createSend(options))
+  return clientOf(createSend(options), createOpen(options))
 }
 
 /** A clock's move answers when everything that fell due on the way is done. */
 const advanceMsDefault = 150_000
 
-/** The client's methods over any way of sending. */
-export function clientOf(send: Send) {
+/** A recovery answers when all that was missed is queued. */
+const recoverMsDefault = 120_000
+
+/** The client's methods over any way of sending and of opening. */
+export function clientOf(send: Send, open: Open) {
   return {
     /** Area A: endpoints that receive events, and the events. */
     webhooks: {
@@ -45,10 +74,50 @@ export function clientOf(send: Send) {
       listAllEndpoints: allOf(send, listWebhookEndpoints),
       retrieveEndpoint: (id: string, options?: CallOptions) =>
         send(retrieveWebhookEndpoint, { params: { id } }, options),
+      /** Changes what is named; `disabled` pauses and resumes. */
+      updateEndpoint: (id: string, body: BodyOf<typeof updateWebhookEndpoint>, options?: CallOptions) =>
+        send(updateWebhookEndpoint, { params: { id }, body }, options),
+      /** For good. A second call throws NOT_FOUND. */
+      deleteEndpoint: (id: string, options?: CallOptions) => send(deleteWebhookEndpoint, { params: { id } }, options),
       retrieveSigningSecret: (id: string, options?: CallOptions) =>
         send(retrieveSigningSecret, { params: { id } }, options),
+      /** Receivers have until `previous_expires_at` to change secrets. Never sent twice by itself: after a lost answer retrieve the secret. */
+      rotateSigningSecret: (id: string, body: BodyOf<typeof rotateSigningSecret> = {}, options?: CallOptions) =>
+        send(rotateSigningSecret, { params: { id }, body }, options),
       listEvents: pageOf(send, listWebhookEvents),
       listAllEvents: allOf(send, listWebhookEvents),
+      retrieveEvent: (id: string, options?: CallOptions) => send(retrieveWebhookEvent, { params: { id } }, options),
+      /** Sends an event again: to the endpoint that is named, else to all that subscribe to it now. */
+      resendEvent: (id: string, body: BodyOf<typeof resendWebhookEvent> = {}, options?: CallOptions) =>
+        send(resendWebhookEvent, { params: { id }, body }, options),
+      /** Sends what never reached an endpoint. Harmless to repeat: what is on its way is left out. */
+      recoverEndpoint: (id: string, body: BodyOf<typeof recoverWebhookEndpoint>, options?: CallOptions) =>
+        send(recoverWebhookEndpoint, { params: { id }, body }, { timeoutMs: recoverMsDefault, ...options }),
+      testEndpoint: (id: string, body: BodyOf<typeof testWebhookEndpoint>, options?: CallOptions) =>
+        send(testWebhookEndpoint, { params: { id }, body }, options),
+    },
+
+    /** Area B: what happened to the money. */
+    reports: {
+      listMerchants: pageOf(send, listReportMerchants),
+      listAllMerchants: allOf(send, listReportMerchants),
+      listBranches: pageOf(send, listReportBranches),
+      listAllBranches: allOf(send, listReportBranches),
+      listTransactions: pageOf(send, listReportTransactions),
+      listAllTransactions: allOf(send, listReportTransactions),
+      /** The whole filtered list as CSV, as a stream of bytes that is read as fast as its reader takes it. */
+      exportTransactions: (query: QueryOf<typeof listReportTransactions> = {}, options?: CallOptions) =>
+        open(listReportTransactions, { query }, 'text/csv', options),
+      retrieveTransaction: (id: string, options?: CallOptions) =>
+        send(retrieveReportTransaction, { params: { id } }, options),
+      listSettlements: pageOf(send, listSettlements),
+      listAllSettlements: allOf(send, listSettlements),
+      /** `currency` only where the day has batches in several. */
+      retrieveSettlement: (
+        batchNumber: string,
+        query: QueryOf<typeof retrieveSettlement> = {},
+        options?: CallOptions,
+      ) => send(retrieveSettlement, { params: { batch_number: batchNumber }, query }, options),
     },
 
     /** Area C: checkout pages to share. */
@@ -58,6 +127,12 @@ export function clientOf(send: Send) {
       list: pageOf(send, listPaymentLinks),
       listAll: allOf(send, listPaymentLinks),
       retrieve: (id: string, options?: CallOptions) => send(retrievePaymentLink, { params: { id } }, options),
+      /** Changes what is named; null removes. */
+      update: (id: string, body: BodyOf<typeof updatePaymentLink>, options?: CallOptions) =>
+        send(updatePaymentLink, { params: { id }, body }, options),
+      /** For good. Cancelling again changes nothing. */
+      cancel: (id: string, body: BodyOf<typeof cancelPaymentLink> = {}, options?: CreateOptions) =>
+        send(cancelPaymentLink, { params: { id }, body }, options),
     },
 
     /** Area C: single payments. */
@@ -68,6 +143,15 @@ export function clientOf(send: Send) {
       /** Never sent twice by itself. After a KahaConnectionError or a 503 retrieve the intent: the payment may have happened. */
       confirm: (id: string, body: BodyOf<typeof confirmPaymentIntent>, options?: CallOptions) =>
         send(confirmPaymentIntent, { params: { id }, body }, options),
+      /** For good. Throws INTENT_PROCESSING while a payment of it is being processed; cancelling again changes nothing. */
+      cancel: (id: string, options?: CreateOptions) => send(cancelPaymentIntent, { params: { id } }, options),
+    },
+
+    /** Area C: payments given back, in whole or in part. */
+    refunds: {
+      /** PENDING while the processor has not answered: retrieve it. After a lost answer repeat it with the same key: nothing is refunded twice. */
+      create: (body: BodyOf<typeof createRefund>, options?: CreateOptions) => send(createRefund, { body }, options),
+      retrieve: (id: string, options?: CallOptions) => send(retrieveRefund, { params: { id } }, options),
     },
 
     /** Only a sandbox has these, and only the partner's key may use them. */
@@ -79,7 +163,14 @@ export function clientOf(send: Send) {
   }
 }
 
-type List = typeof listWebhookEndpoints | typeof listWebhookEvents | typeof listPaymentLinks
+type List =
+  | typeof listWebhookEndpoints
+  | typeof listWebhookEvents
+  | typeof listReportMerchants
+  | typeof listReportBranches
+  | typeof listReportTransactions
+  | typeof listSettlements
+  | typeof listPaymentLinks
 
 /** One page of a list. */
 function pageOf<O extends List>(send: Send, operation: O) {
@@ -87,7 +178,7 @@ function pageOf<O extends List>(send: Send, operation: O) {
     send<List>(operation, { query }, options) as Promise<AnswerOf<O>>
 }
 
-/** All items of a list from the newest on, as an async iterable that reads pages when it needs them. */
+/** All items of a list in its order, as an async iterable that reads pages when it needs them. */
 function allOf<O extends List>(send: Send, operation: O) {
   const page = pageOf(send, operation)
   return (query: QueryOf<O> = {} as QueryOf<O>, options?: CallOptions): AsyncIterable<AnswerOf<O>['data'][number]> =>

@@ -7,10 +7,11 @@ export interface KahaErrorFields {
   readonly correlationId: string | undefined
   readonly details: { readonly field: string; readonly rule: string } | undefined
   readonly retryAfterSeconds: number | undefined
+  readonly idempotencyKey: string | undefined
 }
 
 /**
- * The platform refused. Branch on `code`, never on the message. It carries nothing of the request: no key, no card, no secret.
+ * The platform refused. Branch on `code`, never on the message. Of the request it carries the idempotency key alone: no secret key, no card.
  * The code `UNEXPECTED_ANSWER` is the client's own: something answered that does not speak this interface, a proxy for example.
  */
 export class KahaError extends Error {
@@ -24,8 +25,19 @@ export class KahaError extends Error {
   /** The field to blame and the rule that it breaks, where there is one. */
   readonly details: { readonly field: string; readonly rule: string } | undefined
   readonly retryAfterSeconds: number | undefined
+  /** What a create carried, whoever made it. After a 500 or 503 the same call with this key does nothing twice. Else undefined. */
+  readonly idempotencyKey: string | undefined
 
-  constructor({ status, code, message, operation, correlationId, details, retryAfterSeconds }: KahaErrorFields) {
+  constructor({
+    status,
+    code,
+    message,
+    operation,
+    correlationId,
+    details,
+    retryAfterSeconds,
+    idempotencyKey,
+  }: KahaErrorFields) {
     super(message)
     this.status = status
     this.code = code
@@ -33,23 +45,27 @@ export class KahaError extends Error {
     this.correlationId = correlationId
     this.details = details
     this.retryAfterSeconds = retryAfterSeconds
+    this.idempotencyKey = idempotencyKey
   }
 }
 
 /**
  * No answer: refused, cut off, or later than `timeoutMs`. What was asked for may have happened all the same; repeat a create with the
- * same idempotency key, and retrieve an intent before you confirm it again.
+ * same call and its `idempotencyKey`, and retrieve an intent before you confirm it again.
  */
 export class KahaConnectionError extends Error {
   override readonly name = 'KahaConnectionError'
   readonly operation: string
   /** `TIMEOUT`, or the code of the system, as in `ECONNREFUSED`. */
   readonly reason: string
+  /** What a create carried, whoever made it: the same call with this key does nothing twice. Else undefined. */
+  readonly idempotencyKey: string | undefined
 
-  constructor(operation: string, reason: string, cause?: unknown) {
+  constructor(operation: string, reason: string, idempotencyKey?: string, cause?: unknown) {
     super(`${operation}: no answer (${reason})`, cause === undefined ? undefined : { cause })
     this.operation = operation
     this.reason = reason
+    this.idempotencyKey = idempotencyKey
   }
 }
 

@@ -7,7 +7,7 @@ import { importsOf, readFiles, scan } from '../../scripts/source.ts'
 import { peer, refusal, type Act, type Peer } from '../test/peer.ts'
 import { clientOf } from './client.ts'
 import { createCheckout, createKaha, KahaConnectionError, KahaError } from './index.ts'
-import { createSend, type ConnectionOptions } from './request.ts'
+import { createOpen, createSend, type ConnectionOptions } from './request.ts'
 import { pause } from './retry.ts'
 
 const apiKey = 'sk_test_0123456789ABCDEFGHIJKLMN'
@@ -25,7 +25,13 @@ const confirmation = {
 function stepped({ url }: Peer, options: Partial<ConnectionOptions> = {}) {
   const waits: number[] = []
   const tell = async (ms: number): Promise<void> => void waits.push(ms)
-  return { waits, ...clientOf(createSend({ baseUrl: url, apiKey, ...options }, { random: () => 0, pause: tell })) }
+  return {
+    waits,
+    ...clientOf(
+      createSend({ baseUrl: url, apiKey, ...options }, { random: () => 0, pause: tell }),
+      createOpen({ baseUrl: url, apiKey }),
+    ),
+  }
 }
 
 const caught = async (promise: Promise<unknown>): Promise<unknown> =>
@@ -158,6 +164,27 @@ test('an error answer becomes a KahaError with everything that it says', async (
   )
 })
 
+test('a create that failed tells its Idempotency-Key, so that the caller can repeat it and does nothing twice', async () => {
+  for (const act of ['cut', refusal(503, 'UNAVAILABLE'), refusal(500, 'INTERNAL_ERROR')] as const) {
+    await using server = await peer(act, { status: 201, body: { id } })
+    const { paymentIntents } = stepped(server, { maxRetries: 0 })
+    const thrown = await caught(paymentIntents.create(intent))
+    assert.ok(thrown instanceof KahaError || thrown instanceof KahaConnectionError)
+    const { idempotencyKey } = thrown
+    assert.ok(idempotencyKey !== undefined)
+    await paymentIntents.create(intent, { idempotencyKey })
+    assert.deepEqual([...new Set(server.arrived.map(({ headers }) => headers['idempotency-key']))], [idempotencyKey])
+  }
+  await using server = await peer('cut', refusal(400, 'INVALID_AMOUNT'), 'cut')
+  const { paymentIntents } = stepped(server, { maxRetries: 0 })
+  const named = await caught(paymentIntents.create(intent, { idempotencyKey: 'order-1001' }))
+  assert.ok(named instanceof KahaConnectionError && named.idempotencyKey === 'order-1001')
+  const refused = await caught(paymentIntents.create(intent, { idempotencyKey: 'order-1002' }))
+  assert.ok(refused instanceof KahaError && refused.idempotencyKey === 'order-1002')
+  const confirm = await caught(paymentIntents.confirm(id, confirmation))
+  assert.ok(confirm instanceof KahaConnectionError && confirm.idempotencyKey === undefined)
+})
+
 test('an error of area A has no details', async () => {
   await using server = await peer(refusal(409, 'CONFLICT'))
   const thrown = await caught(stepped(server).webhooks.retrieveEndpoint(id))
@@ -240,7 +267,10 @@ test('a signal ends the wait before the next try', async () => {
     controller.abort(new Error('enough'))
     return waiting
   }
-  const { paymentIntents } = clientOf(createSend({ baseUrl: server.url, apiKey }, { random: () => 0, pause: leave }))
+  const { paymentIntents } = clientOf(
+    createSend({ baseUrl: server.url, apiKey }, { random: () => 0, pause: leave }),
+    createOpen({ baseUrl: server.url, apiKey }),
+  )
   await assert.rejects(paymentIntents.retrieve(id, { signal: controller.signal }), /enough/)
   assert.equal(server.arrived.length, 1)
 })

@@ -21,7 +21,7 @@ export interface CallOptions {
 }
 
 export interface CreateOptions extends CallOptions {
-  /** Your name for this request, 8 to 64 of `A-Z a-z 0-9 . _ -`. Made when absent; the retries of one call share it. */
+  /** Your name for this request, 8 to 64 of `A-Z a-z 0-9 . _ -`. Made when absent; the retries of one call share it, and an error tells it. */
   readonly idempotencyKey?: string
 }
 
@@ -37,6 +37,14 @@ export type Send = <O extends Operation>(
   input: InputOf<O>,
   options?: CreateOptions,
 ) => Promise<AnswerOf<O>>
+
+/** Opens an operation's answer as the bytes of another content type. */
+export type Open = <O extends Operation>(
+  operation: O,
+  input: InputOf<O>,
+  contentType: string,
+  options?: CallOptions,
+) => Promise<ReadableStream<Uint8Array>>
 
 /** The parts of sending that a test steps itself. */
 export interface Waiting {
@@ -69,7 +77,13 @@ export function createSend(
     const timeoutMs = call.timeoutMs ?? options.timeoutMs ?? timeoutMsDefault
     for (let triesMade = 1; ; triesMade++) {
       try {
-        return await attempt(operation.id, request, timeoutMs, call.signal, options.fetch)
+        return await attempt(
+          { operation: operation.id, idempotencyKey },
+          request,
+          timeoutMs,
+          call.signal,
+          options.fetch,
+        )
       } catch (failure) {
         const waitMs = triesMade > retriesMax ? null : waitBeforeRetry(failure, triesMade, random)
         if (waitMs === null) throw failure
@@ -78,6 +92,57 @@ export function createSend(
     }
   }
   return send as Send
+}
+
+/**
+ * The way to answers that are too long to be held at once. Sent once; `timeoutMs` is for the answer to begin, and what is read of it may
+ * take as long as its reader does. The stream fails where the answer breaks off. Throws what `Send` throws.
+ */
+export function createOpen(options: ConnectionOptions & { readonly apiKey?: string }): Open {
+  const base = checkedBase(options.baseUrl)
+  const apiKey = checkedKey(options.apiKey)
+  const open = async (operation: Operation, input: AnyInput, contentType: string, call: CallOptions = {}) => {
+    const { url, init } = requestOf(operation, base, apiKey, undefined, input, contentType)
+    const told: Told = { operation: operation.id, idempotencyKey: undefined }
+    const ours = new AbortController()
+    let isLate = false
+    const giveUp = () => {
+      isLate = true
+      ours.abort()
+    }
+    const timer = setTimeout(giveUp, call.timeoutMs ?? options.timeoutMs ?? timeoutMsDefault)
+    try {
+      call.signal?.throwIfAborted()
+      const signals = call.signal === undefined ? [ours.signal] : [call.signal, ours.signal]
+      const answer = await (options.fetch ?? globalThis.fetch)(url, { ...init, signal: AbortSignal.any(signals) })
+      if (answer.ok && answer.headers.get('content-type')?.startsWith(contentType) && answer.body !== null)
+        return leavable(answer.body, ours)
+      throw errorOf(told, answer, parsed(await readText(answer)))
+    } catch (error) {
+      call.signal?.throwIfAborted()
+      if (error instanceof KahaError) throw error
+      throw new KahaConnectionError(told.operation, isLate ? 'TIMEOUT' : reasonOf(error), undefined, error)
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+  return open as Open
+}
+
+/** The same bytes; whoever leaves them ends the connection. */
+function leavable(body: ReadableStream<Uint8Array>, connection: AbortController): ReadableStream<Uint8Array> {
+  const reader = body.getReader()
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        const { done, value } = await reader.read()
+        if (done) controller.close()
+        else controller.enqueue(value)
+      },
+      cancel: () => connection.abort(),
+    },
+    { highWaterMark: 0 },
+  )
 }
 
 /** The address without a slash at its end. Its text may hold a password, so no message repeats it. */
@@ -94,6 +159,12 @@ function checkedKey(apiKey: string | undefined): string | undefined {
   if (apiKey !== undefined && !/^[\x21-\x7e]+$/.test(apiKey))
     throw new TypeError('apiKey must be the key exactly as issued, without spaces')
   return apiKey
+}
+
+/** What an error tells of its call. */
+interface Told {
+  readonly operation: string
+  readonly idempotencyKey: string | undefined
 }
 
 interface Prepared {
@@ -113,8 +184,9 @@ function requestOf(
   apiKey: string | undefined,
   idempotencyKey: string | undefined,
   { params = {}, query = {}, body }: AnyInput,
+  accept = 'application/json',
 ): Prepared {
-  const headers = new Headers({ accept: 'application/json' })
+  const headers = new Headers({ accept })
   if (apiKey !== undefined) headers.set('x-api-key', apiKey)
   if (idempotencyKey !== undefined) headers.set('idempotency-key', idempotencyKey)
   if (body !== undefined) headers.set('content-type', 'application/json')
@@ -143,7 +215,7 @@ function search(query: Readonly<Record<string, unknown>>): string {
 }
 
 async function attempt(
-  operation: string,
+  told: Told,
   { url, init }: Prepared,
   timeoutMs: number,
   signal: AbortSignal | undefined,
@@ -161,11 +233,12 @@ async function attempt(
     text = await readText(answer)
   } catch (error) {
     signal?.throwIfAborted()
-    throw new KahaConnectionError(operation, deadline.aborted ? 'TIMEOUT' : reasonOf(error), error)
+    const reason = deadline.aborted ? 'TIMEOUT' : reasonOf(error)
+    throw new KahaConnectionError(told.operation, reason, told.idempotencyKey, error)
   }
   const body = parsed(text)
   if (answer.ok && body !== undefined) return body
-  throw errorOf(operation, answer, body)
+  throw errorOf(told, answer, body)
 }
 
 /** The whole body; of an absurdly large one nothing. */
@@ -200,7 +273,7 @@ function reasonOf(error: unknown): string {
   return error.cause instanceof Error ? reasonOf(error.cause) : error.name
 }
 
-function errorOf(operation: string, answer: Response, body: unknown): KahaError {
+function errorOf({ operation, idempotencyKey }: Told, answer: Response, body: unknown): KahaError {
   const said = fieldsOf(fieldsOf(body)['error'])
   const details = fieldsOf(said['details'])
   const { code, message, correlation_id: correlationId = answer.headers.get('x-correlation-id') } = said
@@ -214,6 +287,7 @@ function errorOf(operation: string, answer: Response, body: unknown): KahaError 
     correlationId: typeof correlationId === 'string' ? correlationId : undefined,
     details: typeof field === 'string' && typeof rule === 'string' ? { field, rule } : undefined,
     retryAfterSeconds: retryAfterSecondsOf(answer.headers),
+    idempotencyKey,
   })
 }
 

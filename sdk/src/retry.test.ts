@@ -14,6 +14,7 @@ const refused = (status: number, retryAfterSeconds?: number) =>
     correlationId: undefined,
     details: undefined,
     retryAfterSeconds,
+    idempotencyKey: undefined,
   })
 
 test('the wait is never shorter than Retry-After, and longer by a fifth at most', () => {

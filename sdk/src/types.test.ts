@@ -12,8 +12,10 @@ import {
   type PayerConfirmation,
   type SandboxClock,
   type SigningSecret,
+  type UpdatePaymentLink,
   type WebhookEndpoint,
   type WebhookEvent,
+  type WebhookEventDetail,
   type WebhookPayload,
 } from './index.ts'
 
@@ -35,14 +37,24 @@ type Hooks = Kaha['webhooks']
 test('answers have the types of the contract', () => {
   same<Answer<Links['create']>, PaymentLink>(true)
   same<Answer<Links['retrieve']>, PaymentLink>(true)
+  same<Answer<Links['update']>, PaymentLink>(true)
+  same<Answer<Links['cancel']>, PaymentLink>(true)
   same<Answer<Links['list']>['data'], PaymentLink[]>(true)
   same<Answer<Links['list']>['pagination'], { page_size: number; has_more: boolean; next_cursor: string | null }>(true)
   same<Answer<Intents['create']>, CreatedPaymentIntent>(true)
   same<Answer<Intents['retrieve']>, PaymentIntent>(true)
   same<Answer<Intents['confirm']>, ConfirmedPaymentIntent>(true)
+  same<Answer<Intents['cancel']>, PaymentIntent>(true)
   same<Answer<Hooks['retrieveEndpoint']>, WebhookEndpoint>(true)
   same<Answer<Hooks['createEndpoint']>, WebhookEndpoint>(true)
+  same<Answer<Hooks['updateEndpoint']>, WebhookEndpoint>(true)
+  same<Answer<Hooks['deleteEndpoint']>, { id: string; deleted: true }>(true)
   same<Answer<Hooks['retrieveSigningSecret']>, SigningSecret>(true)
+  same<Answer<Hooks['rotateSigningSecret']>, SigningSecret>(true)
+  same<Answer<Hooks['retrieveEvent']>, WebhookEventDetail>(true)
+  same<Answer<Hooks['resendEvent']>, WebhookEvent>(true)
+  same<Answer<Hooks['testEndpoint']>, WebhookEvent>(true)
+  same<Answer<Hooks['recoverEndpoint']>, { events: number }>(true)
   same<Answer<Kaha['sandbox']['advanceClock']>, SandboxClock>(true)
   same<SandboxClock, { now: string; offset_seconds: number }>(true)
   same<ReturnType<typeof verifyWebhook>, WebhookPayload>(true)
@@ -61,6 +73,8 @@ test('fields are exact: words are words of the contract, and what may be absent 
   same<WebhookEndpoint['description'], string | null>(true)
   same<CreatePaymentLink['max_uses'], number | null | undefined>(true)
   same<CreatePaymentLink['type'], 'one_time' | 'multi_use'>(true)
+  same<UpdatePaymentLink['description'], string | null | undefined>(true)
+  same<'amount' extends keyof UpdatePaymentLink ? true : false, false>(true)
   same<NonNullable<Parameters<Links['list']>[0]>['status'], LinkStatus[] | undefined>(true)
   same<WebhookPayload['type'], WebhookEvent['type']>(true)
   same<WebhookPayload['data']['status'], 'SUCCEEDED' | 'DECLINED' | 'FAILED' | 'EXPIRED'>(true)

@@ -2,18 +2,35 @@ import type {
   AnswerOf,
   BodyOf,
   advanceSandboxClock,
+  cancelPaymentLink,
   confirmPaymentIntent,
   createPaymentIntent,
   createPaymentLink,
+  createRefund,
   createWebhookEndpoint,
+  deleteWebhookEndpoint,
   listPaymentLinks,
+  listReportBranches,
+  listReportMerchants,
+  listReportTransactions,
+  listSettlements,
   listWebhookEndpoints,
   listWebhookEvents,
   readSandboxClock,
+  recoverWebhookEndpoint,
+  resendWebhookEvent,
   retrievePaymentIntent,
   retrievePaymentLink,
+  retrieveReportTransaction,
+  retrieveSettlement,
+  retrieveRefund,
   retrieveSigningSecret,
   retrieveWebhookEndpoint,
+  retrieveWebhookEvent,
+  rotateSigningSecret,
+  testWebhookEndpoint,
+  updatePaymentLink,
+  updateWebhookEndpoint,
 } from '@kaha/contract'
 
 // Names for the shapes of the contract: each is derived from its operation, none is written twice.
@@ -21,6 +38,8 @@ import type {
 export type PaymentLink = AnswerOf<typeof retrievePaymentLink>
 export type PaymentLinkPage = AnswerOf<typeof listPaymentLinks>
 export type CreatePaymentLink = BodyOf<typeof createPaymentLink>
+export type UpdatePaymentLink = BodyOf<typeof updatePaymentLink>
+export type CancelPaymentLink = BodyOf<typeof cancelPaymentLink>
 
 export type PaymentIntent = AnswerOf<typeof retrievePaymentIntent>
 export type CreatedPaymentIntent = AnswerOf<typeof createPaymentIntent>
@@ -28,12 +47,36 @@ export type ConfirmedPaymentIntent = AnswerOf<typeof confirmPaymentIntent>
 export type CreatePaymentIntent = BodyOf<typeof createPaymentIntent>
 export type ConfirmPaymentIntent = BodyOf<typeof confirmPaymentIntent>
 
+export type Refund = AnswerOf<typeof retrieveRefund>
+export type CreateRefund = BodyOf<typeof createRefund>
+
 export type WebhookEndpoint = AnswerOf<typeof retrieveWebhookEndpoint>
 export type WebhookEndpointPage = AnswerOf<typeof listWebhookEndpoints>
 export type CreateWebhookEndpoint = BodyOf<typeof createWebhookEndpoint>
+export type UpdateWebhookEndpoint = BodyOf<typeof updateWebhookEndpoint>
+export type DeleteResult = AnswerOf<typeof deleteWebhookEndpoint>
+export type RotateSigningSecret = BodyOf<typeof rotateSigningSecret>
 export type SigningSecret = AnswerOf<typeof retrieveSigningSecret>
 export type WebhookEvent = WebhookEventPage['data'][number]
 export type WebhookEventPage = AnswerOf<typeof listWebhookEvents>
+export type WebhookEventDetail = AnswerOf<typeof retrieveWebhookEvent>
+export type WebhookDelivery = WebhookEventDetail['deliveries'][number]
+export type WebhookDeliveryAttempt = WebhookDelivery['attempts'][number]
+export type ResendWebhookEvent = BodyOf<typeof resendWebhookEvent>
+export type RecoverWebhookEndpoint = BodyOf<typeof recoverWebhookEndpoint>
+export type WebhookRecovery = AnswerOf<typeof recoverWebhookEndpoint>
+export type TestWebhookEndpoint = BodyOf<typeof testWebhookEndpoint>
+
+export type Merchant = MerchantPage['data'][number]
+export type MerchantPage = AnswerOf<typeof listReportMerchants>
+export type Branch = BranchPage['data'][number]
+export type BranchPage = AnswerOf<typeof listReportBranches>
+export type Transaction = TransactionPage['data'][number]
+export type TransactionPage = AnswerOf<typeof listReportTransactions>
+export type TransactionDetail = AnswerOf<typeof retrieveReportTransaction>['data']
+export type Settlement = SettlementPage['data'][number]
+export type SettlementPage = AnswerOf<typeof listSettlements>
+export type SettlementDetail = AnswerOf<typeof retrieveSettlement>['data']
 
 export type SandboxClock = AnswerOf<typeof readSandboxClock>
 export type AdvanceClock = BodyOf<typeof advanceSandboxClock>

@@ -19,7 +19,9 @@ create table delivery.destinations (
   metadata json not null default '{}',
   created_at timestamptz not null,
   updated_at timestamptz not null,
+  -- Both null unless it was disabled by us.
   disabled_reason text,
+  disabled_at timestamptz,
   deleted_at timestamptz
 );
 create unique index one_live_url_per_owner on delivery.destinations (owner_id, dialect, url) where deleted_at is null;
@@ -55,7 +57,7 @@ create table delivery.lanes (
 create index lanes_to_look_at on delivery.lanes (state, slow, look_at);
 
 -- What happened, written once. Ids carry business time, so a week of ids is a week of events: partitions are found by id and dropped whole
--- when their time is up. What changes is kept apart, in small rows: the outbox while an event is open, an outcome when it is over.
+-- when their time is up. What changes is kept apart, in small rows, and an event's status is read off them (store-events.ts).
 --
 -- Partitions are only added to, and read by statements that lock nothing: PostgreSQL 18 (seen in 18.4) can crash where one statement joins
 -- a partitioned table by its key and locks a row that somebody else has just changed (pruning while EvalPlanQual runs).
@@ -75,7 +77,7 @@ create table delivery.events (
 ) partition by range (id);
 create index events_of_branch on delivery.events (branch_id, dialect, id) where not test;
 
--- Events that are open: those to dispatch, and those with open deliveries.
+-- Events to dispatch. The row goes when the event's deliveries are queued.
 create table delivery.outbox (
   event_id uuid primary key,
   dialect text not null,
@@ -83,32 +85,23 @@ create table delivery.outbox (
   partner_id uuid not null,
   merchant_id uuid not null,
   branch_id uuid not null,
-  status text not null default 'PENDING' check (status in ('PENDING', 'SUBMITTING', 'SUBMIT_FAILED', 'SUBMITTED')),
-  -- Deliveries of the latest dispatch.
-  open_count integer not null default 0 check (open_count >= 0),
-  failed_count integer not null default 0,
-  -- Attempts of all dispatches.
-  attempt_count integer not null default 0,
+  status text not null default 'PENDING' check (status in ('PENDING', 'SUBMITTING', 'SUBMIT_FAILED')),
   -- Failures of ours in a row.
   setback_count integer not null default 0,
-  -- When to dispatch it, in business time; null once that is done.
-  run_at timestamptz,
+  -- When to dispatch it, in business time.
+  run_at timestamptz not null,
   -- System time of the database.
   lease_until timestamptz,
   fence integer not null default 0,
   created_at timestamptz not null,
-  updated_at timestamptz not null,
-  check ((run_at is null) = (status = 'SUBMITTED'))
-) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_cost_delay = 0);
-create index outbox_to_dispatch on delivery.outbox (run_at) where run_at is not null;
+  updated_at timestamptz not null
+) with (fillfactor = 90, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_cost_delay = 0);
+create index outbox_to_dispatch on delivery.outbox (run_at);
 
--- Events that are over; while one is in the outbox again, that row tells of it.
-create table delivery.outcomes (
+-- Events that nobody subscribed to when they were dispatched.
+create table delivery.unsubscribed (
   event_id uuid primary key,
-  status text not null check (status in ('DELIVERED', 'EXHAUSTED', 'NOT_SUBSCRIBED')),
-  attempt_count integer not null,
-  updated_at timestamptz not null,
-  delivered_at timestamptz
+  at timestamptz not null
 ) partition by range (event_id);
 
 -- Deliveries that are open. One slot per event and destination: a resend takes the slot of a waiting retry and never races it.
@@ -118,6 +111,8 @@ create table delivery.queue (
   destination_id uuid not null,
   -- Attempts spent; grows on settling only, so a worker that died has spent none.
   attempt_no integer not null default 0,
+  -- Attempts of dispatches before this one.
+  attempts_before integer not null default 0,
   -- Failures of ours in a row.
   setback_count integer not null default 0,
   -- Business time.
@@ -125,18 +120,20 @@ create table delivery.queue (
   -- System time of the database: an advance of business time ends no lease.
   lease_until timestamptz,
   fence integer not null default 0,
-  created_at timestamptz not null,
+  -- Business time, the same for all deliveries of one dispatch.
+  dispatched_at timestamptz not null,
   unique (event_id, destination_id)
-) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_cost_delay = 0);
+) with (fillfactor = 40, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_cost_delay = 0);
 create index queue_of_lane on delivery.queue (destination_id, run_at);
 
--- Deliveries that are over.
+-- Deliveries that are over. One that is resent is in the queue as well, and that row tells of it until it is over again.
 create table delivery.deliveries (
   event_id uuid not null,
   destination_id uuid not null,
   state text not null check (state in ('DELIVERED', 'EXHAUSTED', 'CLOSED')),
-  attempt_no integer not null,
-  created_at timestamptz not null,
+  -- Of all dispatches.
+  attempt_count integer not null,
+  dispatched_at timestamptz not null,
   ended_at timestamptz not null,
   primary key (event_id, destination_id)
 ) partition by range (event_id);
@@ -145,6 +142,7 @@ create table delivery.deliveries (
 create table delivery.attempts (
   event_id uuid not null,
   destination_id uuid not null,
+  -- Over all dispatches, from 1.
   number integer not null,
   -- Business time.
   started_at timestamptz not null,
@@ -172,7 +170,7 @@ begin
   perform pg_advisory_xact_lock(hashtext('delivery.partitions'));
   while week < time_to loop
     suffix := to_char(week at time zone 'UTC', 'IYYY"w"IW');
-    foreach parent in array array['events', 'outcomes', 'deliveries', 'attempts'] loop
+    foreach parent in array array['events', 'unsubscribed', 'deliveries', 'attempts'] loop
       if to_regclass(format('delivery.%I', parent || '_' || suffix)) is null then
         -- Made apart and attached: that takes no lock on the parent which a payment, or a reader that is in its way, would wait for.
         execute format('create table delivery.%I (like delivery.%I including all)', parent || '_' || suffix, parent);
@@ -213,7 +211,7 @@ begin
   return dropped;
 end $$;
 
--- Writes an event beside the change that caused it, in the caller's transaction.
+-- Writes an event beside the change that caused it, in the caller's transaction. It is due at once, though the caller's clock be ahead.
 -- published
 create function delivery.append_event(
   id uuid, dialect text, type text, partner_id uuid, merchant_id uuid, branch_id uuid,
@@ -223,7 +221,7 @@ create function delivery.append_event(
   insert into delivery.events (id, dialect, type, partner_id, merchant_id, branch_id, payment_intent_id, payment_link_id, body, created_at)
   values (id, dialect, type, partner_id, merchant_id, branch_id, payment_intent_id, payment_link_id, body, at);
   insert into delivery.outbox (event_id, dialect, type, partner_id, merchant_id, branch_id, run_at, created_at, updated_at)
-  values (id, dialect, type, partner_id, merchant_id, branch_id, at, at, at)
+  values (id, dialect, type, partner_id, merchant_id, branch_id, least(at, kernel.now()), at, at)
 $$;
 
 -- When the earliest thing of this room falls due; null when nothing is open. A row in flight counts as due, one that waits behind
@@ -234,7 +232,7 @@ create function delivery.next_due() returns timestamptz
   -- Whatever the planner believes of the size of these tables (server/src/delivery/store-plan.ts).
   set enable_seqscan = off
   return least(
-    (select min(o.run_at) from delivery.outbox o where o.run_at is not null),
+    (select min(o.run_at) from delivery.outbox o),
     (select min(l.look_at) from delivery.lanes l where l.state = 'CLOSING' and l.look_at < 'infinity'),
     (select min(q.run_at)
        from delivery.lanes l

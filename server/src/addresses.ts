@@ -1,4 +1,5 @@
 import type { Config } from './config.ts'
+import { isLoopbackHost } from './kernel/web-address.ts'
 
 /** The public addresses of the services. What was not set follows from the port, which is known once the server listens. */
 export interface Addresses {
@@ -10,19 +11,27 @@ export interface Addresses {
   readonly checkout: string
   readonly dashboard: string
   readonly sandbox: string
-  settle(port: number): void
+  /** The port, once it is known. */
+  listensOn(port: number): void
 }
 
 type Named = Pick<Config, 'host' | 'port' | 'urls'>
 
-const everywhere = ['127.0.0.1', '::1', '0.0.0.0', '::', 'localhost']
+/** Hosts on which a server listens to all addresses of its machine. */
+const anyHosts = ['0.0.0.0', '::']
+
+const inUrl = (host: string): string => (host.includes(':') ? `[${host}]` : host)
+
+/** Where a process that listens there is reached from its own machine. */
+export const localUrlOf = (host: string, port: number): string =>
+  `http://${anyHosts.includes(host) ? '127.0.0.1' : inUrl(host)}:${port}`
 
 export function addressesOf({ host, port: wanted, urls }: Named): Addresses {
   let port = wanted
   const base = () =>
-    urls.base ?? `http://${everywhere.includes(host) ? 'localhost' : host.includes(':') ? `[${host}]` : host}:${port}`
+    urls.base ?? `http://${isLoopbackHost(host) || anyHosts.includes(host) ? 'localhost' : inUrl(host)}:${port}`
   return {
-    settle(listening) {
+    listensOn(listening) {
       port = listening
     },
     get base() {

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify'
-import { addressesOf, prefixesOf, type Addresses } from './addresses.ts'
+import { addressesOf, localUrlOf, prefixesOf, type Addresses } from './addresses.ts'
 import type { Config } from './config.ts'
 import {
   createIdempotency,
@@ -10,8 +10,9 @@ import {
   startEcommerceTimers,
 } from './areas/ecommerce/index.ts'
 import { mountCheckout } from './areas/ecommerce/checkout/index.ts'
+import { createReportingService, reportingArea, reportingRoutes } from './areas/reporting/index.ts'
 import { createWebhooksService, webhooksArea, webhooksRoutes } from './areas/webhooks/index.ts'
-import { createDelivery, type Delivery, type DeliveryOptions } from './delivery/index.ts'
+import { byIndex, createDelivery, type Delivery, type DeliveryOptions } from './delivery/index.ts'
 import { egress as createEgress, type Lookup } from './delivery/egress.ts'
 import { createIdentity, type Identity } from './identity/service.ts'
 import { StartFault } from './kernel/fault.ts'
@@ -30,9 +31,10 @@ import { createKeyring, type Keyring } from './kernel/seal.ts'
 import { holdInstallation } from './kernel/installation.ts'
 import type { Connector } from './payments/connectors/connector.ts'
 import { noConnector } from './payments/connectors/none.ts'
+import { createSettlement } from './payments/settlement.ts'
 import { mountPages } from './pages.ts'
 import { createPayments, type Payments } from './payments/service.ts'
-import { createSandboxClock, type SandboxClock } from './sandbox/clock.ts'
+import type { SandboxClock } from './sandbox/clock.ts'
 import type { Arrival } from './sandbox/inbox.ts'
 
 /** What a test may choose; production takes the defaults. */
@@ -49,27 +51,40 @@ export interface Choices {
 export interface Kaha extends AsyncDisposable {
   readonly addresses: Addresses
   readonly db: Db
+  /** For the tables of work. */
+  readonly work: Db
   readonly bus: Bus
   readonly clock: Clock
   readonly keyring: Keyring
   readonly identity: Identity
   readonly delivery: Delivery
-  readonly sandboxClock: SandboxClock
+  /** Null in live mode, which loads nothing of the sandbox. */
+  readonly sandboxClock: SandboxClock | null
   /** Where this very process answers, whatever its public address is. */
   readonly localUrl: string
 }
 
+export type SandboxKaha = Kaha & { readonly sandboxClock: SandboxClock }
+
+export const isSandbox = (kaha: Kaha): kaha is SandboxKaha => kaha.sandboxClock !== null
+
 const clockPollMs = 1_000
+// The worker's loops, and lists of events beside them.
+const workConnectionsMax = 6
 
 type Owner = ReturnType<typeof paymentOwner>
 
-async function connectorFor(config: Config, db: Db, clock: Clock): Promise<Connector> {
+async function connectorFor(config: Config, db: Db, clock: Clock, addresses: Addresses): Promise<Connector> {
   if (config.mode === 'live') return noConnector
   const [{ simulator }, { simulatorStore }] = await Promise.all([
     import('./payments/connectors/simulator.ts'),
     import('./payments/connectors/simulator-store.ts'),
   ])
-  return simulator({ clock, store: simulatorStore({ db }) })
+  return simulator({
+    clock,
+    store: simulatorStore({ db }),
+    challengeUrlOf: (token) => `${addresses.sandbox}/challenges/${token}`,
+  })
 }
 
 const confirmLimit = ({ confirmsPerMinute }: Config, clock: Clock) =>
@@ -96,15 +111,20 @@ function startWorkers(
     owner,
   }: { db: Db; bus: Bus; log: Log; payments: Payments; delivery: Delivery; owner: Owner },
 ): void {
-  const timers: Loop = building.use(startLoop('payments', log, () => payments.runDue()))
-  bus.listen('clock', () => timers.wake())
-  bus.listen('payments', () => timers.wake())
+  const sweeper: Loop = building.use(startLoop('payments.sweep', log, () => payments.sweep()))
+  const reconciler: Loop = building.use(startLoop('payments.reconcile', log, () => payments.reconcile()))
+  const refunds: Loop = building.use(startLoop('refunds.reconcile', log, () => payments.refunds.reconcile()))
+  for (const loop of [sweeper, reconciler, refunds]) bus.listen('clock', () => loop.wake())
+  for (const loop of [reconciler, refunds]) bus.listen('payments', () => loop.wake())
   building.use(startEcommerceTimers({ db, bus, log, owner }))
   building.use(delivery.worker())
 }
 
-const localHost = (host: string): string =>
-  host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host.includes(':') ? `[${host}]` : host
+/** A live installation's money is settled by its acquirer, a sandbox's by this timer. */
+function startSettlement(building: AsyncDisposableStack, { db, bus, log }: { db: Db; bus: Bus; log: Log }): void {
+  const loop: Loop = building.use(startLoop('payments.settle', log, createSettlement({ db })))
+  bus.listen('clock', () => loop.wake())
+}
 
 const listenFaults: Readonly<Record<string, (at: { host: string; port: number }, setting: string) => string>> = {
   EADDRINUSE: ({ port }, setting) =>
@@ -143,6 +163,7 @@ export async function startKaha(options: {
   const db = building.use(
     createDb({ target, onError, ...(connections === undefined ? {} : { connectionsMax: connections }) }),
   )
+  const work = building.use(createDb({ target, onError, connectionsMax: workConnectionsMax, settings: byIndex }))
   const bus = building.use(await postgresBus({ db, target, onError }))
   const clock = createClock(choices.wall)
   await clock.refresh(db)
@@ -171,6 +192,7 @@ export async function startKaha(options: {
   )
   const delivery = createDelivery({
     db,
+    work,
     bus,
     clock,
     keyring,
@@ -181,26 +203,36 @@ export async function startKaha(options: {
   })
   await delivery.ensurePartitions(clock.now())
 
-  const owner = paymentOwner({ db, bus, clock, identity, appendEvent: (tx, event) => delivery.appendEvent(tx, event) })
+  const addresses = addressesOf(config)
+  const owner = paymentOwner({
+    db,
+    bus,
+    clock,
+    identity,
+    keyring,
+    addresses,
+    appendEvent: (tx, event) => delivery.appendEvent(tx, event),
+  })
   const payments = createPayments({
     db,
     clock,
     keyring,
-    connector: await connectorFor(config, db, clock),
+    connector: await connectorFor(config, db, clock, addresses),
     owner,
     ...(choices.confirmWaitMsMax === undefined ? {} : { confirmWaitMsMax: choices.confirmWaitMsMax }),
   })
-  const sandboxClock = createSandboxClock({
-    db,
-    bus,
-    clock,
-    ensurePartitions: (around) => delivery.ensurePartitions(around),
-  })
-
-  const addresses = addressesOf(config)
   const sandbox = config.mode === 'sandbox'
+  const sandboxClock = sandbox
+    ? (await import('./sandbox/clock.ts')).createSandboxClock({
+        db,
+        bus,
+        clock,
+        ensurePartitions: (around) => delivery.ensurePartitions(around),
+      })
+    : null
+
   const http = createHttp({ ...edge, clock, trustProxy: config.trustProxy, prefixOfHost: prefixesOf(config) })
-  measureDb(metrics, db)
+  measureDb(metrics, [db, work])
   mountOperations(http, {
     metrics,
     db,
@@ -220,20 +252,28 @@ export async function startKaha(options: {
       idempotency: createIdempotency({ db, keyring }),
       settings: { currencies: config.currencies, sandbox, addresses },
     })
-    const webhooks = createWebhooksService({ delivery, cursors, vet: (url) => egress.vet(url), sandbox })
+    const webhooks = createWebhooksService({ delivery, identity, cursors, vet: (url) => egress.vet(url), sandbox })
     await mountArea(http, webhooksArea(identity), webhooksRoutes(webhooks), edge)
+    const reporting = createReportingService({ db, clock, cursors })
+    await mountArea(http, reportingArea(identity), reportingRoutes(reporting), edge)
     const confirms = confirmLimit(config, clock)
     await mountArea(http, ecommerceArea(identity, confirms), ecommerceRoutes(ecommerce, addresses), edge)
     await mountCheckout(http, { ecommerce, identity, keyring, edge, addresses, confirmLimit: confirms, sandbox })
-    if (sandbox) {
+    if (sandboxClock !== null) {
       const { sandboxArea, sandboxRoutes } = await import('./sandbox/routes.ts')
       const { mountInbox } = await import('./sandbox/inbox.ts')
-      const controls = sandboxArea(identity, () => new URL(addresses.sandbox).host)
-      await mountArea(http, controls, sandboxRoutes({ clock, sandboxClock }), edge)
-      await mountInbox(http, { delivery, wall: clock.wall, arrived: options.arrived ?? (() => {}) })
+      const { mountChallenges } = await import('./sandbox/challenges.ts')
+      const { challengeStore } = await import('./payments/connectors/simulator-store-challenges.ts')
+      const ownHost = () => new URL(addresses.sandbox).host
+      await mountArea(http, sandboxArea(identity, ownHost), sandboxRoutes({ clock, sandboxClock }), edge)
+      await mountChallenges(http, { challenges: challengeStore({ db }), addresses, log })
+      await mountInbox(http, { delivery, wall: clock.wall, ownHost, arrived: options.arrived ?? (() => {}) })
     }
   }
-  if (config.roles.includes('worker')) startWorkers(building, { db, bus, log, payments, delivery, owner })
+  if (config.roles.includes('worker')) {
+    startWorkers(building, { db, bus, log, payments, delivery, owner })
+    if (sandbox) startSettlement(building, { db: work, bus, log })
+  }
   // Taken down first: no request is let in any more while the workers end what they have in hand.
   building.defer(() => http.close())
 
@@ -243,18 +283,19 @@ export async function startKaha(options: {
     await listen(metricsServer, config.metrics, 'KAHA_METRICS')
   }
   await listen(http, config, 'KAHA_PORT')
-  addresses.settle(portOf(http))
+  addresses.listensOn(portOf(http))
   const held = building.move()
   return {
     addresses,
     db,
+    work,
     bus,
     clock,
     keyring,
     identity,
     delivery,
     sandboxClock,
-    localUrl: `http://${localHost(config.host)}:${portOf(http)}`,
+    localUrl: localUrlOf(config.host, portOf(http)),
     [Symbol.asyncDispose]: () => held.disposeAsync(),
   }
 }

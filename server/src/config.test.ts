@@ -130,6 +130,11 @@ for (const [name, value] of wrong) {
   })
 }
 
+test('the line about an address that cannot be names what it may begin with', () => {
+  assert.throws(() => readConfig({ KAHA_BASE_URL: 'api.example.com' }), /begins with http:\/\/ or https:\/\/, without/)
+  assert.throws(() => readConfig({ KAHA_TERMINAL_WS_URL: 'https://a.example' }), /begins with ws:\/\/ or wss:\/\/,/)
+})
+
 const liveWrong: readonly (readonly [name: string, value: string])[] = [
   ['KAHA_MASTER_KEY', ''],
   ['KAHA_BASE_URL', ''],
@@ -163,6 +168,12 @@ test('a name that looks like a setting and is none is told; those of tests and o
   assert.deepEqual(unknownSettings({ KAHA_PROT: '1', KAHA_PORT: '1', KAHA_TEST_CLUSTER: '{}', PATH: '/bin' }), [
     'KAHA_PROT',
   ])
+})
+
+test('every setting that is described is read, and every one that is read is described', () => {
+  const asked = new Set<string>()
+  readConfig(new Proxy<Record<string, string>>({}, { get: (_all, name) => void asked.add(String(name)) }))
+  assert.deepEqual([...asked].toSorted(), settings.map(({ name }) => name).toSorted())
 })
 
 test('every setting is described, once', () => {

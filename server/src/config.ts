@@ -3,6 +3,7 @@ import { resolve } from 'node:path'
 import { StartFault } from './kernel/fault.ts'
 import type { LogLevel } from './kernel/log.ts'
 import { currencies as knownCurrencies } from './kernel/money.ts'
+import { isLoopbackHost } from './kernel/web-address.ts'
 
 export type Role = 'api' | 'gateway' | 'worker'
 export const roles: readonly Role[] = ['api', 'gateway', 'worker']
@@ -63,7 +64,11 @@ export const settings: readonly Setting[] = [
     default: 'made once in a sandbox',
     says: '32 bytes in base64; seals secrets; required in live',
   },
-  { name: 'KAHA_BASE_URL', default: 'http://localhost:PORT', says: 'public address of the merchant APIs' },
+  {
+    name: 'KAHA_BASE_URL',
+    default: 'http://localhost:PORT in a sandbox',
+    says: 'public address of the merchant APIs; required in live, and https there',
+  },
   { name: 'KAHA_TERMINAL_URL', default: 'BASE/terminal', says: 'public address of the terminal API' },
   { name: 'KAHA_TERMINAL_WS_URL', default: 'ws BASE/terminal', says: 'public address of the terminal sockets' },
   { name: 'KAHA_WEBHOOKS_URL', default: 'BASE/webhooks', says: 'public address of the encrypted webhook service' },
@@ -77,13 +82,6 @@ export const settings: readonly Setting[] = [
     says: 'where webhooks may go: public (https, public addresses) or any; live takes public alone',
   },
   { name: 'KAHA_CURRENCIES', default: 'PHP', says: 'currencies of links and intents, comma-separated' },
-  {
-    name: 'KAHA_TERMINAL_CURRENCIES',
-    default: 'USD,EUR,GBP,PHP,JPY,CAD,AUD',
-    says: 'currencies of terminals, comma-separated',
-  },
-  { name: 'KAHA_QR_BIC', default: 'TESTPHM1XXX', says: 'the bank code in QR Ph codes' },
-  { name: 'KAHA_QR_TAG_28_05', default: '010', says: 'tag 28-05 of QR Ph codes' },
   {
     name: 'KAHA_RATE_LIMIT',
     default: '1000 in a sandbox, 100 in live',
@@ -107,7 +105,6 @@ export const settings: readonly Setting[] = [
   { name: 'KAHA_LOG_LEVEL', default: 'info', says: 'debug, info, warn, error or silent' },
 ]
 
-const loopbackHosts = ['127.0.0.1', 'localhost', '::1']
 const keyBytes = 32
 
 /** Reads and checks the settings. Throws a StartFault that names the setting and what it takes. */
@@ -115,7 +112,7 @@ export function readConfig(env: Environment): Config {
   const read = reader(env)
   const mode = read.oneOf('KAHA_MODE', ['sandbox', 'live'], 'sandbox')
   const host = read.text('KAHA_HOST') ?? '127.0.0.1'
-  const onLoopback = loopbackHosts.includes(host)
+  const onLoopback = isLoopbackHost(host)
   const webhookTargets = read.oneOf(
     'KAHA_WEBHOOK_TARGETS',
     ['public', 'any'],
@@ -206,7 +203,7 @@ function reader(env: Environment) {
         url.hash !== '' ||
         url.username !== ''
       ) {
-        throw bad(name, `must be an address that begins with ${schemes.join(' or ')}//, without a query`)
+        throw bad(name, `must be an address that begins with ${schemes.join('// or ')}//, without a query`)
       }
       if (mode === 'live' && !['https:', 'wss:'].includes(url.protocol))
         throw bad(name, 'must begin with https (wss for sockets) in live mode')

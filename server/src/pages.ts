@@ -5,7 +5,12 @@ import type { Addresses } from './addresses.ts'
 import { html, htmlString, type HtmlText } from './kernel/html.ts'
 
 const documentsFolder = join(import.meta.dirname, '../../contract/openapi')
-const documentsOf = (sandbox: boolean): readonly string[] => ['webhooks', 'ecommerce', ...(sandbox ? ['sandbox'] : [])]
+const documentsOf = (sandbox: boolean): readonly string[] => [
+  'webhooks',
+  'reporting',
+  'ecommerce',
+  ...(sandbox ? ['sandbox'] : []),
+]
 
 const headers = {
   'content-type': 'text/html; charset=utf-8',

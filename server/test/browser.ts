@@ -36,7 +36,8 @@ export async function openBrowser(
     context,
     async [Symbol.asyncDispose]() {
       await context.close()
-      await rm(profile, { recursive: true, force: true })
+      // The browser's last processes may still write while they end.
+      await rm(profile, { recursive: true, force: true, maxRetries: 5 })
     },
   }
 }

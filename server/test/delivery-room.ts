@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { Principal } from '../src/identity/principal.ts'
-import { createDelivery, type Delivery, type DeliveryOptions, type NewEvent } from '../src/delivery/index.ts'
+import { byIndex, createDelivery, type Delivery, type DeliveryOptions, type NewEvent } from '../src/delivery/index.ts'
 import { egress as createEgress } from '../src/delivery/egress.ts'
 import { postgresBus, type Bus } from '../src/kernel/bus.ts'
 import { createClock, type Clock } from '../src/kernel/clock.ts'
@@ -15,7 +15,10 @@ import { freshDatabase } from './cluster.ts'
 /** The delivery room alone, with everything real around it: a database, a bus, sockets. No worker runs until one is started. */
 export interface DeliveryRoom extends AsyncDisposable {
   readonly target: DbTarget
+  readonly masterKey: Buffer
   readonly db: Db
+  /** For the statements of the tables of work. */
+  readonly workDb: Db
   readonly bus: Bus
   readonly clock: Clock
   readonly sandboxClock: SandboxClock
@@ -35,7 +38,7 @@ export interface DeliveryRoom extends AsyncDisposable {
   events(): ReturnType<Delivery['events']['list']>
   query<Row extends object>(text: string, values?: readonly unknown[]): Promise<Row[]>
   /** Another process on the same database. */
-  another(options?: DeliveryOptions): Promise<DeliveryRoom>
+  another(options?: DeliveryRoomOptions): Promise<DeliveryRoom>
 }
 
 export interface DeliveryRoomOptions extends DeliveryOptions {
@@ -43,15 +46,18 @@ export interface DeliveryRoomOptions extends DeliveryOptions {
   readonly masterKey?: Buffer
   readonly wall?: () => number
   readonly people?: Pick<DeliveryRoom, 'branch' | 'merchant' | 'partner'>
+  /** Hears of each statement on the tables of work, by its name, and how long it took in ms. */
+  readonly ran?: (name: string, ms: number) => void
 }
 
 const type = 'payment.succeeded'
 
 export async function startDeliveryRoom(options: DeliveryRoomOptions = {}): Promise<DeliveryRoom> {
   await using building = new AsyncDisposableStack()
-  const { masterKey = randomBytes(32), wall, ...deliveryOptions } = options
+  const { masterKey = randomBytes(32), wall, ran, ...deliveryOptions } = options
   const target = options.target ?? building.use(await freshDatabase()).target
   const db = building.use(createDb({ target, onError: () => {} }))
+  const work = timed(building.use(createDb({ target, onError: () => {}, settings: byIndex })), ran)
   const bus = building.use(await postgresBus({ db, target, onError: () => {} }))
   const clock = createClock(wall)
   await clock.refresh(db)
@@ -59,7 +65,7 @@ export async function startDeliveryRoom(options: DeliveryRoomOptions = {}): Prom
   const metrics = createMetrics()
   const keyring = createKeyring(masterKey)
   const log = createLog('silent')
-  const delivery = createDelivery({ db, bus, clock, keyring, egress, log, metrics, options: deliveryOptions })
+  const delivery = createDelivery({ db, work, bus, clock, keyring, egress, log, metrics, options: deliveryOptions })
   await delivery.ensurePartitions(clock.now())
   const sandboxClock = createSandboxClock({ db, bus, clock, ensurePartitions: (at) => delivery.ensurePartitions(at) })
   bus.listen('clock', () => void clock.refresh(db).catch(() => {}))
@@ -69,7 +75,9 @@ export async function startDeliveryRoom(options: DeliveryRoomOptions = {}): Prom
   const held = building.move()
   return {
     target,
+    masterKey,
     db,
+    workDb: work,
     bus,
     clock,
     sandboxClock,
@@ -106,6 +114,19 @@ export async function startDeliveryRoom(options: DeliveryRoomOptions = {}): Prom
     query: (text, values = []) => db.run({ name: '', text }, values),
     another: (more = {}) => startDeliveryRoom({ ...options, ...more, target, masterKey, people }),
     [Symbol.asyncDispose]: () => held.disposeAsync(),
+  }
+}
+
+function timed(db: Db, ran: DeliveryRoomOptions['ran']): Db {
+  if (ran === undefined) return db
+  return {
+    ...db,
+    async run(statement, values) {
+      const begun = performance.now()
+      const rows = await db.run<never>(statement, values)
+      ran(statement.name, performance.now() - begun)
+      return rows
+    },
   }
 }
 

@@ -35,6 +35,16 @@ const invariants: readonly (readonly [says: string, query: string])[] = [
         when u.attempt_id is not null then 'RELEASED' end`,
   ],
   [
+    'a link that was cancelled has left none of its intents open, those that are being paid neither',
+    `select i.id from payments.intents i join ecommerce.links l on l.id = i.link_id
+      where l.state = 'CANCELLED' and i.state = 'ACTIVE' and i.succeeded_at is null and i.expires_at > kernel.now()`,
+  ],
+  [
+    'a link says when it was cancelled if it was, and never why if it was not',
+    `select id from ecommerce.links
+      where (state = 'CANCELLED') <> (cancelled_at is not null) or (cancellation_reason is not null and state <> 'CANCELLED')`,
+  ],
+  [
     'a link that is used up has no intent left that is open and could still be paid',
     `select i.id from payments.intents i join ecommerce.links l on l.id = i.link_id
       where l.state = 'CONSUMED' and i.state = 'ACTIVE' and i.succeeded_at is null and i.expires_at > kernel.now()
@@ -55,12 +65,12 @@ const invariants: readonly (readonly [says: string, query: string])[] = [
           or bool_or(e.type <> 'payment.' || lower(a.state))`,
   ],
   [
-    'payment.expired is told once at most, and never of what was paid',
+    'payment.expired is told once at most, and never of what was paid or has not expired',
     `select payment_intent_id, payment_link_id from delivery.events e where type = 'payment.expired'
       group by 1, 2
       having count(*) > 1
-          or (payment_intent_id is not null and exists (select from payments.intents i where i.id = payment_intent_id and i.succeeded_at is not null))
-          or (payment_intent_id is null and exists (select from ecommerce.links l where l.id = payment_link_id and l.success_count > 0))`,
+          or (payment_intent_id is not null and exists (select from payments.intents i where i.id = payment_intent_id and (i.succeeded_at is not null or i.state <> 'EXPIRED')))
+          or (payment_intent_id is null and exists (select from ecommerce.links l where l.id = payment_link_id and (l.success_count > 0 or l.state <> 'EXPIRED')))`,
   ],
   [
     'every attempt has one transaction, which says the same',
@@ -76,8 +86,8 @@ const invariants: readonly (readonly [says: string, query: string])[] = [
 const inTheEnd: readonly (readonly [says: string, query: string])[] = [
   ['no attempt is open', `select id from payments.attempts where state in ('PROCESSING', 'REQUIRES_ACTION')`],
   [
-    'an intent of its own that nobody paid has told so',
-    `select id from payments.intents i where link_id is null and succeeded_at is null
+    'an intent of its own that nobody paid has told so, unless it was cancelled',
+    `select id from payments.intents i where link_id is null and succeeded_at is null and state <> 'CANCELLED'
         and not exists (select from delivery.events e where e.payment_intent_id = i.id and e.type = 'payment.expired')`,
   ],
   [

@@ -9,11 +9,13 @@ export interface World {
 
 export interface LinkModel {
   readonly id: string
+  /** What a one_time link has cannot be changed. */
+  readonly multi: boolean
   /** Infinity for a link without a limit. */
-  readonly cap: number
-  readonly expiresAt: number
+  cap: number
+  expiresAt: number
   successes: number
-  consumed: boolean
+  ended: 'CONSUMED' | 'CANCELLED' | null
 }
 
 export interface IntentModel {
@@ -22,8 +24,8 @@ export interface IntentModel {
   readonly expiresAt: number
   attempts: number
   latest: Latest | null
-  /** Its link was used up by another while it was still open. */
-  consumed: boolean
+  /** By its merchant, or with its link. */
+  ended: 'CONSUMED' | 'CANCELLED' | null
 }
 
 export interface Latest {
@@ -103,14 +105,13 @@ function attemptOf(kind: Kind, now: number): Latest | null {
 }
 
 export function linkStatus(link: LinkModel, now: number): string {
-  if (link.consumed) return 'CONSUMED'
-  return link.expiresAt <= now ? 'EXPIRED' : 'ACTIVE'
+  return link.ended ?? (link.expiresAt <= now ? 'EXPIRED' : 'ACTIVE')
 }
 
-export function shownIntent({ latest, consumed, expiresAt }: IntentModel, now: number): Shown {
+export function shownIntent({ latest, ended, expiresAt }: IntentModel, now: number): Shown {
   const is = (status: string, category: string | null = null) => ({ status, category })
   if (latest?.state === 'SUCCEEDED' || latest?.state === 'PROCESSING') return is(latest.state)
-  if (consumed) return is('CONSUMED')
+  if (ended !== null) return is(ended)
   if (expiresAt <= now) return is('EXPIRED')
   if (latest === null) return is('ACTIVE')
   if (latest.state === 'REQUIRES_ACTION' && (latest.until ?? 0) <= now) return is('DECLINED', 'VERIFICATION_REJECTED')
@@ -121,7 +122,9 @@ const reservedOf = ({ intents }: World, link: LinkModel): number =>
   intents.filter((one) => one.link === link && one.latest?.state === 'PROCESSING').length
 
 /** How many further payments of a link may start. */
-export const freeOf = (world: World, link: LinkModel): number => link.cap - link.successes - reservedOf(world, link)
+export const freeOf = (world: World, link: LinkModel): number => link.cap - takenOf(world, link)
+
+const takenOf = (world: World, link: LinkModel): number => link.successes + reservedOf(world, link)
 
 /** What a confirm is answered: a refusal, or the attempt that it makes. */
 export function confirmOf(world: World, intent: IntentModel, kind: Kind, now: number): Latest | string {
@@ -154,11 +157,49 @@ export function settleSilent(world: World, intent: IntentModel, now: number): vo
 export function countSuccess(world: World, link: LinkModel, now: number): void {
   link.successes += 1
   if (linkStatus(link, now) !== 'ACTIVE' || link.successes < link.cap) return
-  link.consumed = true
-  for (const one of world.intents) {
-    const settled = one.latest?.state === 'SUCCEEDED' || one.latest?.state === 'PROCESSING'
-    if (one.link === link && !settled && one.expiresAt > now) one.consumed = true
+  endLink(world, link, 'CONSUMED', now)
+}
+
+/** With what is open of it. What is being processed goes on, and shows that end only if it comes to nothing. */
+export function endLink({ intents }: World, link: LinkModel, ended: 'CONSUMED' | 'CANCELLED', now: number): void {
+  link.ended = ended
+  for (const one of intents) {
+    if (one.link === link && one.latest?.state !== 'SUCCEEDED' && one.expiresAt > now) one.ended ??= ended
   }
+}
+
+/** Cancels a link as its merchant does. The refusal, or what it is then. */
+export function cancelLink(world: World, link: LinkModel, now: number): string {
+  const status = linkStatus(link, now)
+  if (status !== 'ACTIVE' && status !== 'CANCELLED') return '422 INVALID_STATE'
+  if (status === 'ACTIVE') endLink(world, link, 'CANCELLED', now)
+  return 'CANCELLED'
+}
+
+/** Cancels an intent as its merchant does. */
+export function cancelIntent(intent: IntentModel, now: number): string {
+  const { status } = shownIntent(intent, now)
+  if (status === 'PROCESSING') return '409 INTENT_PROCESSING'
+  if (status === 'SUCCEEDED' || status === 'EXPIRED' || status === 'CONSUMED') return '409 INVALID_STATE'
+  intent.ended = 'CANCELLED'
+  return 'CANCELLED'
+}
+
+export interface LinkChange {
+  /** Infinity lifts the limit. */
+  readonly cap?: number
+  readonly expiresAt?: number
+}
+
+/** Changes a link as its merchant does. */
+export function updateLink(world: World, link: LinkModel, { cap, expiresAt }: LinkChange, now: number): string {
+  if (linkStatus(link, now) !== 'ACTIVE') return '422 INVALID_STATE'
+  if (cap !== undefined && !link.multi) return '400 INVALID_MAX_USES max_uses multi_use_only'
+  if (cap !== undefined && cap <= takenOf(world, link)) return '400 INVALID_MAX_USES max_uses greater_than_taken'
+  if (expiresAt !== undefined && expiresAt <= link.expiresAt) return '400 INVALID_EXPIRES_AT expires_at later'
+  link.cap = cap ?? link.cap
+  link.expiresAt = expiresAt ?? link.expiresAt
+  return 'ACTIVE'
 }
 
 /** The times at which something changes by itself. */

@@ -8,9 +8,12 @@ import type { Answer } from './conformance/call.ts'
 import { bodyOf, jump, refusal, shop } from './conformance/shop.ts'
 import { audit } from './ecommerce-audit.ts'
 import {
+  cancelIntent,
+  cancelLink,
   confirmOf,
   countSuccess,
   deadlinesOf,
+  endLink,
   freeOf,
   kinds,
   linkStatus,
@@ -18,11 +21,14 @@ import {
   numberOf,
   settleSilent,
   shownIntent,
+  updateLink,
   type IntentModel,
   type Kind,
+  type LinkChange,
   type LinkModel,
   type World,
 } from './ecommerce-model.ts'
+import { runDue } from './payments-room.ts'
 import type { Platform } from './platform.ts'
 
 export interface Walk {
@@ -66,9 +72,17 @@ export function startWalk(p: Platform, seed: number): Walk {
   const world: World = { links: [], intents: [] }
   let steps = 0
   const lastUpdate = new Map<string, string>()
-  const { db, bus, clock, keyring, identity, delivery } = p.kaha
-  const owner = paymentOwner({ db, bus, clock, identity, appendEvent: (tx, event) => delivery.appendEvent(tx, event) })
-  const connector = simulator({ clock, store: simulatorStore({ db }) })
+  const { db, bus, clock, keyring, identity, delivery, addresses } = p.kaha
+  const owner = paymentOwner({
+    db,
+    bus,
+    clock,
+    identity,
+    keyring,
+    addresses,
+    appendEvent: (tx, event) => delivery.appendEvent(tx, event),
+  })
+  const connector = simulator({ clock, store: simulatorStore({ db }), challengeUrlOf: (token) => token })
   const reconciler = createPayments({ db, clock, keyring, connector, owner })
   const merchant = shop(p)
   const now = (): number => clock.now().getTime()
@@ -105,7 +119,7 @@ export function startWalk(p: Platform, seed: number): Walk {
     const expiresAt = now() + (30 + below(600)) * minuteMs
     const fields = cap === 1 ? {} : { type: 'multi_use', max_uses: cap === Infinity ? null : cap }
     const made = bodyOf(await merchant.createLink({ ...fields, expires_at: new Date(expiresAt).toISOString() }), 201)
-    const link = { id: made.id, cap, expiresAt, successes: 0, consumed: false }
+    const link = { id: made.id, multi: cap !== 1, cap, expiresAt, successes: 0, ended: null }
     world.links.push(link)
     return `link for ${cap}`
   }
@@ -120,7 +134,7 @@ export function startWalk(p: Platform, seed: number): Walk {
       expires_at: new Date(Math.max(expiresAt, at + 1)).toISOString(),
     })
     if (answer.status === 201)
-      world.intents.push({ id: answer.json.id, link, expiresAt, attempts: 0, latest: null, consumed: false })
+      world.intents.push({ id: answer.json.id, link, expiresAt, attempts: 0, latest: null, ended: null })
     return answer
   }
 
@@ -150,7 +164,69 @@ export function startWalk(p: Platform, seed: number): Walk {
     return `confirm ${kind}: ${refusal(answer)}`
   }
 
-  /** Many payers of one link at the same moment, and perhaps somebody who makes a further intent or sweeps meanwhile. */
+  const changeOf = (link: LinkModel): LinkChange => ({
+    ...(random() < 0.7 ? { cap: one([1, 2, 3, 5, 8, Infinity]) } : {}),
+    ...(random() < 0.5 ? { expiresAt: link.expiresAt + (below(300) - 60) * minuteMs } : {}),
+  })
+  const sendChange = (link: LinkModel, { cap, expiresAt }: LinkChange): Promise<Answer> =>
+    merchant.updateLink(link.id, {
+      description: `Changed ${steps}`,
+      ...(cap === undefined ? {} : { max_uses: cap === Infinity ? null : cap }),
+      ...(expiresAt === undefined ? {} : { expires_at: new Date(expiresAt).toISOString() }),
+    })
+  /** What the model says in one line: the status that a success shows, or the refusal. */
+  const told = (answer: Answer): string => (answer.status === 200 ? answer.json.status : refusal(answer))
+
+  const update = async (): Promise<string> => {
+    const link = one(recent(world.links))
+    const change = changeOf(link)
+    const expected = updateLink(world, link, change, now())
+    assert.equal(told(await sendChange(link, change)), expected, `update of link ${link.id}`)
+    await check([], [link])
+    return `update: ${expected}`
+  }
+
+  const endOneLink = async (): Promise<string> => {
+    const link = one(recent(world.links))
+    const expected = cancelLink(world, link, now())
+    assert.equal(told(await merchant.cancelLink(link.id, { reason: 'The walk says so.' })), expected)
+    await check(world.intents.filter((intent) => intent.link === link).slice(-4), [link])
+    return `cancel link: ${expected}`
+  }
+
+  const endOneIntent = async (): Promise<string> => {
+    const intent = one(recent(world.intents))
+    const expected = cancelIntent(intent, now())
+    assert.equal(told(await merchant.cancelIntent(intent.id)), expected, `cancel of intent ${intent.id}`)
+    await check([intent], intent.link === null ? [] : [intent.link])
+    return `cancel intent: ${expected}`
+  }
+
+  /** What a merchant may do while many pay; what came of it goes to the model before the payments do. */
+  const meddle = async (link: LinkModel, payers: readonly IntentModel[]): Promise<() => void> => {
+    const intent = one(payers)
+    const change = { cap: one([1, 2, 3, 5, 8, Infinity]) }
+    const [which, answer] = await one([
+      async () => ['update', await sendChange(link, change)] as const,
+      async () => ['cancel link', await merchant.cancelLink(link.id)] as const,
+      async () => ['cancel intent', await merchant.cancelIntent(intent.id)] as const,
+    ])()
+    assert.match(
+      told(answer),
+      /^(ACTIVE|CANCELLED|422 INVALID_STATE|400 INVALID_MAX_USES .*|409 (INVALID_STATE|INTENT_PROCESSING))$/,
+    )
+    return () => {
+      if (answer.status !== 200) return
+      if (which === 'update') link.cap = change.cap
+      else if (which === 'cancel intent') intent.ended = 'CANCELLED'
+      else endLink(world, link, 'CANCELLED', now())
+    }
+  }
+
+  /**
+   * Many payers of one link at the same moment, and perhaps somebody who makes a further intent meanwhile, or a merchant who changes or
+   * ends something.
+   */
   const crowd = async (): Promise<string> => {
     const open = recent(world.links).filter((link) => linkStatus(link, now()) === 'ACTIVE')
     if (open.length === 0) return makeLink()
@@ -164,11 +240,14 @@ export function startWalk(p: Platform, seed: number): Walk {
     const tries = payers.map((intent) => ({ intent, kind: approving ? ('approved' as const) : one(kinds) }))
     if (random() < 0.3) tries.push(...tries.slice(0, 2))
     const extras = random() < 0.3 ? [createIntent(link)] : []
+    const meddles = random() < 0.3 && payers.length > 0 ? [meddle(link, payers)] : []
     const answers = await Promise.all(tries.map(({ intent, kind }) => merchant.confirm(intent.id, numberOf[kind])))
     await Promise.all(extras)
-    steps += tries.length
+    for (const apply of await Promise.all(meddles)) apply()
+    steps += tries.length + meddles.length
     await adopt(link, tries, answers, at)
-    if (approving) assert.equal(answers.filter(({ status }) => status === 200).length, Math.min(free, able))
+    if (approving && meddles.length === 0)
+      assert.equal(answers.filter(({ status }) => status === 200).length, Math.min(free, able))
     return `crowd of ${tries.length}: ${answers.map((answer) => answer.json.status ?? refusal(answer)).join(', ')}`
   }
 
@@ -194,7 +273,7 @@ export function startWalk(p: Platform, seed: number): Walk {
         continue
       }
       // What such a card leads to on an intent that nothing stands in the way of.
-      const fresh = { id: '', link: null, expiresAt: Infinity, attempts: 0, latest: null, consumed: false }
+      const fresh = { id: '', link: null, expiresAt: Infinity, attempts: 0, latest: null, ended: null }
       const attempt = confirmOf(unlimited, fresh, kind, at)
       assert.ok(typeof attempt !== 'string')
       intent.attempts += 1
@@ -218,8 +297,8 @@ export function startWalk(p: Platform, seed: number): Walk {
     const at = now()
     const silent = world.intents.filter(({ latest }) => latest?.state === 'PROCESSING')
     const workers = 1 + below(2)
-    await Promise.all(Array.from({ length: workers }, () => reconciler.runDue()))
-    while ((await reconciler.runDue()) === 0);
+    await Promise.all(Array.from({ length: workers }, () => runDue(reconciler)))
+    while ((await runDue(reconciler)) === 0);
     await db.tx(async (tx) => {
       for (const { id } of await ecommerceStore.expireLinks(tx, 200)) await owner.announceExpiry(tx, id)
     })
@@ -255,6 +334,9 @@ export function startWalk(p: Platform, seed: number): Walk {
     [8, crowd],
     [6, sweep],
     [9, pass],
+    [5, update],
+    [2, endOneLink],
+    [5, endOneIntent],
   ]
   const total = weighted.reduce((sum, [weight]) => sum + weight, 0)
 
@@ -265,6 +347,7 @@ export function startWalk(p: Platform, seed: number): Walk {
     },
     async move() {
       await clear()
+      if (world.links.length === 0) return makeLink()
       if (world.intents.length < 3) return makeIntent()
       let at = random() * total
       steps += 1

@@ -21,6 +21,8 @@ export const approval = (): Approval => ({
   completedAt: new Date(),
 })
 
+export const aChallenge = { kind: 'challenge', url: 'https://issuer.example/challenge' } as const
+
 /** Approves everything, unless told otherwise. */
 export function processorThat(does: Partial<Connector> = {}): Processor {
   const asked: string[] = []
@@ -35,13 +37,21 @@ export function processorThat(does: Partial<Connector> = {}): Processor {
     asked,
     eligibility: told('eligibility', does.eligibility ?? (() => 'eligible')),
     verify: told('verify', does.verify ?? (async () => ({ kind: 'passed' as const }))),
+    challenge: told('challenge', does.challenge ?? (async () => ({ kind: 'open' as const, url: aChallenge.url }))),
+    authorizeVerified: told('authorizeVerified', does.authorizeVerified ?? (async () => approval())),
     authorize: told('authorize', does.authorize ?? (async () => approval())),
     inquire: told('inquire', does.inquire ?? unknown),
+    refund: told('refund', does.refund ?? (async () => ({ kind: 'refunded' as const }))),
+    inquireRefund: told('inquireRefund', does.inquireRefund ?? (async () => ({ kind: 'none' as const }))),
   }
 }
 
 /** A call that is never answered, whatever its deadline: what a process leaves behind that dies in the middle. */
 export const never = (): Promise<never> => new Promise(() => {})
+
+/** One round of everything that is due, as the two loops of a worker do it. Resolves to ms until the next. */
+export const runDue = async (payments: Payments): Promise<number> =>
+  Math.min(await payments.sweep(), await payments.reconcile())
 
 /** Payments alone on a platform's database, with connectors of a test's own. No worker runs. */
 export interface PaymentsRoom extends Platform {
@@ -75,6 +85,8 @@ export async function paymentsRoom(t: { after(close: () => Promise<void>): void 
         bus,
         clock,
         identity,
+        keyring,
+        addresses: p.kaha.addresses,
         appendEvent: (tx, event) => delivery.appendEvent(tx, event),
       }),
       confirmWaitMsMax: 50,

@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { Writable } from 'node:stream'
 import { createKaha, type Kaha as KahaClient } from '@kaha/sdk'
-import { startKaha, type Choices, type Kaha } from '../src/app.ts'
+import { isSandbox, startKaha, type Choices, type SandboxKaha } from '../src/app.ts'
 import { readConfig } from '../src/config.ts'
 import type { DbTarget } from '../src/kernel/db.ts'
 import { createLog } from '../src/kernel/log.ts'
@@ -23,7 +23,7 @@ export const cards = {
 
 /** A whole platform for one test: the server as in production, on a database of its own, and people to use it. */
 export interface Platform {
-  readonly kaha: Kaha
+  readonly kaha: SandboxKaha
   readonly target: DbTarget
   readonly masterKey: Buffer
   readonly seed: Seed
@@ -45,7 +45,7 @@ export interface Platform {
   /** Makes an intent of its own and confirms it; resolves when the platform is idle. */
   pay(fields?: { card?: string; amount?: number; linkId?: string }): ReturnType<KahaClient['paymentIntents']['confirm']>
   /** A second process on the same database. */
-  another(settings?: Record<string, string>, choices?: Choices): Promise<Kaha>
+  another(settings?: Record<string, string>, choices?: Choices): Promise<SandboxKaha>
 }
 
 export interface PlatformOptions {
@@ -80,14 +80,17 @@ export async function platform(
   const target = options.database ?? held.use(await freshDatabase()).target
   const logged: string[] = []
   const masterKey = randomBytes(32)
-  const start = (settings: Readonly<Record<string, string>>, choices: Choices | undefined) =>
-    startKaha({
+  const start = async (settings: Readonly<Record<string, string>>, choices: Choices | undefined) => {
+    const kaha = await startKaha({
       config: readConfig({ KAHA_PORT: '0', KAHA_RATE_LIMIT: '0', ...settings }),
       target,
       masterKey,
       log: createLog('info', capture(logged)),
       ...(choices === undefined ? {} : { choices }),
     })
+    if (!isSandbox(kaha)) throw new Error('it is no sandbox')
+    return kaha
+  }
 
   const receiver = held.use(await startReceiver())
   const kaha = held.use(await start(options.settings ?? {}, options.choices))

@@ -5,11 +5,14 @@ import * as fc from 'fast-check'
 import { parseCard, type Card } from '../src/payments/card.ts'
 import { eventOf } from '../src/payments/connectors/connector.ts'
 import { simulator, testCards, type SimulatorStore } from '../src/payments/connectors/simulator.ts'
+import { challengeResults, type ChallengeDesk } from '../src/payments/connectors/simulator-challenges.ts'
 import { until } from './until.ts'
 
 /** The simulated processor's memory, and what a test looks at in it. */
 export interface WatchedStore {
   readonly store: SimulatorStore
+  /** What the payer says on the page of a challenge. */
+  readonly desk: ChallengeDesk
   /** Everything in it as text. */
   readonly contents: () => Promise<readonly string[]>
 }
@@ -21,23 +24,28 @@ export function cardNumbered(number: string): Card {
   return card
 }
 
+const challengeUrlOf = (token: string) => `https://issuer.example/${token}`
+
 /** A processor with a clock of its own, and calls to it. */
 export function processorOn(store: SimulatorStore) {
   const time = { now: Date.UTC(2030, 0, 1) }
   const clock = { now: () => new Date(time.now) }
-  const processor = simulator({ clock, store })
+  const start = () => simulator({ clock, store, challengeUrlOf })
+  const processor = start()
   const payment = (number: string, attemptId: string = randomUUID(), signal = new AbortController().signal) => ({
     attemptId,
     card: cardNumbered(number),
     amount: 10_000n,
     currency: 'PHP',
+    returnUrl: `https://platform.example/${attemptId}`,
+    payee: 'A shop',
     signal,
   })
   return {
     processor,
     clock,
     payment,
-    restarted: () => simulator({ clock, store }),
+    restarted: start,
     advance: (ms: number) => (time.now += ms),
     /** A call that is given up on: resolves to whether it had answered. */
     async abandoned(number: string, attemptId: string) {
@@ -60,11 +68,17 @@ export function agrees(store: () => SimulatorStore) {
   const call = fc.record({ kind: fc.constantFrom('authorize', 'inquire', 'wait'), attempt: fc.nat(1) })
   const calls = fc.array(call, { maxLength: 12 })
   return fc.asyncProperty(calls, fc.constantFrom(...numbers), fc.scheduler(), async (made, number, scheduler) => {
-    const { find, record } = store()
-    const { clock, advance, payment } = processorOn({ find, record })
+    const { find, record, refunds, challenges } = store()
+    const { clock, advance, payment } = processorOn({ find, record, refunds, challenges })
     const processor = simulator({
       clock,
-      store: { find: scheduler.scheduleFunction(find), record: scheduler.scheduleFunction(record) },
+      store: {
+        find: scheduler.scheduleFunction(find),
+        record: scheduler.scheduleFunction(record),
+        refunds,
+        challenges,
+      },
+      challengeUrlOf,
     })
     const ids = [randomUUID(), randomUUID()] as const
     const said = new Map<string, Set<string>>()
@@ -175,10 +189,64 @@ export function simulatorSuite(where: string, open: () => WatchedStore, { numRun
     )
   })
 
+  test(`${where}: a challenge has one page, which the payer answers once, and what is authorized afterwards is decided by that answer`, async () => {
+    const { processor, payment, restarted, desk } = sandbox()
+    const ways = [
+      ['4000002500003155', 'passed', 'approved'],
+      ['4000000000003220', 'passed', 'approved'],
+      ['4000008400001629', 'passed', 'declined'],
+      ['4000002500003155', 'refused', 'declined'],
+      ['4000002500003155', 'unavailable', 'declined'],
+      ['4000002500003155', null, 'declined'],
+    ] as const
+    for (const [number, result, outcome] of ways) {
+      const id = randomUUID()
+      assert.deepEqual(await processor.challenge(id), { kind: 'none' })
+      const needed = await processor.verify(payment(number, id))
+      assert.ok(needed.kind === 'challenge')
+      assert.deepEqual(await restarted().verify(payment(number, id)), needed)
+      assert.deepEqual(await restarted().challenge(id), { kind: 'open', url: needed.url })
+      const token = needed.url.split('/').at(-1) ?? ''
+      assert.match(token, /^[\w-]{22}$/)
+      assert.equal((await desk.findByToken(token))?.returnUrl, `https://platform.example/${id}`)
+      if (result !== null) {
+        assert.equal(await desk.answer(token, result), true)
+        for (const late of challengeResults) assert.equal(await desk.answer(token, late), false)
+        assert.deepEqual(await restarted().challenge(id), { kind: result })
+      }
+      const { signal } = new AbortController()
+      const answer = await processor.authorizeVerified({ attemptId: id, signal })
+      assert.equal(answer.kind, outcome, `${number} ${result}`)
+      assert.deepEqual(await restarted().authorizeVerified({ attemptId: id, signal }), answer)
+      assert.deepEqual(await processor.inquire(id), answer)
+    }
+    const { signal } = new AbortController()
+    assert.equal((await processor.authorizeVerified({ attemptId: randomUUID(), signal })).kind, 'declined')
+    assert.equal(await desk.findByToken('AAAAAAAAAAAAAAAAAAAAAA'), undefined)
+  })
+
+  test(`${where}: a challenge that was passed authorizes nothing where the processor has said that it knows of no payment`, async () => {
+    const { processor, payment, desk } = sandbox()
+    const id = randomUUID()
+    const needed = await processor.verify(payment('4000002500003155', id))
+    assert.ok(needed.kind === 'challenge')
+    await desk.answer(needed.url.split('/').at(-1) ?? '', 'passed')
+    assert.deepEqual(await processor.inquire(id), { kind: 'none' })
+    const { signal } = new AbortController()
+    assert.equal(eventOf(await processor.authorizeVerified({ attemptId: id, signal })), 'processor_error')
+    await assert.rejects(
+      processor.authorizeVerified({ attemptId: id, signal: AbortSignal.abort(new Error('deadline')) }),
+    )
+    await assert.rejects(processor.challenge(id, AbortSignal.abort(new Error('deadline'))), /deadline/)
+  })
+
   test(`${where}: the processor remembers nothing of a card`, async () => {
     const { processor, payment, contents } = sandbox()
     const numbers = [...testCards.keys()].filter((one) => !['4000000000004954', '4000000000006728'].includes(one))
-    for (const number of numbers) await processor.authorize(payment(number))
+    for (const number of numbers) {
+      await processor.verify(payment(number))
+      await processor.authorize(payment(number))
+    }
     const remembered = await contents()
     assert.ok(remembered.length >= numbers.length)
     for (const line of remembered)

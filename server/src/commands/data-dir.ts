@@ -1,35 +1,23 @@
 import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
-import { link, mkdir, open, readFile, rm } from 'node:fs/promises'
+import { link, open, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { openDataDir, unusableDataDir } from '../kernel/data-dir.ts'
 import { StartFault } from '../kernel/fault.ts'
 
 const keyBytes = 32
 
-const unusable = (dataDir: string, cause: unknown) =>
-  new StartFault(
-    `the data directory ${dataDir} cannot be used (${(cause as Error).message}): set KAHA_DATA_DIR to a folder that you may write`,
-    { cause },
-  )
-
-/** Makes the data directory, closed to everybody else. */
-export async function openDataDir(dataDir: string): Promise<void> {
-  await mkdir(dataDir, { recursive: true, mode: 0o700 }).catch((error: unknown) => {
-    throw unusable(dataDir, error)
-  })
-}
-
 /** The master key of a sandbox: made once in the data directory, readable by its owner alone. */
 export async function masterKeyIn(dataDir: string): Promise<Buffer> {
-  await openDataDir(dataDir)
   const path = join(dataDir, 'master.key')
   if (!existsSync(path)) {
+    openDataDir(dataDir)
     await makeKey(dataDir, path).catch((error: unknown) => {
-      throw unusable(dataDir, error)
+      throw unusableDataDir(dataDir, error)
     })
   }
   const text = await readFile(path, 'utf8').catch((error: unknown) => {
-    throw unusable(dataDir, error)
+    throw unusableDataDir(dataDir, error)
   })
   const key = Buffer.from(text.trim(), 'base64')
   if (key.length !== keyBytes) {

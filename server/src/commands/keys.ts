@@ -1,4 +1,3 @@
-import { parseArgs } from 'node:util'
 import { scopes } from '@kaha/contract'
 import type { Config } from '../config.ts'
 import { issueKey } from '../identity/issue.ts'
@@ -9,6 +8,7 @@ import { StartFault } from '../kernel/fault.ts'
 import { isUuid } from '../kernel/ids.ts'
 import { holdInstallation } from '../kernel/installation.ts'
 import { createKeyring } from '../kernel/seal.ts'
+import { argumentsOf } from './arguments.ts'
 import { masterKeyIn } from './data-dir.ts'
 import { joinDatabase, migrateOrExplain } from './database.ts'
 import { say } from './words.ts'
@@ -35,7 +35,11 @@ const hintKeys = statement('kernel.notify', `select pg_notify('kaha', $1)`)
 
 /** Lists, issues, suspends and revokes secret keys, beside a running server or without one. */
 export async function keysCommand(config: Config, args: readonly string[]): Promise<void> {
-  const { values, positionals } = argumentsOf(args)
+  const { values, positionals } = argumentsOf('keys', args, {
+    entity: { type: 'string' },
+    scopes: { type: 'string' },
+    json: { type: 'boolean' },
+  })
   const [action = 'list', id, ...more] = positionals
   const takesId = action in moves
   if (!actions.includes(action) || more.length > 0 || (id !== undefined && !takesId)) {
@@ -53,27 +57,13 @@ export async function keysCommand(config: Config, args: readonly string[]): Prom
   return await move(db, action as keyof typeof moves, id ?? '', values.json === true)
 }
 
-function argumentsOf(args: readonly string[]) {
-  try {
-    return parseArgs({
-      args: [...args],
-      allowPositionals: true,
-      options: { entity: { type: 'string' }, scopes: { type: 'string' }, json: { type: 'boolean' } },
-    })
-  } catch (error) {
-    const [why = ''] = (error instanceof Error ? error.message : String(error)).split('\n')
-    throw new StartFault(`${why.replace(/\.? To specify .*|\.$/, '')}; \`kaha keys --help\` tells what there is`, {
-      cause: error,
-    })
-  }
-}
-
 async function list(db: Db, json: boolean): Promise<void> {
   const keys = await identityStore.listKeys(db)
   if (json) {
     return say(JSON.stringify(keys))
   }
-  if (keys.length === 0) return say('There are no keys yet: the first `kaha start` of a sandbox makes some.')
+  if (keys.length === 0)
+    return say('There are no keys yet: the first `kaha start` of a sandbox makes some, and `kaha keys issue`.')
   say(`${'ID'.padEnd(36)}  ENDS   STATE      LEVEL     ${'ENTITY'.padEnd(36)}  NAME`)
   for (const key of keys)
     say(`${key.id}  …${key.last_four}  ${key.state.padEnd(9)}  ${key.level.padEnd(8)}  ${key.entity_id}  ${key.name}`)
@@ -96,7 +86,7 @@ function wantedKey({ entity, scopes: named }: { entity?: string; scopes?: string
 async function issue(db: Db, config: Config, wanted: WantedKey, json: boolean): Promise<void> {
   const entity = await identityStore.findEntity(db, wanted.entityId)
   if (entity === undefined)
-    throw new StartFault(`there is no entity ${wanted.entityId}; \`kaha keys list\` shows those that have keys`)
+    throw new StartFault(`there is no entity ${wanted.entityId}; \`kaha entities list\` shows them`)
   const keyring = createKeyring(config.masterKey ?? (await masterKeyIn(config.dataDir)))
   await holdInstallation(db, keyring, config.mode)
   const clock = createClock()

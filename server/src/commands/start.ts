@@ -1,12 +1,13 @@
-import { existsSync, openSync } from 'node:fs'
+import { openSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pino from 'pino'
-import { startKaha, type Kaha } from '../app.ts'
+import { isSandbox, startKaha, type SandboxKaha } from '../app.ts'
 import type { Addresses } from '../addresses.ts'
 import { unknownSettings, type Config } from '../config.ts'
+import { openDataDir } from '../kernel/data-dir.ts'
 import { createLog, type Log } from '../kernel/log.ts'
-import { masterKeyIn, openDataDir } from './data-dir.ts'
+import { masterKeyIn } from './data-dir.ts'
 import { migrateOrExplain, openDatabase } from './database.ts'
 import { untilAskedToStop } from './signals.ts'
 import { greet, say, warn, type Greeting } from './words.ts'
@@ -22,7 +23,7 @@ export async function start(
   const asked = untilAskedToStop()
   // Whoever read what we say may have gone; that is no reason to stop.
   process.stdout.on('error', () => {})
-  if (config.mode === 'sandbox') await openDataDir(config.dataDir)
+  if (config.mode === 'sandbox') openDataDir(config.dataDir)
   const masterKey = config.masterKey ?? (await masterKeyIn(config.dataDir))
   const logPath = logPathOf(config)
   const log = openLog(config, logPath)
@@ -50,7 +51,7 @@ export async function start(
       arrived: ({ type }) => greeted && say(`webhook ${type} arrived at the inbox, signature verified`),
     }),
   )
-  if (config.mode === 'sandbox') greet({ ...(await openSandbox(running, kaha, config, options.empty)), logPath })
+  if (isSandbox(kaha)) greet({ ...(await openSandbox(running, kaha, config, options.empty)), logPath })
   else
     say(
       `Kaha is running in live mode on ${kaha.addresses.base}. No card connector is configured: card payments are refused.`,
@@ -67,12 +68,13 @@ export async function start(
 
 async function openSandbox(
   running: AsyncDisposableStack,
-  kaha: Kaha,
+  kaha: SandboxKaha,
   config: Config,
   empty: boolean,
 ): Promise<Omit<Greeting, 'logPath'>> {
   const { ensureSeed, takeStory } = await import('../sandbox/seed.ts')
-  const { writeSandboxFile } = await import('../sandbox/file.ts')
+  const { isSandboxTold, writeSandboxFile } = await import('../sandbox/file.ts')
+  const { moveInbox } = await import('../sandbox/inbox.ts')
   const { linkToTry, tellStory } = await import('../sandbox/story.ts')
   const { addresses, db, clock, keyring } = kaha
   const seed = await ensureSeed({ db, clock, keyring })
@@ -81,6 +83,10 @@ async function openSandbox(
     seed,
     currency: config.currencies[0] ?? 'PHP',
     idle: () => kaha.sandboxClock.idle(),
+  }
+  if (config.roles.includes('api')) {
+    const moved = seed.merchants.map(({ id }) => moveInbox(kaha.delivery, id, kaha.localUrl))
+    await orWarn('the new address of the inbox', Promise.all(moved))
   }
   const allHere = config.roles.includes('api') && config.roles.includes('worker')
   const toBeTold = !empty && allHere && (await takeStory(db))
@@ -93,7 +99,7 @@ async function openSandbox(
   const link =
     empty || !config.roles.includes('api') ? undefined : await orWarn('the link to try', linkToTry(told, clock.now()))
   // A worker beside an API process in one data directory leaves that one's addresses to it.
-  if (config.roles.includes('api') || !existsSync(join(config.dataDir, 'sandbox.json'))) {
+  if (config.roles.includes('api') || !(await isSandboxTold(config.dataDir))) {
     const all = { ...named(addresses), metrics: metricsUrl(config, addresses) }
     running.defer(await writeSandboxFile(config.dataDir, all, seed))
   }

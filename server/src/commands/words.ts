@@ -88,6 +88,7 @@ export const help = (): string =>
     '',
     '  kaha start      run it',
     '  kaha migrate    bring the schema of the database up to date',
+    '  kaha entities   list and make partners, merchants and branches',
     '  kaha keys       list, issue and revoke secret keys',
     '',
     '--help after each tells more.',

@@ -36,7 +36,7 @@ function judged(
   } as const
   const answer = { headers: {}, body: 'told', truncated: false, durationMs: 5 }
   const judgement: Judged = {
-    work: { row: { ...row, ...rest }, lane },
+    work: { row: { ...row, ...rest }, lane, hadAt: 0 },
     dialect: signed,
     prepared: { headers: { 'webhook-id': 'event' }, body: '{}' },
     startedAt,

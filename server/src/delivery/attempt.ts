@@ -10,6 +10,8 @@ import type { AttemptRow, LaneChange, Settlement } from './store-settle.ts'
 export interface Work {
   readonly row: ClaimedRow
   readonly lane: LaneRow
+  /** When the claim came back, on the monotonic clock. */
+  readonly hadAt: number
 }
 
 export interface Attempted {
@@ -38,8 +40,8 @@ const slowMs = 1_000
 export function createAttempt({ clock, egress, dialects, open, random, deadlineMs }: AttemptDependencies) {
   return async (work: Work, signal: AbortSignal): Promise<Attempted> => {
     const { row, lane } = work
-    // A process hears of an advance a moment after the database; an attempt must not seem older than its claim.
-    const startedAt = new Date(Math.max(clock.now().getTime(), row.claimed_at.getTime()))
+    // The claim's time and what has passed since: this process hears of an advance later than the database, and its system clock may step.
+    const startedAt = new Date(row.claimed_at.getTime() + performance.now() - work.hadAt)
     const setback = (cause: unknown) => afterSetback(work, startedAt, random, cause)
     const dialect = dialects[lane.dialect]
     if (dialect === undefined) return setback(new Error(`no dialect ${lane.dialect} is spoken here`))

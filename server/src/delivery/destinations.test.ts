@@ -3,8 +3,9 @@ import { test } from 'node:test'
 import { startDeliveryRoom } from '../../test/delivery-room.ts'
 import { Fault } from '../kernel/fault.ts'
 import { firstIdOf, largestId, newId, smallestId } from '../kernel/ids.ts'
-import { eventStore } from './store-events.ts'
+import { dispatchStore } from './store-dispatch.ts'
 
+const nothing = { url: null, types: null, description: null, metadata: null, disabled: null }
 const first = { before: largestId, rowsMax: 100 }
 const any = { type: null, statuses: null, from: smallestId, before: largestId, rowsMax: 100 }
 
@@ -22,10 +23,11 @@ test('a new destination is ENABLED, with a secret of its own that is sealed in t
     ['ENABLED', ['payment.succeeded', 'payment.declined'], null, { team: 'orders' }, null],
   )
   assert.deepEqual(await room.delivery.destinations.find(room.merchant, made.id), made)
-  const { secret, createdAt, previousExpiresAt } = await room.delivery.destinations.signingSecret(made.id)
+  const found = await room.delivery.destinations.signingSecret(made.id)
+  const { secret, ...rest } = found
   assert.match(secret, /^whsec_[0-9A-Za-z+/]{43}=$/)
-  assert.deepEqual([createdAt, previousExpiresAt], [made.created_at, null])
-  assert.deepEqual(await room.delivery.destinations.signingSecret(made.id), { secret, createdAt, previousExpiresAt })
+  assert.deepEqual(rest, { destinationId: made.id, createdAt: made.created_at, previousExpiresAt: null })
+  assert.deepEqual(await room.delivery.destinations.signingSecret(made.id), found)
   const [row] = await room.query<{ sealed: Buffer }>('select sealed from delivery.secrets')
   assert.ok(
     row && !row.sealed.includes(secret.slice(6)) && !row.sealed.includes(Buffer.from(secret.slice(6), 'base64')),
@@ -41,11 +43,58 @@ test('A2.create.conflict, A2.create.conflict-other-entity: two live destinations
   for (const { reason } of refused) assert.ok(reason instanceof Fault && reason.code === 'CONFLICT')
   await room.endpoint(url, room.merchant)
   await room.endpoint(`${url}/`)
-  await room.query(
-    'update delivery.destinations set deleted_at = kernel.now() where url = $1 and branch_id is not null',
-    [url],
-  )
+  const [made] = outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []))
+  await room.delivery.destinations.delete(room.branch, made?.id ?? '')
   await room.endpoint(url)
+})
+
+test('an owner changes, rotates and deletes its own destinations and those of everything under it, in its dialect, and no other', async () => {
+  await using room = await startDeliveryRoom()
+  const { destinations } = room.delivery
+  const [branch, merchant, partner] = [room.branch, room.merchant, room.partner]
+  const stranger = newId(room.clock.now())
+  const change = { ...nothing, description: 'Changed', disabled: true }
+  const made = await room.endpoint('https://a.example.com', merchant)
+  const secret = await destinations.signingSecret(made.id)
+  for (const who of [branch, { ...merchant, entityId: stranger }, { ...partner, entityId: stranger }]) {
+    assert.equal(await destinations.change(who, made.id, change), undefined)
+    assert.equal(await destinations.change(who, made.id, nothing), undefined)
+    assert.equal(await destinations.rotateSecret(who, made.id, 0), undefined)
+    assert.equal(await destinations.delete(who, made.id), undefined)
+  }
+  assert.equal(await destinations.change(merchant, made.id, change, 'terminal'), undefined)
+  assert.equal(await destinations.rotateSecret(merchant, made.id, 0, 'terminal'), undefined)
+  assert.equal(await destinations.delete(merchant, made.id, 'encrypted'), undefined)
+  assert.deepEqual(await destinations.find(merchant, made.id), made)
+  assert.deepEqual(await destinations.signingSecret(made.id), secret)
+
+  for (const who of [merchant, partner]) {
+    const described = { ...change, description: who.level }
+    const { state, description } = (await destinations.change(who, made.id, described)) ?? {}
+    assert.deepEqual([state, description], ['DISABLED', who.level])
+    assert.notEqual((await destinations.rotateSecret(who, made.id, 0))?.secret, secret.secret)
+  }
+  assert.deepEqual(await destinations.change(merchant, made.id, nothing), await destinations.find(merchant, made.id))
+  assert.equal((await destinations.delete(partner, made.id))?.id, made.id)
+  assert.equal(await destinations.delete(partner, made.id), undefined)
+})
+
+test('a destination that is deleted while somebody waits to change it is not found by the change', async () => {
+  await using room = await startDeliveryRoom()
+  const { destinations } = room.delivery
+  const made = await room.endpoint('https://a.example.com')
+  const wishes = Array.from({ length: 10 }, (_, at) => ({ ...nothing, disabled: at % 2 === 0 }))
+  const [deleted, ...changed] = await Promise.all([
+    destinations.delete(room.branch, made.id),
+    ...wishes.map((wish) => destinations.change(room.branch, made.id, wish)),
+    ...wishes.map(() => destinations.rotateSecret(room.branch, made.id, 0)),
+  ])
+  assert.equal(deleted?.id, made.id)
+  assert.equal(changed.length, 20)
+  const [row] = await room.query<{ state: string; lane: string }>(
+    'select d.state, l.state as lane from delivery.destinations d join delivery.lanes l on l.destination_id = d.id',
+  )
+  assert.deepEqual(row, { state: 'DISABLED', lane: 'CLOSING' })
 })
 
 test('an owner finds and lists its own destinations and those of everything under it, newest first, and no other', async () => {
@@ -83,7 +132,7 @@ test('an owner finds and lists its own destinations and those of everything unde
   const rest = await destinations.list(partner, { before: two?.id ?? '', rowsMax: 2 })
   assert.deepEqual([one?.id, two?.id, ...rest.map(({ id }) => id)], ids)
 
-  await room.query('update delivery.destinations set deleted_at = kernel.now() where id = $1', [mine[2]])
+  await destinations.delete(branch, mine[2] ?? '')
   assert.deepEqual(await seen(branch), [])
   assert.equal(await destinations.find(branch, mine[2] ?? ''), undefined)
   assert.equal(await destinations.exists(mine[2] ?? ''), false)
@@ -117,8 +166,8 @@ test('events are listed newest first by branch, type, status and time, to the en
   assert.deepEqual(await list({ rowsMax: 2 }), [young.id, middle.id])
   assert.deepEqual(await list({ before: middle.id }), [old.id])
 
-  const { events } = await eventStore.claim(room.db, 2, 15_000)
-  await eventStore.dispatch(room.db, events)
+  const events = await dispatchStore.claim(room.workDb, 2, 15_000)
+  await dispatchStore.dispatchClaimed(room.workDb, events)
   assert.deepEqual(await list({ statuses: ['NOT_SUBSCRIBED'] as never }), [middle.id, old.id])
   assert.deepEqual(
     await list({ statuses: ['PENDING', 'NOT_SUBSCRIBED'] as never, type: 'payment.declined' as never }),

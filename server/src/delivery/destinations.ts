@@ -1,4 +1,5 @@
 import type { Principal } from '../identity/principal.ts'
+import type { Bus } from '../kernel/bus.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { refusedBy, type Db } from '../kernel/db.ts'
 import { Fault } from '../kernel/fault.ts'
@@ -6,7 +7,14 @@ import { newId } from '../kernel/ids.ts'
 import type { Keyring } from '../kernel/seal.ts'
 import type { DialectName } from './dialects.ts'
 import { newSecret } from './secrets.ts'
-import { destinationStore as store, placeOf, type DestinationRow, type Owner } from './store-destinations.ts'
+import {
+  destinationStore as store,
+  placeOf,
+  type DestinationChange,
+  type DestinationRow,
+  type Owner,
+  type SecretRow,
+} from './store-destinations.ts'
 
 export interface NewDestination {
   readonly dialect: DialectName
@@ -16,6 +24,18 @@ export interface NewDestination {
   readonly description: string | null
   readonly metadata: Readonly<Record<string, string>>
 }
+
+/** The secret that signs first. */
+export interface NewestSecret {
+  readonly destinationId: string
+  readonly secret: string
+  readonly createdAt: Date
+  /** Until when those before it sign too; null when there are none. */
+  readonly previousExpiresAt: Date | null
+}
+
+/** Secrets of one destination that sign at a time. */
+const secretsLiveMax = 3
 
 /** The destinations of an entity and of all entities under it. Deleted ones are not found. */
 export interface Destinations {
@@ -29,41 +49,117 @@ export interface Destinations {
   find(principal: Principal, id: string, dialect?: DialectName): Promise<DestinationRow | undefined>
   /** Whether anybody has such a destination: for the answer to a key that may not see it. */
   exists(id: string, dialect?: DialectName): Promise<boolean>
-  /** The newest secret, and until when the one before it signs too. */
-  signingSecret(destinationId: string): Promise<{ secret: string; createdAt: Date; previousExpiresAt: Date | null }>
+  /**
+   * Changes what is not null; undefined where the principal sees none. A disabled one keeps what is queued and gets nothing more; enabled
+   * again it gets that, whoever disabled it. Throws CONFLICT as `create` does.
+   */
+  change(
+    principal: Principal,
+    id: string,
+    change: DestinationChange,
+    dialect?: DialectName,
+  ): Promise<DestinationRow | undefined>
+  /** For good: what is queued is dropped, its URL is free. Undefined where the principal sees none. */
+  delete(principal: Principal, id: string, dialect?: DialectName): Promise<DestinationRow | undefined>
+  signingSecret(destinationId: string): Promise<NewestSecret>
+  /**
+   * Makes a secret that signs first from now on. Those before it end after the overlap, or earlier where that was so; of four the oldest
+   * ends at once. Undefined where the principal sees none.
+   */
+  rotateSecret(
+    principal: Principal,
+    id: string,
+    overlapSeconds: number,
+    dialect?: DialectName,
+  ): Promise<NewestSecret | undefined>
 }
 
-export function createDestinations({ db, clock, keyring }: { db: Db; clock: Clock; keyring: Keyring }): Destinations {
+export interface DestinationsDependencies {
+  readonly db: Db
+  readonly work: Db
+  readonly bus: Bus
+  readonly clock: Clock
+  readonly keyring: Keyring
+}
+
+export function createDestinations({ db, work, bus, clock, keyring }: DestinationsDependencies): Destinations {
+  const opened = (destinationId: string, row: SecretRow | undefined): NewestSecret => {
+    if (row === undefined) throw new Error(`the destination ${destinationId} has no signing secret in force`)
+    return {
+      destinationId,
+      secret: keyring.open(row.sealed, placeOf(row.id)),
+      createdAt: row.created_at,
+      previousExpiresAt: row.previous_expires_at,
+    }
+  }
+
   return {
     async create(owner, input) {
       const at = clock.now()
       const secretId = newId(at)
       const sealedSecret = keyring.seal(newSecret(), placeOf(secretId))
-      try {
-        const made = await store.insert(db, { ...input, id: newId(at), owner, secretId, sealedSecret, at })
-        if (made === undefined) throw new Error('the destination was not stored')
-        return made
-      } catch (error) {
-        if (refusedBy(error) !== 'one_live_url_per_owner') throw error
-        throw new Fault(
-          'CONFLICT',
-          'Another endpoint of this entity has this URL; change that one, or use another URL.',
-          { cause: error },
-        )
-      }
+      const insert = { ...input, id: newId(at), owner, secretId, sealedSecret, at }
+      const made = await withOwnUrl(store.insert(db, insert))
+      if (made === undefined) throw new Error('the destination was not stored')
+      return made
     },
     list: (principal, { before, rowsMax, dialect = 'signed' }) =>
       store.list(db, principal, { before, rowsMax, dialect }),
     find: (principal, id, dialect = 'signed') => store.find(db, principal, id, dialect),
     exists: (id, dialect = 'signed') => store.exists(db, id, dialect),
-    async signingSecret(destinationId) {
-      const row = await store.newestSecret(db, destinationId)
-      if (row === undefined) throw new Error(`the destination ${destinationId} has no signing secret in force`)
-      return {
-        secret: keyring.open(row.sealed, placeOf(row.id)),
-        createdAt: row.created_at,
-        previousExpiresAt: row.previous_expires_at,
-      }
+
+    async change(principal, id, change, dialect = 'signed') {
+      if (Object.values(change).every((value) => value === null)) return store.find(db, principal, id, dialect)
+      const changing = work.tx(async (tx) => {
+        const held = await store.holdLane(tx, principal, id, dialect)
+        return held ? store.change(tx, principal, id, dialect, change) : undefined
+      })
+      const changed = await withOwnUrl(changing)
+      if (changed !== undefined && (change.disabled === true || change.url !== null)) bus.hint('destinations')
+      if (changed !== undefined && change.disabled === false) bus.hint('deliveries')
+      return changed
     },
+
+    async delete(principal, id, dialect = 'signed') {
+      const deleted = await work.tx(async (tx) => {
+        const held = await store.holdLane(tx, principal, id, dialect)
+        return held ? store.delete(tx, principal, id, dialect) : undefined
+      })
+      if (deleted === undefined) return undefined
+      bus.hint('destinations')
+      bus.hint('deliveries')
+      return deleted
+    },
+
+    signingSecret: async (destinationId) => opened(destinationId, await store.newestSecret(db, destinationId)),
+
+    async rotateSecret(principal, id, overlapSeconds, dialect = 'signed') {
+      const rotated = await db.tx(async (tx) => {
+        const destination = await store.hold(tx, principal, id, dialect)
+        if (destination === undefined) return undefined
+        // The order of ids says who signs first, and ids of one millisecond have none.
+        const newest = await store.newestSecret(tx, id)
+        const at = new Date(Math.max(clock.now().getTime(), (newest?.created_at.getTime() ?? 0) + 1))
+        const secretId = newId(at)
+        const sealed = keyring.seal(newSecret(), placeOf(secretId))
+        const secret = { id: secretId, destinationId: destination.id, sealed, at, overlapSeconds }
+        await store.rotateSecret(tx, { ...secret, liveMax: secretsLiveMax })
+        return opened(destination.id, await store.newestSecret(tx, id))
+      })
+      if (rotated !== undefined) bus.hint('destinations')
+      return rotated
+    },
+  }
+}
+
+/** Throws CONFLICT where another live destination of the owner has the URL. */
+async function withOwnUrl<Stored>(storing: Promise<Stored>): Promise<Stored> {
+  try {
+    return await storing
+  } catch (error) {
+    if (refusedBy(error) !== 'one_live_url_per_owner') throw error
+    throw new Fault('CONFLICT', 'Another endpoint of this entity has this URL; change that one, or use another URL.', {
+      cause: error,
+    })
   }
 }

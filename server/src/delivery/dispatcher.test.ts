@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { startDeliveryRoom, type DeliveryRoom } from '../../test/delivery-room.ts'
 import { startReceiver } from '../../test/receiver.ts'
 import { newId } from '../kernel/ids.ts'
-import { eventStore } from './store-events.ts'
+import { dispatchStore } from './store-dispatch.ts'
 
 const leaseMs = 15_000
 
@@ -53,9 +53,9 @@ test('A2.events.state.pending-taken, A2.events.state.submitting-queued: an event
   await room.endpoint('http://127.0.0.1:9/hook')
   await room.happen()
   assert.deepEqual(await statuses(room), ['PENDING'])
-  const { events } = await eventStore.claim(room.db, 10, leaseMs)
+  const events = await dispatchStore.claim(room.workDb, 10, leaseMs)
   assert.deepEqual(await statuses(room), ['SUBMITTING'])
-  assert.equal(await eventStore.dispatch(room.db, events), 1)
+  assert.equal((await dispatchStore.dispatchClaimed(room.workDb, events)).queued, 1)
   assert.deepEqual(await statuses(room), ['SUBMITTED'])
   const [shown] = await room.events()
   assert.ok(shown?.next_attempt_at && shown.next_attempt_at <= room.clock.now())
@@ -66,22 +66,18 @@ test('A2.events.state.submitting-lease: the event of a dispatcher that died is t
   await using receiver = await startReceiver()
   await room.endpoint(receiver.url)
   await room.happen()
-  const late = await eventStore.claim(room.db, 10, 0)
-  const owner = await eventStore.claim(room.db, 10, leaseMs)
-  assert.deepEqual((await eventStore.claim(room.db, 10, leaseMs)).events, [])
-  assert.equal(owner.events[0]?.fence, (late.events[0]?.fence ?? 0) + 1)
-  assert.equal(await eventStore.dispatch(room.db, late.events), 0)
+  const late = await dispatchStore.claim(room.workDb, 10, 0)
+  const owner = await dispatchStore.claim(room.workDb, 10, leaseMs)
+  assert.deepEqual(await dispatchStore.claim(room.workDb, 10, leaseMs), [])
+  assert.equal((await dispatchStore.dispatchDue(room.workDb, 10)).lags.length, 0)
+  assert.equal(owner[0]?.fence, (late[0]?.fence ?? 0) + 1)
+  assert.equal((await dispatchStore.dispatchClaimed(room.workDb, late)).queued, 0)
   assert.deepEqual(await statuses(room), ['SUBMITTING'])
   assert.deepEqual(await room.query('select * from delivery.queue'), [])
 
   // The control: it is the fence that stopped it.
-  assert.equal(
-    await eventStore.dispatch(
-      room.db,
-      late.events.map((event) => ({ ...event, fence: event.fence + 1 })),
-    ),
-    1,
-  )
+  const renamed = late.map((event) => ({ ...event, fence: event.fence + 1 }))
+  assert.equal((await dispatchStore.dispatchClaimed(room.workDb, renamed)).queued, 1)
   room.work()
   await room.sandboxClock.idle()
   assert.equal(receiver.received.length, 1)
@@ -120,8 +116,8 @@ test('a lane that is being closed takes no more work, though its destination sti
   await room.endpoint('http://127.0.0.1:9/hook')
   await room.query(`update delivery.lanes set state = 'CLOSING', version = version + 1`)
   await room.happen()
-  const { events } = await eventStore.claim(room.db, 10, leaseMs)
-  assert.equal(await eventStore.dispatch(room.db, events), 0)
+  const events = await dispatchStore.claim(room.workDb, 10, leaseMs)
+  assert.equal((await dispatchStore.dispatchClaimed(room.workDb, events)).queued, 0)
   assert.deepEqual(await statuses(room), ['NOT_SUBSCRIBED'])
 })
 
@@ -129,15 +125,18 @@ test('dispatchers that work at once dispatch each event once', async () => {
   await using room = await startDeliveryRoom()
   for (const path of ['a', 'b', 'c']) await room.endpoint(`http://127.0.0.1:9/${path}`)
   await room.happen(300)
-  const dispatcher = async (): Promise<number> => {
+  const dispatcher = async (apart: boolean): Promise<number> => {
     let queued = 0
     for (;;) {
-      const { events } = await eventStore.claim(room.db, 20, leaseMs)
-      if (events.length === 0) return queued
-      queued += await eventStore.dispatch(room.db, events)
+      const events = apart ? await dispatchStore.claim(room.workDb, 20, leaseMs) : []
+      const done = apart
+        ? await dispatchStore.dispatchClaimed(room.workDb, events)
+        : await dispatchStore.dispatchDue(room.workDb, 20)
+      if (done.lags.length === 0) return queued
+      queued += done.queued
     }
   }
-  const queued = await Promise.all([dispatcher(), dispatcher(), dispatcher()])
+  const queued = await Promise.all([dispatcher(false), dispatcher(true), dispatcher(false)])
   assert.equal(
     queued.reduce((sum, count) => sum + count, 0),
     900,

@@ -1,7 +1,7 @@
 import type { Db } from '../kernel/db.ts'
 import type { Metrics } from '../kernel/metrics.ts'
 import type { Attempted } from './attempt.ts'
-import { claimStore } from './store-claim.ts'
+import { claimStore, type OldestDue } from './store-claim.ts'
 
 /** What an operator sees of the room. */
 export interface Figures {
@@ -52,13 +52,13 @@ export function createFigures({
     [],
   )
 
-  // One query for both ages. A gauge that cannot be read must not take the other metrics with it.
-  let read: { at: number; ages: Promise<{ due: number; throttled: number }> } | undefined
+  // One query for all ages. A gauge that cannot be read must not take the other metrics with it.
+  let read: { at: number; ages: Promise<OldestDue> } | undefined
   const ages = () => {
     if (read === undefined || performance.now() - read.at > cachedMs) {
       read = {
         at: performance.now(),
-        ages: claimStore.oldestDue(db).catch(() => ({ due: Number.NaN, throttled: Number.NaN })),
+        ages: claimStore.oldestDue(db).catch(() => ({ due: NaN, throttled: NaN, undispatched: NaN })),
       }
     }
     return read.ages
@@ -73,6 +73,11 @@ export function createFigures({
     'kaha_delivery_oldest_throttled_seconds',
     'The same, of destinations that fail or are slow.',
     async () => (await ages()).throttled,
+  )
+  metrics.gauge(
+    'kaha_delivery_oldest_undispatched_seconds',
+    'Age of the oldest event that waits for its dispatch.',
+    async () => (await ages()).undispatched,
   )
 
   return {

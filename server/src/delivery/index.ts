@@ -1,4 +1,3 @@
-import type { Principal } from '../identity/principal.ts'
 import type { Bus } from '../kernel/bus.ts'
 import type { Clock } from '../kernel/clock.ts'
 import type { Db, Queries } from '../kernel/db.ts'
@@ -10,23 +9,29 @@ import { createDestinations, type Destinations } from './destinations.ts'
 import { signed, type Dialects } from './dialects.ts'
 import { startDispatcher } from './dispatcher.ts'
 import type { Egress } from './egress.ts'
+import { createEvents, type Events } from './events.ts'
 import { createFigures } from './figures.ts'
 import { ensurePartitions, retentionDefaults, startRetention, type RetentionOptions } from './retention.ts'
 import { createOpenedSecrets } from './secrets.ts'
 import { startSender } from './sender.ts'
 import { createSlots } from './slots.ts'
-import { eventStore, type EventFilter, type EventRow, type NewEvent } from './store-events.ts'
+import { eventStore, type NewEvent } from './store-events.ts'
 
+export type { SendRefusal, Sent } from './events.ts'
+export type { NewestSecret } from './destinations.ts'
 export type { DestinationRow } from './store-destinations.ts'
-export type { EventFilter, EventRow, NewEvent } from './store-events.ts'
+export type { EventDetail } from './store-event-detail.ts'
+export type { EventRow, NewEvent } from './store-events.ts'
+export { byIndex } from './store-plan.ts'
 
 export interface DeliveryOptions {
   /** For one attempt, instead of the dialect's own. */
   readonly deadlineMs?: number
   /** How long a claim is respected without a sign of life. */
   readonly leaseMs?: number
-  readonly inFlightMax?: number
+  readonly inHandMax?: number
   readonly perDestinationMax?: number
+  readonly flyingMax?: number
   /** How long a stop waits for attempts in flight, and again for their results to be stored. */
   readonly drainMsMax?: number
   readonly retention?: RetentionOptions
@@ -38,6 +43,8 @@ export interface DeliveryOptions {
 
 export interface DeliveryDependencies {
   readonly db: Db
+  /** The same database with the settings `byIndex`: for what goes through the tables of work. */
+  readonly work: Db
   readonly bus: Bus
   readonly clock: Clock
   readonly keyring: Keyring
@@ -52,10 +59,7 @@ export interface Delivery {
   /** Writes an event in the caller's transaction. The caller hints `events` once that is committed. */
   appendEvent(tx: Queries, event: NewEvent): Promise<void>
   readonly destinations: Destinations
-  readonly events: {
-    /** Newest first. */
-    list(principal: Principal, filter: EventFilter): Promise<EventRow[]>
-  }
+  readonly events: Events
   /** Starts dispatching, sending and retention. Disposing stops: what is in flight ends or is given back. */
   worker(): AsyncDisposable & { stop(): Promise<void> }
   /** Before business time jumps: events and attempts of that time need a place. */
@@ -64,6 +68,7 @@ export interface Delivery {
 
 export function createDelivery({
   db,
+  work,
   bus,
   clock,
   keyring,
@@ -74,13 +79,14 @@ export function createDelivery({
 }: DeliveryDependencies): Delivery {
   const {
     leaseMs = 15_000,
-    inFlightMax = 1_024,
-    perDestinationMax = 64,
+    inHandMax = 1_024,
+    perDestinationMax = 256,
+    flyingMax = 64,
     drainMsMax = 3_000,
     random = Math.random,
   } = options
-  const slots = createSlots({ inFlightMax, perDestinationMax })
-  const figures = createFigures({ metrics, db, inFlight: () => slots.inFlight })
+  const slots = createSlots({ inHandMax, perDestinationMax, flyingMax })
+  const figures = createFigures({ metrics, db: work, inFlight: () => slots.inFlight })
   const dialects: Dialects = { signed, ...options.dialects }
   const attempt = createAttempt({
     clock,
@@ -95,13 +101,15 @@ export function createDelivery({
     async appendEvent(tx, event) {
       await eventStore.append(tx, event)
     },
-    destinations: createDestinations({ db, clock, keyring }),
-    events: { list: (principal, filter) => eventStore.list(db, principal, filter) },
+    destinations: createDestinations({ db, work, bus, clock, keyring }),
+    events: createEvents({ work, bus, clock }),
     worker() {
       const parts = new AsyncDisposableStack()
-      parts.use(startRetention({ db, bus, clock, log }, options.retention ?? retentionDefaults))
-      parts.use(startSender({ db, bus, clock, log, slots, attempt, figures, options: { leaseMs, drainMsMax, random } }))
-      parts.use(startDispatcher({ db, bus, log, figures, options: { leaseMs, random } }))
+      parts.use(startRetention({ db: work, bus, clock, log }, options.retention ?? retentionDefaults))
+      parts.use(
+        startSender({ db: work, bus, clock, log, slots, attempt, figures, options: { leaseMs, drainMsMax, random } }),
+      )
+      parts.use(startDispatcher({ db: work, bus, log, figures, options: { leaseMs, random } }))
       return { stop: () => parts.disposeAsync(), [Symbol.asyncDispose]: () => parts.disposeAsync() }
     },
     ensurePartitions: (around) => ensurePartitions(db, around),

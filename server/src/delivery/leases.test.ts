@@ -4,7 +4,7 @@ import { startDeliveryRoom, type DeliveryRoom } from '../../test/delivery-room.t
 import { eventually } from '../../test/faults/eventually.ts'
 import { startReceiver } from '../../test/receiver.ts'
 import { claimStore, type ClaimRequest, type ClaimedRow } from './store-claim.ts'
-import { eventStore } from './store-events.ts'
+import { dispatchStore } from './store-dispatch.ts'
 import { settleStore, type AttemptRow, type Settlement } from './store-settle.ts'
 
 const leaseMs = 15_000
@@ -19,13 +19,12 @@ const everything: Omit<ClaimRequest, 'leaseMs'> = {
 
 /** Takes what is due, as a worker does that may die afterwards. */
 const claim = async (room: DeliveryRoom, request: Partial<ClaimRequest> = {}) =>
-  (await claimStore.claimDue(room.db, { ...everything, leaseMs, ...request })).deliveries
+  (await claimStore.claimDue(room.workDb, { ...everything, leaseMs, ...request })).deliveries
 
 /** Dispatches what there is, without a worker. */
 async function dispatched(room: DeliveryRoom, count: number): Promise<void> {
   await room.happen(count)
-  const { events } = await eventStore.claim(room.db, count, leaseMs)
-  await eventStore.dispatch(room.db, events)
+  await dispatchStore.dispatchDue(room.workDb, count)
 }
 
 const attempt = (room: DeliveryRoom, fields: Partial<AttemptRow> = {}): AttemptRow => ({
@@ -87,16 +86,16 @@ test('whoever comes after its lease can no longer settle; the owner of the next 
   assert.equal(owner.expired, true)
   assert.equal(owner.fence, late.fence + 1)
 
-  assert.deepEqual(await settleStore.settle(room.db, [delivered(room, late)], []), [])
+  assert.deepEqual(await settleStore.settle(room.workDb, [delivered(room, late)], []), [])
   assert.deepEqual(await statusesOf(room), ['SUBMITTED'])
   assert.deepEqual(await room.query('select * from delivery.attempts'), [])
-  assert.deepEqual(await settleStore.renew(room.db, [late], leaseMs), [])
+  assert.deepEqual(await settleStore.renew(room.workDb, [late], leaseMs), [])
 
   // The control: nothing but the fence refused it.
   const renamed = { ...late, fence: owner.fence }
-  assert.equal((await settleStore.settle(room.db, [delivered(room, renamed)], [])).length, 1)
+  assert.equal((await settleStore.settle(room.workDb, [delivered(room, renamed)], [])).length, 1)
   assert.deepEqual(await statusesOf(room), ['DELIVERED'])
-  assert.deepEqual(await settleStore.settle(room.db, [delivered(room, owner)], []), [])
+  assert.deepEqual(await settleStore.settle(room.workDb, [delivered(room, owner)], []), [])
   assert.equal((await room.query('select * from delivery.attempts')).length, 1)
 })
 
@@ -115,7 +114,7 @@ test('a claim is respected for 15 seconds at most, whatever becomes of business 
   assert.ok((await left()) > 0 && (await left()) <= 15)
   await room.query(`select kernel.raise_clock_offset(86400000)`)
   assert.deepEqual(await claim(room), [])
-  assert.equal((await settleStore.renew(room.db, [held], leaseMs)).length, 1)
+  assert.equal((await settleStore.renew(room.workDb, [held], leaseMs)).length, 1)
   assert.ok((await left()) <= 15)
 })
 
@@ -126,7 +125,7 @@ test('what is given back is due at once, and its next claim has a new fence', as
   const [one, other] = await claim(room)
   assert.ok(one && other)
   assert.deepEqual(await claim(room), [])
-  await settleStore.giveBack(room.db, [one])
+  await settleStore.giveBack(room.workDb, [one])
   const [again, ...none] = await claim(room)
   assert.deepEqual(none, [])
   assert.deepEqual([again?.id, again?.fence, again?.attempt_no, again?.expired], [one.id, one.fence + 1, 0, false])
@@ -180,7 +179,7 @@ test('work that is added while a worker looks is not overlooked', async () => {
     await eventually(async () => (await room.query('select from pg_locks where not granted')).length > 0)
     await room.query(
       `with lane as (update delivery.lanes set version = version + 1, look_at = least(look_at, now()))
-       insert into delivery.queue (event_id, destination_id, run_at, created_at) values ($1, $2, now(), now())`,
+       insert into delivery.queue (event_id, destination_id, run_at, dispatched_at) values ($1, $2, now(), now())`,
       [added?.event_id, added?.destination_id],
     )
     return { looking: claimed }
@@ -205,7 +204,7 @@ test('a paused lane holds what is queued, and is worked on again when it is open
   assert.equal((await claim(room)).length, 2)
 })
 
-test('deliveries of one event that are settled in one batch make one outcome', async () => {
+test('an event is over when its last delivery is, and tells of all of them', async () => {
   await using room = await startDeliveryRoom()
   for (const path of ['a', 'b', 'c']) await room.endpoint(`http://127.0.0.1:9/${path}`)
   await dispatched(room, 1)
@@ -213,23 +212,23 @@ test('deliveries of one event that are settled in one batch make one outcome', a
   assert.ok(first && second && third)
   const failed = attempt(room, { status: 500, owner: 'destination' })
   await settleStore.settle(
-    room.db,
+    room.workDb,
     [{ held: first, end: null, runAt: new Date(Date.now() + 60_000), attempt: failed }],
     [],
   )
   assert.deepEqual(await statusesOf(room), ['SUBMITTED'])
   await settleStore.settle(
-    room.db,
+    room.workDb,
     [delivered(room, second), { held: third, end: 'EXHAUSTED', runAt: null, attempt: failed }],
     [],
   )
-  const [open] = await room.query('select open_count, failed_count, attempt_count from delivery.outbox')
-  assert.deepEqual(open, { open_count: 1, failed_count: 1, attempt_count: 3 })
+  const [open] = await room.events()
+  assert.deepEqual([open?.status, open?.attempt_count], ['SUBMITTED', 3])
   await room.query(`select kernel.raise_clock_offset(120000)`)
   await room.query('update delivery.lanes set look_at = kernel.now()')
   const [again] = await claim(room)
   assert.ok(again)
-  await settleStore.settle(room.db, [delivered(room, again)], [])
+  await settleStore.settle(room.workDb, [delivered(room, again)], [])
   const [event] = await room.events()
   assert.deepEqual([event?.status, event?.attempt_count, event?.delivered_at], ['EXHAUSTED', 4, null])
   const states = await room.query<{ state: string }>('select state from delivery.deliveries order by state')
@@ -239,7 +238,7 @@ test('deliveries of one event that are settled in one batch make one outcome', a
   )
 })
 
-test('workers that settle deliveries of the same events at once wait for each other and lose no count', async () => {
+test('workers that settle deliveries of the same events at once lose nothing', async () => {
   await using room = await startDeliveryRoom()
   const endpoints = 8
   const events = 60
@@ -259,11 +258,11 @@ test('workers that settle deliveries of the same events at once wait for each ot
       for (let from = 0; from < shuffled.length; from += 30) {
         const [settled] = await Promise.all([
           settleStore.settle(
-            room.db,
+            room.workDb,
             shuffled.slice(from, from + 30).map((row) => delivered(room, row)),
             [],
           ),
-          settleStore.renew(room.db, shuffled.slice(from + 30), leaseMs),
+          settleStore.renew(room.workDb, shuffled.slice(from + 30), leaseMs),
         ])
         assert.equal(settled.length, Math.min(30, shuffled.length - from))
       }

@@ -10,10 +10,14 @@ export interface Leases extends AsyncDisposable {
 
 export interface Lease {
   readonly held: Held
+  /** Whether nobody else can have taken it yet. */
+  inForce(): boolean
   end(): void
 }
 
 const renewedMax = 1_000
+// What a claim's own way back may have taken of it.
+const marginShare = 1 / 5
 
 /** Renews a lease at a third of its length, so most attempts end before theirs is. One that somebody else has taken is let go. */
 export function startLeases({ db, log, leaseMs }: { db: Db; log: Log; leaseMs: number }): Leases {
@@ -42,7 +46,11 @@ export function startLeases({ db, log, leaseMs }: { db: Db; log: Log; leaseMs: n
   const loop = startLoop('delivery.leases', log, turn)
   return {
     hold(held) {
-      const lease = { held, end: () => void heldSince.delete(lease) }
+      const lease = {
+        held,
+        inForce: () => performance.now() - (heldSince.get(lease) ?? -Infinity) < leaseMs * (1 - marginShare),
+        end: () => void heldSince.delete(lease),
+      }
       heldSince.set(lease, performance.now())
       return lease
     },

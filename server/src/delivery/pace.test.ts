@@ -12,17 +12,17 @@ function counted() {
 test('slots that come free while nobody wants them make nobody look', () => {
   const { pace, wakes } = counted()
   pace.looked(false, 100)
-  for (let inFlight = 99; inFlight >= 0; inFlight -= 1) pace.slotFreed(inFlight)
+  for (let inHand = 99; inHand >= 0; inHand -= 1) pace.slotFreed(inHand)
   assert.equal(wakes(), 0)
   pace[Symbol.dispose]()
 })
 
-test('32 free slots are worth one look, however many more follow before it', () => {
+test('64 free slots are worth one look, however many more follow before it', () => {
   const { pace, wakes } = counted()
   pace.looked(true, 1_000)
-  for (let inFlight = 999; inFlight > 969; inFlight -= 1) pace.slotFreed(inFlight)
+  for (let inHand = 999; inHand > 937; inHand -= 1) pace.slotFreed(inHand)
   assert.equal(wakes(), 0)
-  for (let inFlight = 969; inFlight > 600; inFlight -= 1) pace.slotFreed(inFlight)
+  for (let inHand = 937; inHand > 600; inHand -= 1) pace.slotFreed(inHand)
   assert.equal(wakes(), 1)
   pace[Symbol.dispose]()
 })

@@ -2,15 +2,15 @@
 export interface Pace extends Disposable {
   /** A look begins. */
   looking(): void
-  /** It ended; whether somebody got as much as it may hold, so that more may be due, and how many attempts are in flight. */
-  looked(hungry: boolean, inFlight: number): void
-  slotFreed(inFlight: number): void
+  /** It ended; whether somebody got as much as it may hold, so that more may be due, and how many deliveries are in hand. */
+  looked(hungry: boolean, inHand: number): void
+  slotFreed(inHand: number): void
   /** Something is to be looked at, and a moment's wait does no harm. */
   soon(): void
 }
 
 // So many free slots are worth a claim, or half of those in use, or any that long after the first.
-const freedWorthAClaim = 32
+const freedWorthAClaim = 64
 const waitMs = 20
 
 export function createPace(wake: () => void): Pace {
@@ -30,14 +30,14 @@ export function createPace(wake: () => void): Pace {
       forget()
       freed = 0
     },
-    looked(more, inFlight) {
+    looked(more, inHand) {
       hungry = more
-      half = Math.floor(inFlight / 2)
+      half = Math.floor(inHand / 2)
     },
-    slotFreed(inFlight) {
+    slotFreed(inHand) {
       freed += 1
       if (!hungry) return
-      if (freed === freedWorthAClaim || inFlight === half) wake()
+      if (freed === freedWorthAClaim || inHand === half) wake()
       else soon()
     },
     soon,

@@ -25,10 +25,11 @@ test('attempts are kept for 30 days and events for 90, in business time, and who
   await room.endpoint(receiver.url)
   room.work()
   await room.happen(3)
+  await room.happen(1, { type: 'payment.failed' })
   await room.sandboxClock.idle()
   const counts = async () => [
     await count(room, 'events'),
-    await count(room, 'outcomes'),
+    await count(room, 'unsubscribed'),
     await count(room, 'deliveries'),
     await count(room, 'attempts'),
   ]
@@ -36,14 +37,14 @@ test('attempts are kept for 30 days and events for 90, in business time, and who
   await room.sandboxClock.advanceBy(29 * day)
   await room.happen(1)
   await room.sandboxClock.idle()
-  assert.deepEqual(await counts(), [4, 4, 4, 4])
+  assert.deepEqual(await counts(), [5, 1, 4, 4])
   assert.ok((await partitions(room, 'attempts')).length > 0)
 
   // A week is dropped when all of it is old enough.
   await room.sandboxClock.advanceBy(38 * day)
   await untilEmpty(room, 'attempts')
-  assert.deepEqual(await counts(), [4, 4, 4, 0])
-  assert.equal((await room.events()).length, 4)
+  assert.deepEqual(await counts(), [5, 1, 4, 0])
+  assert.equal((await room.events()).length, 5)
 
   await room.sandboxClock.advanceBy(60 * day)
   await untilEmpty(room, 'events')
@@ -51,10 +52,10 @@ test('attempts are kept for 30 days and events for 90, in business time, and who
 
   await room.happen(1)
   await room.sandboxClock.idle()
-  assert.deepEqual(await counts(), [1, 1, 1, 1])
+  assert.deepEqual(await counts(), [1, 0, 1, 1])
 })
 
-test('what waits before a paused destination waits until retention ends, and no longer', async () => {
+test('A2.pause.retention: what waits before a paused destination waits until retention ends, and no longer', async () => {
   await using room = await startDeliveryRoom()
   await using receiver = await startReceiver()
   const { id } = await room.endpoint(receiver.url)
@@ -83,7 +84,7 @@ test('the weeks to come have their partitions, and making them again makes none'
   const after = await partitions(room, 'events')
   assert.ok(after.length > before.length)
   assert.equal(new Set(after).size, after.length)
-  for (const table of ['outcomes', 'deliveries', 'attempts']) {
+  for (const table of ['unsubscribed', 'deliveries', 'attempts']) {
     assert.deepEqual(
       (await partitions(room, table)).map((name) => name.slice(-7)),
       after.map((name) => name.slice(-7)),

@@ -43,7 +43,7 @@ export function startRetention(
     const dropped = [
       ...(await store.drop(db, 'attempts', new Date(now - attemptsMs))),
       ...(await store.drop(db, 'deliveries', eventsEnd)),
-      ...(await store.drop(db, 'outcomes', eventsEnd)),
+      ...(await store.drop(db, 'unsubscribed', eventsEnd)),
       ...(await store.drop(db, 'events', eventsEnd)),
     ]
     if (dropped.length > 0) log.info({ dropped }, 'retention dropped what was kept for long enough')

@@ -11,7 +11,7 @@ export interface Schedule {
   readonly retryAfterFactorMax: number
 }
 
-/** Ten attempts over 76 hours and a little (the example schedule of Standard Webhooks, and one more). */
+/** Ten attempts over 75 h 35 min 5 s, chance and receivers aside (the example schedule of Standard Webhooks, and one more). */
 export const tenAttempts: Schedule = {
   waitsMs: [5 * second, 5 * minute, 30 * minute, 2 * hour, 5 * hour, 10 * hour, 14 * hour, 20 * hour, 24 * hour],
   jitterMax: 0.2,

@@ -94,14 +94,14 @@ test('one endpoint that used up its attempts makes the event EXHAUSTED, though a
   await room.happen()
   await room.sandboxClock.advanceBy(days(4))
   assert.deepEqual(await statuses(room), { EXHAUSTED: 1 })
-  const ended = await room.query('select state, attempt_no from delivery.deliveries order by attempt_no')
+  const ended = await room.query('select state, attempt_count from delivery.deliveries order by attempt_count')
   assert.deepEqual(ended, [
-    { state: 'DELIVERED', attempt_no: 1 },
-    { state: 'EXHAUSTED', attempt_no: 10 },
+    { state: 'DELIVERED', attempt_count: 1 },
+    { state: 'EXHAUSTED', attempt_count: 10 },
   ])
 })
 
-test('an endpoint that answers 410 is disabled at once with the reason, and what else was queued for it is closed', async () => {
+test('A2.attempts.gone, A2.attempts.disabled-closes, A2.events.state.submitted-disabled: an endpoint that answers 410 is disabled at once with the reason, and what else was queued for it is closed', async () => {
   await using room = await startDeliveryRoom({ random: () => 0 })
   await using receiver = await startReceiver()
   const { id } = await room.endpoint(receiver.url)
@@ -126,7 +126,7 @@ test('an endpoint that answers 410 is disabled at once with the reason, and what
   assert.deepEqual(await statuses(room), { EXHAUSTED: 6, NOT_SUBSCRIBED: 1 })
 })
 
-test('an endpoint that has only failed for 5 days is disabled with the reason, and one that answered once in between is not', async () => {
+test('A2.attempts.five-days: an endpoint that has only failed for 5 days is disabled with the reason, and one that answered once in between is not', async () => {
   await using room = await startDeliveryRoom({ random: () => 0 })
   await using receiver = await startReceiver()
   const dead = await room.endpoint(new URL('/dead', receiver.url).href)
@@ -149,7 +149,7 @@ test('an endpoint that has only failed for 5 days is disabled with the reason, a
   assert.deepEqual([other?.state, other?.lane, other?.failing], ['ENABLED', 'OPEN', true])
 })
 
-test('a Retry-After is waited for, up to twice the scheduled wait', async () => {
+test('A2.attempts.retry-after: a Retry-After is waited for, up to twice the scheduled wait', async () => {
   await using room = await startDeliveryRoom({ random: () => 0 })
   await using receiver = await startReceiver()
   await room.endpoint(receiver.url)
@@ -197,7 +197,7 @@ test('A2.attempts.ours: a failure of ours spends no attempt, is repeated with ba
 })
 
 test('an endpoint that hangs holds its own slots and no more: another gets its events meanwhile', async () => {
-  await using room = await startDeliveryRoom({ perDestinationMax: 8, inFlightMax: 32, drainMsMax: 20 })
+  await using room = await startDeliveryRoom({ perDestinationMax: 8, inHandMax: 32, drainMsMax: 20 })
   await using receiver = await startReceiver()
   await room.endpoint(new URL('/hangs', receiver.url).href)
   await room.endpoint(new URL('/answers', receiver.url).href, room.merchant)

@@ -39,7 +39,7 @@ export function startSender(dependencies: SenderDependencies): AsyncDisposable {
   const leases = startLeases({ db, log, leaseMs: options.leaseMs })
   const pace = createPace(() => loop.wake())
   const flights = createFlights(dependencies, {
-    ended: () => pace.slotFreed(slots.inFlight),
+    ended: () => pace.slotFreed(slots.inHand),
     settle(attempted, { row }, lease) {
       const { settlement, change } = attempted
       settler.add({
@@ -49,6 +49,8 @@ export function startSender(dependencies: SenderDependencies): AsyncDisposable {
         settled(ours) {
           lease.end()
           if (!ours) dependencies.figures.resultLost()
+          // Whoever waits behind one that failed is for the queue again, which knows by now how to go on with a destination that fails.
+          if (attempted.outcome !== 'delivered') void giveBack(dependencies, flights.takeBack(row.destination_id))
           // When to look next has changed: there is a retry, or a lane to close.
           if (settlement.runAt !== null || change?.disable != null) pace.soon()
         },
@@ -62,18 +64,23 @@ export function startSender(dependencies: SenderDependencies): AsyncDisposable {
     pace.looking()
     const request = slots.request()
     if (request.rowsMax === 0 || settler.waiting >= unsettledMax) {
-      pace.looked(true, slots.inFlight)
+      pace.looked(true, slots.inHand)
       return Infinity
     }
     const claim = await claimStore.claimDue(db, { ...request, leaseMs: options.leaseMs })
     flights.begin(claim, (held) => leases.hold(held))
-    pace.looked(claim.more || claim.cut || request.full.length > 0, slots.inFlight)
-    if (claim.closing && (await settleStore.closeLanes(db))) return 0
-    return claim.more ? 0 : claim.lookInMs
+    pace.looked(claim.more || claim.cut || request.full.length > 0, slots.inHand)
+    const lookInMs = claim.closing ? Math.min(claim.lookInMs, await settleStore.closeLanes(db)) : claim.lookInMs
+    return claim.more ? 0 : lookInMs
   }
 
   const loop = startLoop('delivery.send', log, turn)
-  const unlisten = [bus.listen('deliveries', () => loop.wake()), bus.listen('clock', () => loop.wake())]
+  const unlisten = [
+    bus.listen('deliveries', () => loop.wake()),
+    bus.listen('clock', () => loop.wake()),
+    // One may be paused or gone: what has not begun is looked at anew.
+    bus.listen('destinations', () => void giveBack(dependencies, flights.takeBackAll())),
+  ]
 
   return {
     async [Symbol.asyncDispose]() {
@@ -92,9 +99,12 @@ export function startSender(dependencies: SenderDependencies): AsyncDisposable {
 }
 
 interface Flights {
-  /** Starts an attempt for each delivery of a claim. */
+  /** Takes each delivery of a claim in hand: an attempt begins at once, or when another to the same destination has ended. */
   begin(claim: Claim, hold: (held: Held) => Lease): void
-  /** Waits until all have ended, cuts off those that have not by then, and resolves to what was cut off. */
+  /** What is in hand for a destination and has not begun: no longer in hand. */
+  takeBack(destinationId: string): readonly Held[]
+  takeBackAll(): readonly Held[]
+  /** Waits until all that have begun have ended, cuts off those that have not by then, and resolves to what was cut off. */
   land(waitMsMax: number): Promise<readonly Held[]>
 }
 
@@ -103,16 +113,24 @@ interface FlightEvents {
   settle(attempted: Attempted, work: Work, lease: Lease): void
 }
 
+interface Flight {
+  readonly work: Work
+  readonly lease: Lease
+}
+
 function createFlights({ slots, attempt, figures, log }: SenderDependencies, events: FlightEvents): Flights {
   const flying = new Set<Promise<void>>()
+  const nextInLine = new Map<string, Flight[]>()
   const cutOff: Held[] = []
   const stop = new AbortController()
   setMaxListeners(0, stop.signal)
+  let landing = false
 
-  const fly = async (work: Work, lease: Lease) => {
+  const fly = async ({ work, lease }: Flight) => {
     const { event_id, destination_id } = work.row
     const attempted = await attempt(work, stop.signal)
-    slots.give(destination_id)
+    slots.end(destination_id)
+    if (attempted.outcome === 'delivered') beginNext(destination_id)
     events.ended()
     const setback = attempted.outcome === 'setback'
     if (setback && stop.signal.aborted) {
@@ -126,18 +144,62 @@ function createFlights({ slots, attempt, figures, log }: SenderDependencies, eve
     events.settle(attempted, work, lease)
   }
 
+  const start = (flight: Flight) => {
+    const flown = fly(flight).finally(() => flying.delete(flown))
+    flying.add(flown)
+  }
+
+  const newLine = (destinationId: string): Flight[] => {
+    const line: Flight[] = []
+    nextInLine.set(destinationId, line)
+    return line
+  }
+
+  const beginNext = (destinationId: string) => {
+    const line = nextInLine.get(destinationId) ?? []
+    for (let [next] = line; next !== undefined; [next] = line) {
+      if (next.lease.inForce()) {
+        if (!slots.begin(destinationId)) return
+        start(next)
+      } else {
+        slots.give(destinationId)
+        next.lease.end()
+      }
+      line.shift()
+    }
+    nextInLine.delete(destinationId)
+  }
+
+  const takeBack = (destinationId: string): Held[] => {
+    const line = nextInLine.get(destinationId) ?? []
+    nextInLine.delete(destinationId)
+    return line.map(({ lease }) => {
+      slots.give(destinationId)
+      lease.end()
+      return lease.held
+    })
+  }
+
+  const takeBackAll = () => [...nextInLine.keys()].flatMap(takeBack)
+
   return {
     begin({ deliveries, lanes }, hold) {
+      const hadAt = performance.now()
       for (const row of deliveries) {
         const lane = lanes.get(row.destination_id)
         if (lane === undefined) throw new Error(`the claim brought no destination ${row.destination_id}`)
         if (row.expired) figures.leaseExpired()
         slots.take(row.destination_id, lane.slow)
-        const flight = fly({ row, lane }, hold({ id: row.id, fence: row.fence })).finally(() => flying.delete(flight))
-        flying.add(flight)
+        const flight = { work: { row, lane, hadAt }, lease: hold({ id: row.id, fence: row.fence }) }
+        if (!landing && slots.begin(row.destination_id)) start(flight)
+        else (nextInLine.get(row.destination_id) ?? newLine(row.destination_id)).push(flight)
       }
     },
+    takeBack,
+    takeBackAll,
     async land(waitMsMax) {
+      landing = true
+      cutOff.push(...takeBackAll())
       const cut = setTimeout(() => stop.abort(), waitMsMax)
       await Promise.all(flying)
       clearTimeout(cut)

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import * as fc from 'fast-check'
 import { createSlots, type Slots } from './slots.ts'
 
-const options = { inFlightMax: 1_024, perDestinationMax: 64 }
+const options = { inHandMax: 1_024, perDestinationMax: 256, flyingMax: 64 }
 
 /** Destinations that always have more work take what they are offered, one after the other, until nobody is offered anything. */
 function fill(slots: Slots, hungry: readonly { id: string; slow: boolean }[]): Map<string, number> {
@@ -31,14 +31,14 @@ const lanes = (count: number, slow: boolean) =>
 test('one destination that takes all that it can leaves most slots to the others', () => {
   const slots = createSlots(options)
   fill(slots, lanes(1, false))
-  assert.equal(slots.inFlight, 64)
+  assert.ok(slots.inHand < options.inHandMax / 4)
 })
 
 for (const count of [2, 10, 50, 250]) {
   test(`${count} destinations that take all that they can still leave slots for one that holds none`, () => {
     const slots = createSlots(options)
     fill(slots, lanes(count, false))
-    assert.ok(slots.inFlight < options.inFlightMax)
+    assert.ok(slots.inHand < options.inHandMax)
     const offer = slots.request()
     assert.ok(offer.rowsMax > 0 && offer.quickRoom > 0)
   })
@@ -48,7 +48,7 @@ for (const count of [1, 50, 10_000]) {
   test(`${count} slow destinations together hold at most half of the slots, and a quick one finds its own`, () => {
     const slots = createSlots(options)
     fill(slots, lanes(count, true))
-    assert.ok(slots.inFlight <= 512)
+    assert.ok(slots.inHand <= 512)
     const held = fill(slots, lanes(1, false))
     assert.ok((held.get('false0') ?? 0) >= 30)
   })
@@ -58,7 +58,7 @@ test('a slot that is given back is there again, and the count is right under any
   const step = fc.record({ id: fc.constantFrom('a', 'b', 'c'), slow: fc.boolean(), take: fc.boolean() })
   fc.assert(
     fc.property(fc.array(step, { maxLength: 200 }), (steps) => {
-      const slots = createSlots({ inFlightMax: 1_000, perDestinationMax: 64 })
+      const slots = createSlots({ inHandMax: 1_000, perDestinationMax: 64, flyingMax: 64 })
       const held = new Map<string, { count: number; slow: boolean }>()
       for (const { id, slow, take } of steps) {
         const lane = held.get(id) ?? { count: 0, slow }
@@ -72,7 +72,7 @@ test('a slot that is given back is there again, and the count is right under any
       }
       const all = [...held.values()]
       assert.equal(
-        slots.inFlight,
+        slots.inHand,
         all.reduce((sum, { count }) => sum + count, 0),
       )
       const slowHeld = all.reduce((sum, { count, slow }) => sum + (slow ? count : 0), 0)
@@ -80,4 +80,15 @@ test('a slot that is given back is there again, and the count is right under any
       assert.equal(slowLanesMax, Math.floor((500 - Math.min(500, slowHeld)) / slowRoom))
     }),
   )
+})
+
+test('attempts in flight to one destination are bounded, and the next begins when one has ended', () => {
+  const slots = createSlots({ ...options, flyingMax: 2 })
+  for (let taken = 0; taken < 4; taken += 1) slots.take('a', false)
+  assert.deepEqual([slots.begin('a'), slots.begin('a'), slots.begin('a')], [true, true, false])
+  slots.end('a')
+  assert.deepEqual([slots.begin('a'), slots.begin('a')], [true, false])
+  slots.give('a')
+  assert.deepEqual([slots.inFlight, slots.inHand], [2, 2])
+  assert.equal(slots.begin('b'), false)
 })

@@ -1,29 +1,38 @@
 import type { ClaimRequest } from './store-claim.ts'
 
 export interface SlotOptions {
-  /** Attempts in flight, over all destinations. */
-  readonly inFlightMax: number
-  /** And to any one of them. */
+  /** Deliveries in hand, over all destinations: in flight, or next in line. */
+  readonly inHandMax: number
+  /** And of any one of them. */
   readonly perDestinationMax: number
+  /** Attempts in flight to any one of them; the rest of what is in hand for it waits for one to end, and for no look at the queue. */
+  readonly flyingMax: number
 }
 
 /** Who may send how much at once. */
 export interface Slots {
+  readonly inHand: number
   readonly inFlight: number
   /** What may be claimed now. */
   request(): Omit<ClaimRequest, 'leaseMs'>
   take(destinationId: string, slow: boolean): void
+  /** Whether one more attempt may begin now; if so, it has. */
+  begin(destinationId: string): boolean
+  /** An attempt ended. */
+  end(destinationId: string): void
+  /** One that had not begun is given back. */
   give(destinationId: string): void
 }
 
 interface Lane {
+  inHand: number
   inFlight: number
   slow: boolean
 }
 
 const claimedMax = 256
 const reserveShareOfAll = 1 / 4
-const quickShareOfFree = 1 / 8
+const quickShareOfFree = 1 / 4
 const slowShareOfAll = 1 / 2
 const slowShareOfFree = 1 / 16
 
@@ -36,28 +45,42 @@ const slowShareOfFree = 1 / 16
  *   leave them free.
  * - Slow destinations, those whose last attempt failed or took more than a second, share half of the slots, however many they are.
  */
-export function createSlots({ inFlightMax, perDestinationMax }: SlotOptions): Slots {
+export function createSlots({ inHandMax, perDestinationMax, flyingMax }: SlotOptions): Slots {
   const lanes = new Map<string, Lane>()
-  const slowMax = Math.floor(inFlightMax * slowShareOfAll)
+  const slowMax = Math.floor(inHandMax * slowShareOfAll)
+  let inHand = 0
   let inFlight = 0
-  let slowInFlight = 0
+  let slowInHand = 0
 
-  const reserve = Math.floor(inFlightMax * reserveShareOfAll)
+  const reserve = Math.floor(inHandMax * reserveShareOfAll)
   const roomIn = (free: number, share: number) => Math.max(1, Math.min(perDestinationMax, Math.floor(free * share)))
 
+  const give = (destinationId: string): Lane => {
+    const lane = lanes.get(destinationId)
+    if (lane === undefined) throw new Error(`the destination ${destinationId} holds no slot`)
+    inHand -= 1
+    lane.inHand -= 1
+    if (lane.slow) slowInHand -= 1
+    if (lane.inHand === 0) lanes.delete(destinationId)
+    return lane
+  }
+
   return {
+    get inHand() {
+      return inHand
+    },
     get inFlight() {
       return inFlight
     },
     request() {
-      const free = inFlightMax - inFlight
-      const slowFree = Math.max(0, slowMax - slowInFlight)
+      const free = inHandMax - inHand
+      const slowFree = Math.max(0, slowMax - slowInHand)
       const quickRoom = roomIn(free - reserve, quickShareOfFree)
       const slowRoom = roomIn(slowFree, slowShareOfFree)
       const full: string[] = []
       const busy: { destinationId: string; room: number }[] = []
       for (const [destinationId, lane] of lanes) {
-        const room = (lane.slow ? slowRoom : quickRoom) - lane.inFlight
+        const room = (lane.slow ? slowRoom : quickRoom) - lane.inHand
         if (room > 0) busy.push({ destinationId, room })
         else full.push(destinationId)
       }
@@ -71,24 +94,28 @@ export function createSlots({ inFlightMax, perDestinationMax }: SlotOptions): Sl
       }
     },
     take(destinationId, slow) {
-      inFlight += 1
-      const lane = lanes.get(destinationId) ?? { inFlight: 0, slow }
+      inHand += 1
+      const lane = lanes.get(destinationId) ?? { inHand: 0, inFlight: 0, slow }
       lanes.set(destinationId, lane)
       // The claim knows best what the destination is; what it holds changes class with it.
       if (lane.slow !== slow) {
-        slowInFlight += slow ? lane.inFlight : -lane.inFlight
+        slowInHand += slow ? lane.inHand : -lane.inHand
         lane.slow = slow
       }
-      lane.inFlight += 1
-      if (slow) slowInFlight += 1
+      lane.inHand += 1
+      if (slow) slowInHand += 1
     },
-    give(destinationId) {
+    begin(destinationId) {
       const lane = lanes.get(destinationId)
-      if (lane === undefined) throw new Error(`the destination ${destinationId} holds no slot`)
-      inFlight -= 1
-      lane.inFlight -= 1
-      if (lane.slow) slowInFlight -= 1
-      if (lane.inFlight === 0) lanes.delete(destinationId)
+      if (lane === undefined || lane.inFlight >= flyingMax) return false
+      lane.inFlight += 1
+      inFlight += 1
+      return true
     },
+    end(destinationId) {
+      give(destinationId).inFlight -= 1
+      inFlight -= 1
+    },
+    give: (destinationId) => void give(destinationId),
   }
 }

@@ -1,6 +1,5 @@
-import { statement, type Db } from '../kernel/db.ts'
+import { statement, type Queries } from '../kernel/db.ts'
 import type { DialectName } from './dialects.ts'
-import { byIndex } from './store-plan.ts'
 import type { Held } from './store-settle.ts'
 
 /** How much of what a worker may take now. */
@@ -86,7 +85,7 @@ const claimDue = statement(
      select l.place, l.destination_id, l.version, l.room, d.*
        from lane l
        left join lateral (
-         select q.id, q.event_id, q.attempt_no, q.setback_count, q.run_at, q.created_at, q.fence + 1 as fence, q.lease_until is not null as expired
+         select q.id, q.event_id, q.attempt_no, q.setback_count, q.run_at, q.fence + 1 as fence, q.lease_until is not null as expired
            from delivery.queue q
           where q.destination_id = l.destination_id and q.run_at <= (select now from moment)
             and (q.lease_until is null or q.lease_until <= clock_timestamp())
@@ -97,10 +96,8 @@ const claimDue = statement(
       limit $1::integer
    ),
    claimed as (
-     insert into delivery.queue (id, event_id, destination_id, run_at, created_at, lease_until, fence)
-     select d.id, d.event_id, d.destination_id, d.run_at, d.created_at, clock_timestamp() + m.lease, d.fence
-       from due d, moment m where d.id is not null
-     on conflict (id) do update set lease_until = excluded.lease_until, fence = excluded.fence
+     update delivery.queue q set fence = q.fence + 1, lease_until = clock_timestamp() + (select lease from moment)
+      where q.id = any (array(select d.id from due d))
    ),
    -- Where the limit cut, the last lane was not searched to its end.
    searched as materialized (
@@ -181,7 +178,8 @@ const claimDue = statement(
 const oldestDue = statement(
   'delivery.oldestDue',
   `select coalesce(extract(epoch from max(m.now - q.run_at) filter (where not l.slow)), 0)::float8 as due,
-          coalesce(extract(epoch from max(m.now - q.run_at) filter (where l.slow)), 0)::float8 as throttled
+          coalesce(extract(epoch from max(m.now - q.run_at) filter (where l.slow)), 0)::float8 as throttled,
+          coalesce(extract(epoch from kernel.now() - least((select min(o.run_at) from delivery.outbox o), kernel.now())), 0)::float8 as undispatched
      from (select kernel.now() as now) m
     cross join lateral (
       select l.destination_id, l.slow from delivery.lanes l where l.state = 'OPEN' and l.look_at <= m.now order by l.look_at limit 1000
@@ -194,6 +192,15 @@ const oldestDue = statement(
     ) q`,
 )
 
+/** Ages in seconds. */
+export interface OldestDue {
+  readonly due: number
+  /** Of destinations that fail or are slow. */
+  readonly throttled: number
+  /** Of events that wait to be dispatched. */
+  readonly undispatched: number
+}
+
 type ClaimedLine = {
   readonly more: boolean
   readonly cut: boolean
@@ -204,8 +211,8 @@ type ClaimedLine = {
 }
 
 export const claimStore = {
-  async claimDue(db: Db, request: ClaimRequest): Promise<Claim> {
-    const lines = await byIndex<ClaimedLine>(db, claimDue, [
+  async claimDue(on: Queries, request: ClaimRequest): Promise<Claim> {
+    const lines = await on.run<ClaimedLine>(claimDue, [
       request.rowsMax,
       request.full,
       request.busy.map((lane) => lane.destinationId),
@@ -219,8 +226,8 @@ export const claimStore = {
   },
 
   /** Ages in seconds of what is due and in nobody's hands. */
-  oldestDue: async (db: Db) =>
-    (await byIndex<{ due: number; throttled: number }>(db, oldestDue, []))[0] ?? { due: 0, throttled: 0 },
+  oldestDue: async (on: Queries) =>
+    (await on.run<OldestDue>(oldestDue, []))[0] ?? { due: 0, throttled: 0, undispatched: 0 },
 }
 
 function claimOf(lines: readonly ClaimedLine[]): Claim {

@@ -8,13 +8,18 @@ export const placeOf = (secretId: string): string => `delivery.secrets.sealed:${
 export interface DestinationRow {
   readonly id: string
   readonly dialect: DialectName
+  /** Its owner, the last of these that is not null, and the entities above. */
+  readonly partner_id: string
+  readonly merchant_id: string | null
+  readonly branch_id: string | null
   readonly url: string
   readonly types: string[]
   readonly state: 'ENABLED' | 'DISABLED'
   readonly description: string | null
   readonly metadata: Record<string, string>
-  /** Why it was disabled by us, or null. */
+  /** Why and since when it is disabled by us; null while it is not. */
   readonly disabled_reason: string | null
+  readonly disabled_at: Date | null
   readonly created_at: Date
   readonly updated_at: Date
 }
@@ -27,6 +32,15 @@ export interface SecretRow {
   readonly previous_expires_at: Date | null
 }
 
+/** What is to change; what is null stays as it is. */
+export interface DestinationChange {
+  readonly url: string | null
+  readonly types: readonly string[] | null
+  readonly description: string | null
+  readonly metadata: Readonly<Record<string, string>> | null
+  readonly disabled: boolean | null
+}
+
 /** The entity that owns a destination, and the entities above it. */
 export interface Owner {
   readonly level: Level
@@ -36,7 +50,8 @@ export interface Owner {
   readonly branchId: string | null
 }
 
-const shown = `d.id, d.dialect, d.url, d.types, d.state, d.description, d.metadata, d.disabled_reason, d.created_at, d.updated_at`
+const shown = `d.id, d.dialect, d.partner_id, d.merchant_id, d.branch_id, d.url, d.types, d.state, d.description, d.metadata,
+  d.disabled_reason, d.disabled_at, d.created_at, d.updated_at`
 
 const insertDestination = statement(
   'delivery.insertDestination',
@@ -82,6 +97,105 @@ const newestSecret = statement(
     order by s.id desc
     limit 1`,
 )
+
+const found = (entity: string): string => `d.id = $2 and d.${entity} = $1 and d.dialect = $3 and d.deleted_at is null`
+
+// Whatever changes the state of a destination holds its lane first: dispatching, settling and closing hold lanes too, and then read anew.
+const holdLane = perLevel(
+  'delivery.holdLane',
+  (entity) => `
+   select l.destination_id
+     from delivery.destinations d
+    cross join lateral (select l.destination_id from delivery.lanes l where l.destination_id = d.id for update) l
+    where ${found(entity)}`,
+)
+
+const changeDestination = perLevel(
+  'delivery.changeDestination',
+  (entity) => `
+   update delivery.destinations d
+      set url = coalesce($4, d.url), types = coalesce($5::text[], d.types), description = coalesce($6, d.description),
+          metadata = coalesce($7::json, d.metadata),
+          state = case $8::boolean when true then 'DISABLED' when false then 'ENABLED' else d.state end,
+          disabled_reason = case when $8 is distinct from false then d.disabled_reason end,
+          disabled_at = case when $8 is distinct from false then d.disabled_at end,
+          updated_at = greatest(d.updated_at, kernel.now())
+    where ${found(entity)}
+   returning ${shown}`,
+)
+
+const deleteDestination = perLevel(
+  'delivery.deleteDestination',
+  (entity) => `
+   update delivery.destinations d
+      set state = 'DISABLED', deleted_at = greatest(d.updated_at, kernel.now()), updated_at = greatest(d.updated_at, kernel.now())
+    where ${found(entity)}
+   returning ${shown}`,
+)
+
+const pauseLane = statement(
+  'delivery.pauseLane',
+  `update delivery.lanes l set state = 'PAUSED' where l.destination_id = $1 and l.state = 'OPEN'`,
+)
+
+// One that is closed, or about to be, opens too: what it still holds goes out.
+const openLane = statement(
+  'delivery.openLane',
+  `update delivery.lanes l
+      set state = 'OPEN', look_at = least(l.look_at, kernel.now()), version = l.version + 1, failing_since = null
+    where l.destination_id = $1 and l.state <> 'OPEN'`,
+)
+
+const closeLane = statement(
+  'delivery.closeLane',
+  `update delivery.lanes l
+      set state = 'CLOSING', look_at = least(l.look_at, kernel.now()), version = l.version + 1
+    where l.destination_id = $1 and l.state <> 'CLOSED'`,
+)
+
+// What an address failed says nothing about another.
+const forgetFailures = statement(
+  'delivery.forgetFailures',
+  'update delivery.lanes l set failing_since = null where l.destination_id = $1 and l.failing_since is not null',
+)
+
+// Rotations of one destination come one after the other, and before or after its deletion.
+const holdDestination = perLevel(
+  'delivery.holdDestination',
+  (entity) => `select d.id from delivery.destinations d where ${found(entity)} for no key update`,
+)
+
+const rotateSecret = statement(
+  'delivery.rotateSecret',
+  `with moment as materialized (select kernel.now() as now),
+   older as materialized (
+     select s.id, row_number() over (order by s.id desc) as place
+       from delivery.secrets s
+      where s.destination_id = $2 and (s.expires_at is null or s.expires_at > (select now from moment))
+   ),
+   expiring as (
+     update delivery.secrets s
+        set expires_at = case when o.place < $6::integer then least(s.expires_at, m.now + $5::integer * interval '1 second') else m.now end
+       from older o, moment m
+      where s.id = o.id
+   ),
+   -- Nobody needs those that ended before.
+   gone as (
+     delete from delivery.secrets s where s.destination_id = $2 and s.expires_at <= (select now from moment)
+   )
+   insert into delivery.secrets (id, destination_id, sealed, created_at) values ($1, $2, $3, $4)`,
+)
+
+export interface SecretInsert {
+  readonly id: string
+  readonly destinationId: string
+  readonly sealed: Buffer
+  readonly at: Date
+  /** How long those before it go on signing. */
+  readonly overlapSeconds: number
+  /** With the new one. */
+  readonly liveMax: number
+}
 
 export interface DestinationInsert {
   readonly id: string
@@ -130,6 +244,44 @@ export const destinationStore = {
   exists: async (on: Queries, id: string, dialect: DialectName) =>
     (await on.run<{ found: boolean }>(destinationExists, [id, dialect]))[0]?.found ?? false,
 
+  /** In a transaction: until its end nothing is queued, settled or dropped before the destination. False where the principal sees none. */
+  holdLane: async (tx: Queries, principal: Principal, id: string, dialect: DialectName) =>
+    (await tx.run(holdLane[principal.level], [principal.entityId, id, dialect])).length > 0,
+
+  /** In a transaction that holds the lane, which moves with it. */
+  async change(tx: Queries, principal: Principal, id: string, dialect: DialectName, change: DestinationChange) {
+    const { url, types, description, metadata, disabled } = change
+    const values = [principal.entityId, id, dialect, url, types, description, metadata, disabled]
+    const [changed] = await tx.run<DestinationRow>(changeDestination[principal.level], values)
+    if (changed === undefined) return undefined
+    if (url !== null) await tx.run(forgetFailures, [id])
+    if (disabled !== null) await tx.run(disabled ? pauseLane : openLane, [id])
+    return changed
+  },
+
+  /** In a transaction that holds the lane, which closes. */
+  async delete(tx: Queries, principal: Principal, id: string, dialect: DialectName) {
+    const values = [principal.entityId, id, dialect]
+    const [deleted] = await tx.run<DestinationRow>(deleteDestination[principal.level], values)
+    if (deleted !== undefined) await tx.run(closeLane, [id])
+    return deleted
+  },
+
   newestSecret: async (on: Queries, destinationId: string) =>
     (await on.run<SecretRow>(newestSecret, [destinationId]))[0],
+
+  /** In a transaction: until its end nobody else rotates or deletes. */
+  hold: async (tx: Queries, principal: Principal, id: string, dialect: DialectName) =>
+    (await tx.run<{ id: string }>(holdDestination[principal.level], [principal.entityId, id, dialect]))[0],
+
+  /** In a transaction that holds the destination. The new one's id must be greater than those before it. */
+  rotateSecret: (tx: Queries, secret: SecretInsert) =>
+    tx.run(rotateSecret, [
+      secret.id,
+      secret.destinationId,
+      secret.sealed,
+      secret.at,
+      secret.overlapSeconds,
+      secret.liveMax,
+    ]),
 }

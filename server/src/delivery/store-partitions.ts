@@ -4,7 +4,8 @@ const ensure = statement('delivery.ensurePartitions', 'select delivery.ensure_pa
 
 const drop = statement('delivery.dropPartitions', 'select delivery.drop_partitions($1, $2) as dropped')
 
-// What waits before a paused destination can be as old as the events that are about to be dropped, and nothing else can.
+// What waits before a paused destination can be as old as the events that are about to be dropped, and so can an event that could not be
+// dispatched; nothing else can.
 const dropOldOpen = statement(
   'delivery.dropOldOpen',
   `with floor as materialized (
@@ -18,8 +19,7 @@ const dropOldOpen = statement(
      delete from delivery.queue q using old where q.event_id = old.event_id and q.destination_id = old.destination_id
    ),
    over as (
-     delete from delivery.outbox o
-      where o.event_id < (select id from floor) and (select count(*) from old) = 0
+     delete from delivery.outbox o where o.event_id < (select id from floor)
    )
    select event_id from old`,
 )
@@ -27,9 +27,9 @@ const dropOldOpen = statement(
 export const partitionStore = {
   ensure: (on: Queries, from: Date, to: Date) => on.run(ensure, [from, to]),
   /** Drops the partitions of a table that ended by then; resolves to their names. */
-  drop: async (on: Queries, parent: 'events' | 'outcomes' | 'deliveries' | 'attempts', endedBy: Date) =>
+  drop: async (on: Queries, parent: 'events' | 'unsubscribed' | 'deliveries' | 'attempts', endedBy: Date) =>
     (await on.run<{ dropped: string[] }>(drop, [parent, endedBy]))[0]?.dropped ?? [],
-  /** Drops open deliveries of events that old, at most `rowsMax`, then the events' own rows; true when all is done. */
+  /** Drops open deliveries of events that old, at most `rowsMax`; true when all is done. */
   dropOldOpen: async (on: Queries, before: Date, rowsMax: number) =>
     (await on.run(dropOldOpen, [before, rowsMax])).length === 0,
 }

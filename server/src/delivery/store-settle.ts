@@ -1,5 +1,4 @@
-import { statement, type Db } from '../kernel/db.ts'
-import { byIndex } from './store-plan.ts'
+import { statement, type Queries } from '../kernel/db.ts'
 
 /** A delivery that somebody holds by the fence of a claim. */
 export interface Held {
@@ -43,49 +42,18 @@ export interface Disabling {
   readonly failingBefore: Date | null
 }
 
-// What ended deliveries mean for their events: part of a statement that has them in `tally`.
-const countedEvents = `
-   locked as materialized (
-     select t.event_id, o.open_count - t.ended as open, o.failed_count + t.failed as failed, o.attempt_count + t.attempts as attempts
-       from (select * from tally order by event_id) t
-      cross join lateral (select * from delivery.outbox o where o.event_id = t.event_id for update) o
-   ),
-   counts as materialized (
-     select array_agg(k.event_id) as ids, array_agg(k.open) as open, array_agg(k.failed) as failed, array_agg(k.attempts) as attempts
-       from locked k where k.open > 0
-   ),
-   counted as (
-     update delivery.outbox o
-        set open_count = ((select open from counts))[array_position((select ids from counts), o.event_id)],
-            failed_count = ((select failed from counts))[array_position((select ids from counts), o.event_id)],
-            attempt_count = ((select attempts from counts))[array_position((select ids from counts), o.event_id)]
-      where o.event_id = any ((select ids from counts)::uuid[])
-   ),
-   over as (
-     delete from delivery.outbox o where o.event_id = any (array(select k.event_id from locked k where k.open = 0))
-   ),
-   told as (
-     insert into delivery.outcomes (event_id, status, attempt_count, updated_at, delivered_at)
-     select k.event_id, case when k.failed > 0 then 'EXHAUSTED' else 'DELIVERED' end, k.attempts, m.now, case when k.failed = 0 then m.now end
-       from locked k, moment m
-      where k.open = 0
-     on conflict (event_id) do update
-        set status = excluded.status, attempt_count = excluded.attempt_count, updated_at = excluded.updated_at, delivered_at = excluded.delivered_at
-   )`
-
 // A row of the queue is ours while it has our fence and a lease: without one its result was stored before, and only the answer to that
 // was lost.
 //
-// Everything that a batch of results means, in one statement: which of them are still ours, the deliveries, their attempts, their
-// events and the lanes. Whatever it shares with others (two workers settle deliveries of one event; a heartbeat, a resend) it locks
-// in one order, first queue, then outbox, lanes and destinations, each by id, so no circle of waits can close. A count is added to what the row
-// holds once the lock is had, so that it does not matter who comes first. PostgreSQL runs the parts in no promised order, so the lanes
-// read from the events' locks.
+// Everything that a batch of results means, in one statement: which of them are still ours, the deliveries, their attempts and the lanes.
+// Whatever it shares with others (a heartbeat, a resend, another worker's results for a lane) it locks in one order, first queue, then
+// lanes and destinations, each by id, so no circle of waits can close. An event's status needs no row of its own: it is read off its
+// deliveries, so nobody waits for anybody who settles another delivery of the same event.
 const settle = statement(
   'delivery.settle',
   `with moment as materialized (select kernel.now() as now),
    held as materialized (
-     select q.id, q.event_id, q.destination_id, q.fence, q.created_at, q.attempt_no + (r.started_at is not null)::integer as attempt_no,
+     select q.id, q.event_id, q.destination_id, q.fence, q.dispatched_at, q.attempts_before, q.attempt_no + (r.started_at is not null)::integer as attempt_no,
             case when r.started_at is null then q.setback_count + 1 else 0 end as setback_count, r.ended, r.run_at,
             r.started_at, r.duration_ms, r.status, r.error_class, r.error_message, r.owner, r.request_headers, r.answer
        from (
@@ -99,8 +67,8 @@ const settle = statement(
       cross join lateral (select * from delivery.queue q where q.id = r.id and q.fence = r.fence and q.lease_until is not null for update) q
    ),
    waiting as (
-     insert into delivery.queue (id, event_id, destination_id, created_at, attempt_no, setback_count, run_at)
-     select h.id, h.event_id, h.destination_id, h.created_at, h.attempt_no, h.setback_count, h.run_at from held h where h.ended is null
+     insert into delivery.queue (id, event_id, destination_id, dispatched_at, attempt_no, setback_count, run_at)
+     select h.id, h.event_id, h.destination_id, h.dispatched_at, h.attempt_no, h.setback_count, h.run_at from held h where h.ended is null
      on conflict (id) do update
         set attempt_no = excluded.attempt_no, setback_count = excluded.setback_count, run_at = excluded.run_at, lease_until = null
    ),
@@ -108,23 +76,19 @@ const settle = statement(
      delete from delivery.queue q where q.id = any (array(select h.id from held h where h.ended is not null))
    ),
    recorded as (
-     insert into delivery.deliveries (event_id, destination_id, state, attempt_no, created_at, ended_at)
-     select h.event_id, h.destination_id, h.ended, h.attempt_no, h.created_at, m.now from held h, moment m where h.ended is not null
+     insert into delivery.deliveries (event_id, destination_id, state, attempt_count, dispatched_at, ended_at)
+     select h.event_id, h.destination_id, h.ended, h.attempts_before + h.attempt_no, h.dispatched_at, m.now
+       from held h, moment m where h.ended is not null
      on conflict (event_id, destination_id) do update
-        set state = excluded.state, attempt_no = excluded.attempt_no, created_at = excluded.created_at, ended_at = excluded.ended_at
+        set state = excluded.state, attempt_count = excluded.attempt_count, dispatched_at = excluded.dispatched_at, ended_at = excluded.ended_at
    ),
    kept as (
      insert into delivery.attempts (event_id, destination_id, number, started_at, duration_ms, status, error_class, error_message, owner,
        request_headers, answer)
-     select h.event_id, h.destination_id, h.attempt_no, h.started_at, h.duration_ms, h.status, h.error_class, h.error_message,
+     select h.event_id, h.destination_id, h.attempts_before + h.attempt_no, h.started_at, h.duration_ms, h.status, h.error_class, h.error_message,
             h.owner, h.request_headers::json, h.answer
        from held h where h.started_at is not null
    ),
-   tally as materialized (
-     select h.event_id, count(h.ended) as ended, count(*) filter (where h.ended <> 'DELIVERED') as failed, count(h.started_at) as attempts
-       from held h group by h.event_id
-   ),
-   ${countedEvents},
    changed as materialized (
      select x.destination_id, min(x.run_at) as run_at, bool_or(x.well) as well, bool_or(x.slow) as slow,
             min(x.failing_since) as failing_since, max(x.disable) as disable, max(x.failing_before) as failing_before,
@@ -144,7 +108,7 @@ const settle = statement(
      select l.destination_id, l.version, l.state, c.disable, coalesce(c.slow, l.slow) as slow, least(l.look_at, c.run_at) as look_at,
             case when not c.well then coalesce(l.failing_since, c.failing_since) end as failing_since,
             c.at_once or (c.disable is not null and not c.well and l.failing_since <= c.failing_before) as disabling
-       from (select * from changed where (select count(*) from locked) >= 0 order by destination_id) c
+       from (select * from changed order by destination_id) c
       cross join lateral (
         select * from delivery.lanes l
          where l.destination_id = c.destination_id
@@ -163,7 +127,7 @@ const settle = statement(
    ),
    disabled as (
      update delivery.destinations d
-        set state = 'DISABLED', updated_at = (select now from moment),
+        set state = 'DISABLED', updated_at = (select now from moment), disabled_at = (select now from moment),
             disabled_reason = (array(select c.disable from lane c where c.disabling order by c.destination_id))
               [array_position(array(select c.destination_id from lane c where c.disabling order by c.destination_id), d.id)]
       where d.id = any (array(select c.destination_id from lane c where c.disabling)) and d.deleted_at is null
@@ -179,8 +143,8 @@ const renew = statement(
        from (select * from unnest($1::bigint[], $2::integer[]) as r (id, fence) order by r.id) r
       cross join lateral (select * from delivery.queue q where q.id = r.id and q.fence = r.fence and q.lease_until is not null for update) q
    )
-   insert into delivery.queue (id, event_id, destination_id, run_at, created_at, lease_until)
-   select h.id, h.event_id, h.destination_id, h.run_at, h.created_at, clock_timestamp() + $3::integer * interval '1 millisecond' from held h
+   insert into delivery.queue (id, event_id, destination_id, run_at, dispatched_at, lease_until)
+   select h.id, h.event_id, h.destination_id, h.run_at, h.dispatched_at, clock_timestamp() + $3::integer * interval '1 millisecond' from held h
    on conflict (id) do update set lease_until = excluded.lease_until
    returning id, fence`,
 )
@@ -194,8 +158,8 @@ const giveBack = statement(
       cross join lateral (select * from delivery.queue q where q.id = r.id and q.fence = r.fence and q.lease_until is not null for update) q
    ),
    given as (
-     insert into delivery.queue (id, event_id, destination_id, run_at, created_at)
-     select h.id, h.event_id, h.destination_id, h.run_at, h.created_at from held h
+     insert into delivery.queue (id, event_id, destination_id, run_at, dispatched_at)
+     select h.id, h.event_id, h.destination_id, h.run_at, h.dispatched_at from held h
      on conflict (id) do update set lease_until = null
    ),
    lane as materialized (
@@ -208,7 +172,7 @@ const giveBack = statement(
    on conflict (destination_id) do update set look_at = excluded.look_at, version = excluded.version`,
 )
 
-// Drops what is queued before a destination that was deleted or disabled, a piece at a time, and tells the events. What is in flight
+// Drops what is queued before a destination that was deleted or disabled, a piece at a time, as CLOSED. What is in flight
 // is left to its worker or its lease. A lane is closed by the look that finds nothing, not by the one that takes the last.
 const closeLanes = statement(
   'delivery.closeLanes',
@@ -233,19 +197,15 @@ const closeLanes = statement(
      delete from delivery.queue q where q.id = any (array(select d.id from due d))
    ),
    recorded as (
-     insert into delivery.deliveries (event_id, destination_id, state, attempt_no, created_at, ended_at)
-     select d.event_id, d.destination_id, 'CLOSED', d.attempt_no, d.created_at, m.now from due d, moment m
+     insert into delivery.deliveries (event_id, destination_id, state, attempt_count, dispatched_at, ended_at)
+     select d.event_id, d.destination_id, 'CLOSED', d.attempts_before + d.attempt_no, d.dispatched_at, m.now from due d, moment m
      on conflict (event_id, destination_id) do update
-        set state = excluded.state, attempt_no = excluded.attempt_no, created_at = excluded.created_at, ended_at = excluded.ended_at
+        set state = excluded.state, attempt_count = excluded.attempt_count, dispatched_at = excluded.dispatched_at, ended_at = excluded.ended_at
    ),
-   tally as materialized (
-     select d.event_id, count(*) as ended, count(*) as failed, 0 as attempts from due d group by d.event_id
-   ),
-   ${countedEvents},
    held as materialized (
      select l.destination_id, exists (select from due d where d.destination_id = l.destination_id) as taken,
             exists (select from delivery.queue q where q.destination_id = l.destination_id order by q.run_at limit 1) as left
-       from (select * from lane where (select count(*) from locked) >= 0 order by destination_id) l
+       from (select * from lane where (select count(*) from due) >= 0 order by destination_id) l
       cross join lateral (
         select from delivery.lanes s where s.destination_id = l.destination_id and s.version = l.version for update skip locked
       ) s
@@ -257,7 +217,10 @@ const closeLanes = statement(
        from held h, moment m
      on conflict (destination_id) do update set state = excluded.state, look_at = excluded.look_at
    )
-   select count(*)::integer as taken from due`,
+   select case when exists (select from due) then 0
+               when (select count(*) from lane) > (select count(*) from held) then 5
+               when exists (select from held h where h.left) then 1000
+               else 60000 end as look_in_ms`,
 )
 
 /** One text for each. */
@@ -271,9 +234,9 @@ const closedAtOnceMax = 1_000
 
 export const settleStore = {
   /** Resolves to those that were still ours; of the others nothing is stored. */
-  settle: (db: Db, settlements: readonly Settlement[], changes: readonly LaneChange[]) => {
+  settle: (on: Queries, settlements: readonly Settlement[], changes: readonly LaneChange[]) => {
     const attempts = settlements.map(({ attempt }) => attempt)
-    return byIndex<Held>(db, settle, [
+    return on.run<Held>(settle, [
       ...columns(settlements.map(({ held }) => held)),
       settlements.map(({ end }) => end),
       settlements.map(({ runAt }) => iso(runAt)),
@@ -294,13 +257,13 @@ export const settleStore = {
   },
 
   /** Resolves to those that are still ours. */
-  renew: (db: Db, held: readonly Held[], leaseMs: number) => byIndex<Held>(db, renew, [...columns(held), leaseMs]),
+  renew: (on: Queries, held: readonly Held[], leaseMs: number) => on.run<Held>(renew, [...columns(held), leaseMs]),
 
-  giveBack: (db: Db, held: readonly Held[]) => byIndex(db, giveBack, columns(held)),
+  giveBack: (on: Queries, held: readonly Held[]) => on.run(giveBack, columns(held)),
 
-  /** True while it took something, so that there may be more. */
-  async closeLanes(db: Db): Promise<boolean> {
-    const [row] = await byIndex<{ taken: number }>(db, closeLanes, [closedAtOnceMax])
-    return (row?.taken ?? 0) > 0
+  /** Resolves to in how many ms there is more to close: at once while it took something, soon where somebody held a lane. */
+  async closeLanes(on: Queries): Promise<number> {
+    const [row] = await on.run<{ look_in_ms: number }>(closeLanes, [closedAtOnceMax])
+    return row?.look_in_ms ?? 0
   },
 }

@@ -17,9 +17,11 @@ export interface Principal {
   readonly scopes: ReadonlySet<string>
 }
 
-export function requireScope(principal: Principal, scope: string): void {
-  if (!principal.scopes.has(scope)) {
-    throw new Fault('FORBIDDEN', `This key lacks the scope ${scope}; use a key that carries it.`)
+/** Throws FORBIDDEN for the first of these that the key does not carry. */
+export function requireScopes(principal: Principal, scopes: readonly string[]): void {
+  const missing = scopes.find((scope) => !principal.scopes.has(scope))
+  if (missing !== undefined) {
+    throw new Fault('FORBIDDEN', `This key lacks the scope ${missing}; use a key that carries it.`)
   }
 }
 

@@ -171,6 +171,33 @@ test('a branch is found by its number within what the caller sees, and by the ke
   await assert.rejects(identity.branchFor(ofAnother, 'B-1'), { code: 'INVALID_MERCHANT_BRANCH_REFERENCE_NUMBER' })
 })
 
+test('a branch that was found is remembered as long as its key: for a second of system time, or until a hint', async (t) => {
+  const asked: string[] = []
+  const watch = (db: Db): Db => ({
+    ...db,
+    run(query, values) {
+      asked.push(query.name)
+      return db.run(query, values)
+    },
+  })
+  const { identity, db, bus, time, branch, secretKey } = await house(t, { watch })
+  const find = async (reference: string) => identity.branchFor(await identity.authenticate(secretKey), reference)
+  const rename = (reference: string) =>
+    sql(db, 'update identity.entities set reference_number = $1 where id = $2', [reference, branch.id])
+  await assert.rejects(find('B-2'), { code: 'INVALID_MERCHANT_BRANCH_REFERENCE_NUMBER' })
+  await rename('B-2')
+  for (let again = 0; again < 3; again += 1) assert.equal((await find('B-2')).id, branch.id)
+  assert.deepEqual(asked, ['identity.findKey', 'identity.findBranchByReference', 'identity.findBranchByReference'])
+
+  await rename('B-3')
+  time.wall += 1_000
+  await assert.rejects(find('B-2'), { code: 'INVALID_MERCHANT_BRANCH_REFERENCE_NUMBER' })
+  assert.equal((await find('B-3')).id, branch.id)
+  await rename('B-4')
+  bus.hint('keys')
+  await assert.rejects(find('B-3'), { code: 'INVALID_MERCHANT_BRANCH_REFERENCE_NUMBER' })
+})
+
 test('two branches of a partner cannot go by the same number, those of two partners can', async (t) => {
   const { db, merchant } = await house(t)
   await assert.rejects(createBranch(db, merchant, 'Double', 'B-1', new Date()), /unique/)

@@ -1,11 +1,11 @@
+import { hash } from 'node:crypto'
 import type { Bus } from '../kernel/bus.ts'
 import type { Clock } from '../kernel/clock.ts'
 import type { Db, Queries } from '../kernel/db.ts'
 import { Fault } from '../kernel/fault.ts'
 import type { RateLimit } from '../kernel/rate-limit.ts'
-import { sha256 } from '../kernel/seal.ts'
 import type { Principal } from './principal.ts'
-import { identityStore as store, type BranchRow, type EntityRow, type KeyRow } from './store.ts'
+import { identityStore as store, type BranchRow, type EntityOf, type EntityRow, type KeyRow } from './store.ts'
 
 export interface Identity {
   /**
@@ -13,8 +13,10 @@ export interface Identity {
    * RATE_LIMITED over the key's rate. A change of state counts from the next request on, within a second in other processes.
    */
   authenticate(apiKey: string | undefined): Promise<Principal>
-  /** The branch that a payment is for: named by its reference number, or the branch of the key. */
+  /** The branch that a payment is for: named by its reference number, or the branch of the key. A change counts as one of a key does. */
   branchFor(principal: Principal, reference: string | undefined): Promise<BranchRow>
+  /** Branches under an entity, itself if it is one, by id, from the one after `after` on. */
+  branchesUnder(entity: EntityOf, page: { after: string; rowsMax: number }): Promise<BranchRow[]>
   /** Inside a transaction, `on` is that transaction. */
   entity(id: string, on?: Queries): Promise<EntityRow | undefined>
 }
@@ -30,6 +32,7 @@ export interface IdentityDependencies {
 const keysCachedMax = 10_000
 // However a hint was lost, a revoked key works for a second at most.
 const cachedMsMax = 1_000
+const branchesKeptMax = 100
 const randomCharacters = 24
 
 interface Cached {
@@ -45,16 +48,17 @@ export function createIdentity({ db, bus, clock, rateLimit, keyPrefix }: Identit
     changes += 1
     cache.clear()
   })
+  // What a principal found is kept as long as the principal itself: a second at most, and never past a hint.
+  const branchesOf = new WeakMap<Principal, Map<string | undefined, BranchRow>>()
   const form = new RegExp(`^${keyPrefix}[0-9A-Za-z]{${randomCharacters}}$`)
 
   const lookUp = async (apiKey: string): Promise<Cached | undefined> => {
-    const hash = sha256(apiKey)
-    const slot = hash.toString('latin1')
+    const slot = hash('sha256', apiKey, 'hex')
     const known = cache.get(slot)
     const age = known === undefined ? Infinity : clock.wall() - known.readAt
     if (known !== undefined && age >= 0 && age < cachedMsMax && bus.connected) return known
     const seen = { changes, readAt: clock.wall() }
-    const row = await store.findKey(db, hash)
+    const row = await store.findKey(db, Buffer.from(slot, 'hex'))
     cache.delete(slot)
     if (row === undefined) return undefined
     const found = { row, principal: principalOf(row), readAt: seen.readAt }
@@ -66,6 +70,18 @@ export function createIdentity({ db, bus, clock, rateLimit, keyPrefix }: Identit
     }
     cache.set(slot, found)
     return found
+  }
+
+  const findBranch = async (principal: Principal, reference: string | undefined): Promise<BranchRow | undefined> => {
+    const kept = branchesOf.get(principal) ?? new Map<string | undefined, BranchRow>()
+    const known = kept.get(reference)
+    if (known !== undefined) return known
+    const branch =
+      reference === undefined
+        ? ((await store.findEntity(db, principal.branchId as string)) as BranchRow | undefined)
+        : await store.findBranchByReference(db, principal, reference)
+    if (branch !== undefined && kept.size < branchesKeptMax) branchesOf.set(principal, kept.set(reference, branch))
+    return branch
   }
 
   return {
@@ -99,10 +115,7 @@ export function createIdentity({ db, bus, clock, rateLimit, keyPrefix }: Identit
           },
         )
       }
-      const branch =
-        reference === undefined
-          ? ((await store.findEntity(db, principal.branchId as string)) as BranchRow | undefined)
-          : await store.findBranchByReference(db, principal, reference)
+      const branch = await findBranch(principal, reference)
       if (branch === undefined) {
         throw new Fault(
           'INVALID_MERCHANT_BRANCH_REFERENCE_NUMBER',
@@ -116,6 +129,7 @@ export function createIdentity({ db, bus, clock, rateLimit, keyPrefix }: Identit
       return branch
     },
 
+    branchesUnder: (entity, page) => store.listBranches(db, entity, page),
     entity: (id, on = db) => store.findEntity(on, id),
   }
 }

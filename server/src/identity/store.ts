@@ -1,6 +1,6 @@
 import type { Tables } from '../kernel/database.gen.ts'
 import { statement, type Queries } from '../kernel/db.ts'
-import type { Principal } from './principal.ts'
+import { perLevel, type Principal } from './principal.ts'
 
 /** Where secrets of this room are sealed: additional data of their seals. */
 export const sealPlaces = {
@@ -59,10 +59,24 @@ const findEntity = statement(
   `select id, level, partner_id, merchant_id, branch_id, name, reference_number from identity.entities where id = $1`,
 )
 
+// Each below the one that it belongs to.
+const listEntities = statement(
+  'identity.listEntities',
+  `select id, level, partner_id, merchant_id, branch_id, name, reference_number from identity.entities
+    order by partner_id, merchant_id nulls first, branch_id nulls first limit $1`,
+)
+
 const findBranchByReference = statement(
   'identity.findBranchByReference',
   `select id, level, partner_id, merchant_id, branch_id, name, reference_number from identity.entities
     where partner_id = $1 and reference_number = $2 and level = 'branch' and ($3::uuid is null or merchant_id = $3) and ($4::uuid is null or id = $4)`,
+)
+
+const listBranches = perLevel(
+  'identity.listBranches',
+  (entity) => `
+   select id, level, partner_id, merchant_id, branch_id, name, reference_number from identity.entities
+    where ${entity} = $1 and level = 'branch' and id > $2 order by id limit $3`,
 )
 
 const insertEncryptionKey = statement(
@@ -88,6 +102,9 @@ const insertTerminalKey = statement(
 
 export type EntityRow = Omit<Entities, 'state' | 'created_at'>
 
+/** An entity, by its level and its id. */
+export type EntityOf = Pick<Principal, 'level' | 'entityId'>
+
 /** An entity of the level branch. */
 export interface BranchRow extends EntityRow {
   readonly level: 'branch'
@@ -102,6 +119,7 @@ export interface KeyListing
     Pick<Entities, 'level' | 'name'> {}
 
 const keysListedMax = 1_000
+const entitiesListedMax = 1_000
 
 export const identityStore = {
   findKey: async (on: Queries, hash: Buffer) => (await on.run<KeyRow>(findKey, [hash]))[0],
@@ -133,6 +151,7 @@ export const identityStore = {
   setKeyState: async (on: Queries, id: string, state: string, from: readonly string[], at: Date) =>
     (await on.run(setKeyState, [id, state, at, from])).length === 1,
   listKeys: (on: Queries) => on.run<KeyListing>(listKeys, [keysListedMax]),
+  listEntities: (on: Queries) => on.run<EntityRow>(listEntities, [entitiesListedMax]),
   findEntity: async (on: Queries, id: string) => (await on.run<EntityRow>(findEntity, [id]))[0],
   /** A branch that the caller sees, by its reference number. */
   findBranchByReference: async (on: Queries, principal: Principal, reference: string) =>
@@ -144,6 +163,9 @@ export const identityStore = {
         principal.branchId,
       ])
     )[0],
+  /** Branches under an entity, itself if it is one, by id. */
+  listBranches: (on: Queries, { level, entityId }: EntityOf, page: { after: string; rowsMax: number }) =>
+    on.run<BranchRow>(listBranches[level], [entityId, page.after, page.rowsMax]),
   insertEncryptionKey: (on: Queries, key: { id: string; merchantId: string; sealed: Buffer }, at: Date) =>
     on.run(insertEncryptionKey, [key.id, key.merchantId, key.sealed, at]),
   insertActivationCode: (on: Queries, code: string, branchId: string, at: Date) =>

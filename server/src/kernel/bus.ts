@@ -3,7 +3,7 @@ import pg from 'pg'
 import { connectionConfig, statement, type Db, type DbTarget } from './db.ts'
 
 /** What processes tell each other. A hint only says "look again"; the truth is always a row. */
-export type Topic = 'clock' | 'keys' | 'payments' | 'events' | 'deliveries'
+export type Topic = 'clock' | 'keys' | 'payments' | 'events' | 'deliveries' | 'destinations'
 
 /**
  * Hints between processes. In this process a hint is heard at once; elsewhere soon, or, where the line is down, not at all: whoever

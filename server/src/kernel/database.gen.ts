@@ -19,8 +19,8 @@ export interface Tables {
     readonly event_id: string
     readonly destination_id: string
     readonly state: 'DELIVERED' | 'EXHAUSTED' | 'CLOSED'
-    readonly attempt_no: number
-    readonly created_at: Date
+    readonly attempt_count: number
+    readonly dispatched_at: Date
     readonly ended_at: Date
   }
   readonly 'delivery.destinations': {
@@ -40,6 +40,7 @@ export interface Tables {
     readonly created_at: Date
     readonly updated_at: Date
     readonly disabled_reason: string | null
+    readonly disabled_at: Date | null
     readonly deleted_at: Date | null
   }
   readonly 'delivery.events': {
@@ -70,34 +71,25 @@ export interface Tables {
     readonly partner_id: string
     readonly merchant_id: string
     readonly branch_id: string
-    readonly status: 'PENDING' | 'SUBMITTING' | 'SUBMIT_FAILED' | 'SUBMITTED'
-    readonly open_count: number
-    readonly failed_count: number
-    readonly attempt_count: number
+    readonly status: 'PENDING' | 'SUBMITTING' | 'SUBMIT_FAILED'
     readonly setback_count: number
-    readonly run_at: Date | null
+    readonly run_at: Date
     readonly lease_until: Date | null
     readonly fence: number
     readonly created_at: Date
     readonly updated_at: Date
-  }
-  readonly 'delivery.outcomes': {
-    readonly event_id: string
-    readonly status: 'DELIVERED' | 'EXHAUSTED' | 'NOT_SUBSCRIBED'
-    readonly attempt_count: number
-    readonly updated_at: Date
-    readonly delivered_at: Date | null
   }
   readonly 'delivery.queue': {
     readonly id: bigint
     readonly event_id: string
     readonly destination_id: string
     readonly attempt_no: number
+    readonly attempts_before: number
     readonly setback_count: number
     readonly run_at: Date
     readonly lease_until: Date | null
     readonly fence: number
-    readonly created_at: Date
+    readonly dispatched_at: Date
   }
   readonly 'delivery.secrets': {
     readonly id: string
@@ -105,6 +97,10 @@ export interface Tables {
     readonly sealed: Buffer
     readonly created_at: Date
     readonly expires_at: Date | null
+  }
+  readonly 'delivery.unsubscribed': {
+    readonly event_id: string
+    readonly at: Date
   }
   readonly 'ecommerce.idempotency': {
     readonly entity_id: string
@@ -257,6 +253,38 @@ export interface Tables {
     readonly created_at: Date
     readonly state_at: Date
   }
+  readonly 'payments.refunds': {
+    readonly id: string
+    readonly intent_id: string
+    readonly transaction_id: string
+    readonly partner_id: string
+    readonly merchant_id: string
+    readonly branch_id: string
+    readonly amount: bigint
+    readonly currency: string
+    readonly state: 'PENDING' | 'SUCCEEDED' | 'FAILED'
+    readonly reason: string | null
+    readonly run_at: Date | null
+    readonly lease_until: Date | null
+    readonly inquiry_count: number
+    readonly created_at: Date
+    readonly state_at: Date
+  }
+  readonly 'payments.settlement_days': {
+    readonly batch_number: string
+    readonly settled_at: Date
+    readonly closed_at: Date | null
+  }
+  readonly 'payments.settlement_shares': {
+    readonly branch_id: string
+    readonly batch_number: string
+    readonly currency: string
+    readonly partner_id: string
+    readonly merchant_id: string
+    readonly transaction_count: bigint
+    readonly gross: bigint
+    readonly refunds: bigint
+  }
   readonly 'payments.transactions': {
     readonly id: string
     readonly partner_id: string
@@ -288,6 +316,12 @@ export interface Tables {
     readonly settlement_status: 'UNSETTLED' | 'SETTLED' | 'NOT_APPLICABLE'
     readonly created_at: Date
     readonly updated_at: Date
+    readonly amount_refund_reserved: bigint
+    readonly captured_at: Date | null
+    readonly settled_at: Date | null
+    readonly batch_number: string | null
+    readonly amount_refunded_settled: bigint
+    readonly terminal_device_id: string | null
   }
   readonly 'sandbox.authorizations': {
     readonly attempt_id: string
@@ -299,6 +333,24 @@ export interface Tables {
     readonly transaction_id: string | null
     readonly reconciliation_id: string | null
     readonly completed_at: Date | null
+    readonly answers_at: Date
+    readonly created_at: Date
+  }
+  readonly 'sandbox.challenges': {
+    readonly attempt_id: string
+    readonly token: string
+    readonly return_url: string
+    readonly payee: string
+    readonly amount: bigint
+    readonly currency: string
+    readonly card_last_four: string
+    readonly decision: 'approved' | 'declined'
+    readonly result: 'passed' | 'refused' | 'unavailable' | null
+    readonly created_at: Date
+  }
+  readonly 'sandbox.refunds': {
+    readonly refund_id: string
+    readonly outcome: 'refunded' | 'failed' | 'none'
     readonly answers_at: Date
     readonly created_at: Date
   }

@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto'
+import { randomBytes, randomInt } from 'node:crypto'
 import { UUID } from 'uuidv7'
 
 const pattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
@@ -10,13 +10,8 @@ export const isUuid = (text: string): boolean => pattern.test(text)
  * Ids of one millisecond stand in random order.
  */
 export function newId(at: Date): string {
-  const random = randomBytes(10)
-  return UUID.fromFieldsV7(
-    at.getTime(),
-    random.readUInt16BE(0) & 0xfff,
-    random.readUInt32BE(2) & 0x3fffffff,
-    random.readUInt32BE(6),
-  ).toString()
+  // randomInt keeps random bytes in store; asking for ten at a time costs more than all the rest.
+  return UUID.fromFieldsV7(at.getTime(), randomInt(2 ** 12), randomInt(2 ** 30), randomInt(2 ** 32)).toString()
 }
 
 /** The smallest UUIDv7 of a millisecond. */

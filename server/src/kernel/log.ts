@@ -25,6 +25,10 @@ function errorLine(error: unknown): ErrorLine {
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent'
 
+// A write of its own costs a line more than all the rest of it; a line waits this long for others.
+const gatherMsMax = 100
+const gatherBytes = 4_096
+
 /** JSON lines on standard error, written asynchronously; `destination` is for tests. */
 export function createLog(level: LogLevel, destination?: pino.DestinationStream): Log {
   return pino(
@@ -34,6 +38,6 @@ export function createLog(level: LogLevel, destination?: pino.DestinationStream)
       timestamp: pino.stdTimeFunctions.isoTime,
       serializers: { err: errorLine, error: errorLine },
     },
-    destination ?? pino.destination({ fd: 2, sync: false, minLength: 0 }),
+    destination ?? pino.destination({ fd: 2, sync: false, minLength: gatherBytes, periodicFlush: gatherMsMax }),
   )
 }

@@ -1,4 +1,13 @@
-import { createCipheriv, createDecipheriv, createHash, createHmac, hkdfSync, randomBytes } from 'node:crypto'
+import {
+  createCipheriv,
+  createDecipheriv,
+  createHash,
+  createHmac,
+  createSecretKey,
+  hkdfSync,
+  randomBytes,
+  type KeyObject,
+} from 'node:crypto'
 
 /**
  * Everything that is derived from the master key. Sealing is AES-256-GCM with the place of the value (row and column) as
@@ -22,10 +31,12 @@ const keyIdBytes = 4
 export function createKeyring(masterKey: Buffer): Keyring {
   if (masterKey.length !== 32) throw new Error('the master key must be 32 bytes')
   const derive = (label: string) => Buffer.from(hkdfSync('sha256', masterKey, '', `kaha/${label}`, 32))
-  const sealKey = derive('seal')
+  // Node prepares raw bytes anew for each use, which costs more than the use itself.
+  const keyFor = (label: string) => createSecretKey(derive(label))
+  const sealKey = keyFor('seal')
   const fingerprint = createHash('sha256').update(derive('fingerprint')).digest()
   const keyIdRaw = fingerprint.subarray(0, keyIdBytes)
-  const macKeys = new Map<string, Buffer>()
+  const macKeys = new Map<string, KeyObject>()
 
   return {
     keyId: keyIdRaw.toString('hex'),
@@ -48,7 +59,7 @@ export function createKeyring(masterKey: Buffer): Keyring {
     },
     mac(purpose, data) {
       let key = macKeys.get(purpose)
-      if (key === undefined) macKeys.set(purpose, (key = derive(`mac/${purpose}`)))
+      if (key === undefined) macKeys.set(purpose, (key = keyFor(`mac/${purpose}`)))
       return createHmac('sha256', key).update(data).digest()
     },
   }

@@ -1,4 +1,7 @@
-const loopbackHosts = new Set(['localhost', '127.0.0.1', '[::1]'])
+const loopbackHosts = ['localhost', '127.0.0.1', '::1', '[::1]']
+
+/** Whether a host, as a setting or as an address writes it, is this machine and nothing else. */
+export const isLoopbackHost = (host: string): boolean => loopbackHosts.includes(host.toLowerCase())
 
 /**
  * Why an address cannot be a callback or redirect, or null. HTTPS only; `loopbackHttp` (sandboxes) also takes http on this machine.
@@ -9,9 +12,18 @@ export function webAddressProblem(text: string, options: { loopbackHttp: boolean
   // A host is read even out of `https:///shop` and `https:shop`, which nobody means.
   if (/^https?:/i.test(text) && !/^https?:\/\/[^/\\]/i.test(text)) return 'url'
   const url = new URL(text)
-  const isLoopback = loopbackHosts.has(url.hostname)
+  const isLoopback = isLoopbackHost(url.hostname)
   if (url.protocol !== 'https:' && !(url.protocol === 'http:' && options.loopbackHttp && isLoopback)) return 'https'
   if (url.username !== '' || url.password !== '') return 'no_user_information'
   if (!options.fragment && text.includes('#')) return 'no_fragment'
   return null
+}
+
+/**
+ * A merchant's address that a page may lead to: absolute, http or https. Anything else (`javascript:`, `data:`, a relative path)
+ * is undefined and the page leaves the way out: a wrong redirect must not take a payer's receipt away.
+ */
+export function webAddress(url: string | undefined): URL | undefined {
+  const address = url === undefined ? null : URL.parse(url)
+  return address !== null && /^https?:$/.test(address.protocol) ? address : undefined
 }

@@ -5,7 +5,6 @@ import {
   attemptMoves,
   attemptRefusal,
   attemptsMax,
-  cancelRefusal,
   challengeWaitMs,
   confirmRefusal,
   endIntent,
@@ -47,7 +46,7 @@ function take(model: Model, { event, waitMs, target, useFree }: Step, guarded: b
   const { status } = shownOf(model)
   const now = new Date(model.now)
   if (isIntentEvent(event)) {
-    if (event !== 'merchant_cancels' || cancelRefusal(status) === null) endAll(model, event, now)
+    endAll(model, event, now)
   } else if (!opening.has(event)) {
     if (model.attempts.length > 0)
       moveOne(model, target < 0 ? model.attempts.length - 1 : target % model.attempts.length, event, now)

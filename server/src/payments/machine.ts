@@ -186,7 +186,7 @@ export function owesExpiredEvent({
 
 /** Why an intent that is shown so takes no confirm (409), or null. To be asked before the card is looked at. */
 export function confirmRefusal(shown: ShownStatus): 'INTENT_PROCESSING' | 'INVALID_STATE' | null {
-  return refusals[shown].confirm
+  return confirmRefusals[shown]
 }
 
 /** Why a well-formed card may make no further attempt (409), or null. Asked after the card's form, the limit before the link's use. */
@@ -198,23 +198,16 @@ export function attemptRefusal(already: {
   return already.useFree ? null : 'LINK_FULLY_RESERVED'
 }
 
-/** Why an intent that is shown so cannot be cancelled by its merchant (409), or null; a repeated cancel is null and changes nothing. */
-export function cancelRefusal(shown: ShownStatus): 'INTENT_PROCESSING' | 'INVALID_STATE' | null {
-  return refusals[shown].cancel
-}
-
-type Refusals = Record<'confirm' | 'cancel', 'INTENT_PROCESSING' | 'INVALID_STATE' | null>
-
-const refusals: Record<ShownStatus, Refusals> = {
-  ACTIVE: { confirm: null, cancel: null },
-  DECLINED: { confirm: null, cancel: null },
-  FAILED: { confirm: null, cancel: null },
-  REQUIRES_ACTION: { confirm: 'INVALID_STATE', cancel: null },
-  PROCESSING: { confirm: 'INTENT_PROCESSING', cancel: 'INTENT_PROCESSING' },
-  SUCCEEDED: { confirm: 'INVALID_STATE', cancel: 'INVALID_STATE' },
-  EXPIRED: { confirm: 'INVALID_STATE', cancel: 'INVALID_STATE' },
-  CONSUMED: { confirm: 'INVALID_STATE', cancel: 'INVALID_STATE' },
-  CANCELLED: { confirm: 'INVALID_STATE', cancel: null },
+const confirmRefusals: Record<ShownStatus, 'INTENT_PROCESSING' | 'INVALID_STATE' | null> = {
+  ACTIVE: null,
+  DECLINED: null,
+  FAILED: null,
+  REQUIRES_ACTION: 'INVALID_STATE',
+  PROCESSING: 'INTENT_PROCESSING',
+  SUCCEEDED: 'INVALID_STATE',
+  EXPIRED: 'INVALID_STATE',
+  CONSUMED: 'INVALID_STATE',
+  CANCELLED: 'INVALID_STATE',
 }
 
 function endsIn(to: IntentState, event: IntentEvent, when: string): IntentMove {

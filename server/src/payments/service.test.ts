@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { bodyOf, hourMs, jump, rowsOf, whileHeld } from '../../test/conformance/shop.ts'
-import { approval, card, never, paymentsRoom, processorThat } from '../../test/payments-room.ts'
+import { aChallenge, approval, card, never, paymentsRoom, processorThat, runDue } from '../../test/payments-room.ts'
 import { until } from '../../test/until.ts'
 import type { Db } from '../kernel/db.ts'
 import { Fault } from '../kernel/fault.ts'
@@ -37,15 +37,15 @@ for (const [says, outcome, shown, events, spent] of ends) {
     // The control: as long as the lease lasts, its owner may still answer, and nobody asks.
     const processor = processorThat({ inquire: async () => outcome() })
     const other = room.payments(processor)
-    await other.runDue()
+    await runDue(other)
     assert.deepEqual(processor.asked, [])
     assert.equal((await room.read(id)).shown.status, 'PROCESSING')
 
     await room.leasesRunOut()
-    await other.runDue()
+    await runDue(other)
     assert.deepEqual(processor.asked, ['inquire'])
     assert.equal((await room.read(id)).shown.status, shown)
-    await other.runDue()
+    await runDue(other)
     assert.deepEqual(processor.asked, ['inquire'])
     assert.deepEqual(await room.events(id), events)
     const [uses] = await rowsOf(room, 'select reserved_count, success_count from ecommerce.links where id = $1', [
@@ -73,11 +73,11 @@ test('while the processor does not know, or cannot be asked, a payment stays as 
   for (let asked = 1; asked <= 4; asked++) {
     assert.equal((await room.read(id)).shown.status, 'PROCESSING')
     // Not asked again before its time.
-    const waitMs = await payments.runDue()
+    const waitMs = await runDue(payments)
     assert.equal(processor.asked.length, asked - 1)
     assert.ok(waitMs > 0)
     await jump(room, 5_000)
-    await payments.runDue()
+    await runDue(payments)
     assert.equal(processor.asked.length, asked)
   }
   assert.equal((await room.read(id)).shown.status, 'SUCCEEDED')
@@ -94,7 +94,7 @@ test('an old payment without an answer is asked about ever more rarely, and at l
   const waits: number[] = []
   for (const ageMs of [0, 60_000, hourMs, 10 * hourMs]) {
     await jump(room, ageMs + 2_000)
-    await payments.runDue()
+    await runDue(payments)
     const [row] = await rowsOf<{ ms: number }>(
       room,
       `select (extract(epoch from run_at - kernel.now()) * 1000)::float8 as ms from payments.attempts where intent_id = $1`,
@@ -120,7 +120,7 @@ test('two processes that look after payments at once ask about each of them once
     await until('everything has been asked about', () => asked.length >= ids.length)
     return approval()
   }
-  await Promise.all([1, 2, 3].map(() => room.payments(processorThat({ inquire })).runDue()))
+  await Promise.all([1, 2, 3].map(() => runDue(room.payments(processorThat({ inquire })))))
   assert.equal(asked.length, ids.length)
   assert.equal(new Set(asked).size, ids.length)
   for (const id of ids) assert.deepEqual(await room.events(id), ['payment.succeeded'])
@@ -134,7 +134,7 @@ test('an answer that comes after another process has settled the payment changes
   const confirmed = slow.confirm(await room.read(id), card, null)
   await until('the attempt has been started', async () => (await room.attempts(id)).length === 1)
   await room.leasesRunOut()
-  await room.payments(processorThat({ inquire: async () => said })).runDue()
+  await runDue(room.payments(processorThat({ inquire: async () => said })))
   const settled = await room.read(id)
   assert.equal(settled.shown.status, 'SUCCEEDED')
 
@@ -147,7 +147,7 @@ test('an answer that comes after another process has settled the payment changes
 
 test('an authorization and an inquiry that race each other agree, whoever reaches the processor first: no charge that nobody knows of', async (t) => {
   const { db, clock } = room.kaha
-  const processor = simulator({ clock, store: simulatorStore({ db }) })
+  const processor = simulator({ clock, store: simulatorStore({ db }), challengeUrlOf: (token) => token })
   const seen = new Set<string>()
   for (let round = 0; round < 24; round++) {
     const { id } = await room.intent()
@@ -172,7 +172,7 @@ test('an authorization and an inquiry that race each other agree, whoever reache
         return processor.inquire(attemptId)
       },
     })
-    await Promise.all([confirmed, reconciler.runDue()])
+    await Promise.all([confirmed, runDue(reconciler)])
 
     const [attempt] = await room.attempts(id)
     const [authorization] = await rowsOf<{ outcome: string }>(
@@ -201,14 +201,14 @@ for (const [outcome, shown, events] of [
         processorThat({
           authorize: async () => {
             await jump(room, hourMs)
-            if (swept) await sweeper.runDue()
+            if (swept) await runDue(sweeper)
             return outcome
           },
         }),
       )
       const { shown: told } = await payments.confirm(await room.read(id), card, null)
       assert.equal(told.status, shown)
-      for (let round = 0; round < 3; round++) await sweeper.runDue()
+      for (let round = 0; round < 3; round++) await runDue(sweeper)
       assert.equal((await room.read(id)).shown.status, shown)
       assert.deepEqual((await room.events(id)).toSorted(), events.toSorted())
     })
@@ -217,9 +217,7 @@ for (const [outcome, shown, events] of [
 
 test('C4.machine.requires-action.abandoned: a challenge that was left alone is declined at its time, first thing when another card is tried', async () => {
   const { id } = await room.intent()
-  await room
-    .payments(processorThat({ verify: async () => ({ kind: 'challenge' }) }))
-    .confirm(await room.read(id), card, null)
+  await room.payments(processorThat({ verify: async () => aChallenge })).confirm(await room.read(id), card, null)
   const [challenge] = await room.attempts(id)
   assert.equal(challenge?.state, 'REQUIRES_ACTION')
   const payments = room.payments(processorThat())
@@ -236,21 +234,19 @@ test('C4.machine.requires-action.abandoned: a challenge that was left alone is d
   )
   assert.equal((attempts[0]?.state_at.getTime() ?? 0) - (challenge.state_at.getTime() ?? 0), 15 * 60_000)
   assert.deepEqual((await room.events(id)).toSorted(), ['payment.declined', 'payment.succeeded'])
-  await payments.runDue()
+  await runDue(payments)
   assert.equal((await room.events(id)).length, 2)
 })
 
 test('of two cards tried at once on an intent with a challenge left alone, one is taken and the challenge is declined once', async () => {
   const { id } = await room.intent()
-  await room
-    .payments(processorThat({ verify: async () => ({ kind: 'challenge' }) }))
-    .confirm(await room.read(id), card, null)
+  await room.payments(processorThat({ verify: async () => aChallenge })).confirm(await room.read(id), card, null)
   await jump(room, 16 * 60_000)
   const payments = room.payments(processorThat())
   const tried = await Promise.allSettled(
     Array.from({ length: 4 }, async () => payments.confirm(await room.read(id), card, null)),
   )
-  await payments.runDue()
+  await runDue(payments)
   assert.equal(tried.filter(({ status }) => status === 'fulfilled').length, 1)
   assert.deepEqual((await room.events(id)).toSorted(), ['payment.declined', 'payment.succeeded'])
 })
@@ -292,7 +288,7 @@ test('C4.confirm.order: eligibility comes before verification, and the processor
     ['unavailable', 'VERIFICATION_UNAVAILABLE'],
     ['challenge', undefined],
   ] as const) {
-    const processor = processorThat({ verify: async () => ({ kind }) })
+    const processor = processorThat({ verify: async () => (kind === 'challenge' ? aChallenge : { kind }) })
     const { shown } = await room.payments(processor).confirm(await room.read(id), card, null)
     assert.equal(shown.failureCategory, category)
     assert.deepEqual(processor.asked, ['eligibility', 'verify'])

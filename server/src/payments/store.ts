@@ -1,5 +1,5 @@
 import type { Tables } from '../kernel/database.gen.ts'
-import { statement, type Queries } from '../kernel/db.ts'
+import { statement, type Queries, type Statement } from '../kernel/db.ts'
 import { perLevel, type Principal } from '../identity/principal.ts'
 import type { AttemptState, FailureCategory, IntentState } from './machine.ts'
 import type { CardBrand } from './card.ts'
@@ -151,10 +151,24 @@ const settleAttempt = statement(
         set status = $11, updated_at = $9, approval_code = $5, reference_number = $7, receipt_number = attempt.invoice_number,
             amount_authorized = case when $2 = 'SUCCEEDED' then t.amount else 0 end,
             amount_received = case when $2 = 'SUCCEEDED' then t.amount else 0 end,
-            settlement_status = case when $2 = 'SUCCEEDED' then 'UNSETTLED' else 'NOT_APPLICABLE' end
+            settlement_status = case when $2 = 'SUCCEEDED' then 'UNSETTLED' else 'NOT_APPLICABLE' end,
+            captured_at = case when $2 = 'SUCCEEDED' then $9::timestamptz end
        from attempt where t.id = attempt.id
    )
    select intent_id from attempt`,
+)
+
+// Held by whoever brings the result of a challenge: two at once would both take the use of the link for the same attempt. Comes before
+// the locks of links and intents, and nobody else takes it.
+const lockChallenge = statement('payments.lockChallenge', 'select pg_advisory_xact_lock(hashtextextended($1, 0))')
+
+// The challenge was passed: from here on the attempt is like one that needed none.
+const resumeAttempt = statement(
+  'payments.resumeAttempt',
+  `update payments.attempts
+      set state = 'PROCESSING', state_at = $3, run_at = $3, lease_until = clock_timestamp() + $2 * interval '1 second'
+    where id = $1 and state = 'REQUIRES_ACTION'
+   returning id`,
 )
 
 // Open intents of a link end with it, except those whose own end has come before. One that is being processed only stores its end.
@@ -162,6 +176,13 @@ const endIntentsOfLink = statement(
   'payments.endIntentsOfLink',
   `update payments.intents set state = $2, state_at = $3
     where link_id = $1 and state = 'ACTIVE' and succeeded_at is null and expires_at > kernel.now()
+   returning id`,
+)
+
+const cancelIntent = statement(
+  'payments.cancelIntent',
+  `update payments.intents set state = 'CANCELLED', state_at = $2
+    where id = $1 and state = 'ACTIVE' and succeeded_at is null and expires_at > kernel.now()
    returning id`,
 )
 
@@ -199,7 +220,7 @@ const claimInquiries = statement(
    update payments.attempts a
       set lease_until = clock_timestamp() + $2 * interval '1 second', inquiry_count = a.inquiry_count + 1
      from due where a.id = due.id
-   returning a.id, a.intent_id, (extract(epoch from kernel.now() - a.created_at) * 1000)::float8 as age_ms`,
+   returning a.id, a.intent_id, (extract(epoch from kernel.now() - a.state_at) * 1000)::float8 as age_ms`,
 )
 
 const postponeInquiry = statement(
@@ -216,16 +237,28 @@ const claimAbandoned = statement(
     order by a.challenge_expires_at limit $1`,
 )
 
-// In flight means leased: such a row falls due, for its worker or its heir, when the lease ends.
-const nextTurn = statement(
-  'payments.nextTurn',
-  `select ceil(1000 * least(
-     extract(epoch from (select min(expires_at) from payments.intents where state = 'ACTIVE' and succeeded_at is null) - kernel.now()),
-     extract(epoch from (select min(challenge_expires_at) from payments.attempts where state = 'REQUIRES_ACTION') - kernel.now()),
-     (select min(greatest(extract(epoch from run_at - kernel.now()), extract(epoch from lease_until - clock_timestamp())))
-        from payments.attempts where state = 'PROCESSING')
-   ))::float8 as wait_ms`,
+const nextDeadline = statement(
+  'payments.nextDeadline',
+  `select ceil(1000 * extract(epoch from least(
+     (select min(expires_at) from payments.intents where state = 'ACTIVE' and succeeded_at is null),
+     (select min(challenge_expires_at) from payments.attempts where state = 'REQUIRES_ACTION')
+   ) - kernel.now()))::float8 as wait_ms`,
 )
+
+// In flight means leased: such a row falls due, for its worker or its heir, when the lease ends.
+const nextInquiry = statement(
+  'payments.nextInquiry',
+  `select ceil(1000 * min(greatest(
+     extract(epoch from run_at - kernel.now()), extract(epoch from lease_until - clock_timestamp())
+   )))::float8 as wait_ms
+     from payments.attempts where state = 'PROCESSING'`,
+)
+
+/** Milliseconds until something is due; Infinity when nothing is open. */
+const waitOf = async (on: Queries, query: Statement): Promise<number> => {
+  const [row] = await on.run<{ wait_ms: number | null }>(query, [])
+  return row?.wait_ms == null ? Infinity : Math.max(0, row.wait_ms)
+}
 
 export const paymentsStore = {
   findIntent: async (on: Queries, principal: Principal, id: string) =>
@@ -291,10 +324,20 @@ export const paymentsStore = {
         settled.transactionStatus,
       ])
     ).length === 1,
+  lockChallenge: (on: Queries, attemptId: string) => on.run(lockChallenge, [attemptId]),
+  /** From a passed challenge to the processor. False when the attempt waits for none any more. */
+  resumeAttempt: async (on: Queries, attemptId: string, leaseSeconds: number, at: Date) =>
+    (await on.run(resumeAttempt, [attemptId, leaseSeconds, at])).length === 1,
   /** With the challenges that are open on them. */
   endIntentsOfLink: async (on: Queries, linkId: string, to: IntentState, at: Date) => {
     const ended = await on.run<{ id: string }>(endIntentsOfLink, [linkId, to, at])
     await on.run(abandonChallenges, [ended.map(({ id }) => id)])
+  },
+  /** With a challenge that is open on it. False when the intent had ended before. */
+  cancelIntent: async (on: Queries, id: string, at: Date) => {
+    const cancelled = (await on.run(cancelIntent, [id, at])).length === 1
+    if (cancelled) await on.run(abandonChallenges, [[id]])
+    return cancelled
   },
   /** With the challenges that are open on them. */
   expireIntents: async (on: Queries, rowsMax: number) => {
@@ -307,9 +350,6 @@ export const paymentsStore = {
   postponeInquiry: (on: Queries, attemptId: string, ms: number) => on.run(postponeInquiry, [attemptId, ms]),
   claimAbandoned: (on: Queries, rowsMax: number) =>
     on.run<{ id: string; intent_id: string; challenge_expires_at: Date }>(claimAbandoned, [rowsMax]),
-  /** Milliseconds until something is due; Infinity when nothing is open. */
-  nextTurn: async (on: Queries) => {
-    const [row] = await on.run<{ wait_ms: number | null }>(nextTurn, [])
-    return row?.wait_ms == null ? Infinity : Math.max(0, row.wait_ms)
-  },
+  nextDeadline: (on: Queries) => waitOf(on, nextDeadline),
+  nextInquiry: (on: Queries) => waitOf(on, nextInquiry),
 }

@@ -33,7 +33,7 @@ const pollMsMax = 40
 const readDue = statement(
   'sandbox.readDue',
   `select due.at as next, due.at <= kernel.now() as busy
-     from (select least(delivery.next_due(), payments.next_due(), ecommerce.next_due()) as at) due`,
+     from (select least(delivery.next_due(), payments.next_due(), payments.next_settlement_due(), ecommerce.next_due()) as at) due`,
 )
 
 const moveClock = statement('sandbox.moveClock', 'select kernel.move_clock_to($1)')
@@ -55,11 +55,11 @@ export function createSandboxClock({ db, bus, clock, ensurePartitions }: Sandbox
   }
 
   const idle = async (): Promise<Date | null> => {
-    const until = clock.wall() + idleWaitMsMax
+    const until = performance.now() + idleWaitMsMax
     for (let waitMs = pollMs; ; waitMs = Math.min(pollMsMax, waitMs * 2)) {
       const { next, busy } = await read()
       if (!busy) return next
-      if (clock.wall() > until) {
+      if (performance.now() > until) {
         throw new Fault('UNAVAILABLE', 'Work is still in flight after two minutes; try again.', {
           retryAfterSeconds: 5,
         })

@@ -15,6 +15,24 @@ export interface SandboxAddresses {
   readonly metrics: string
 }
 
+const pathOf = (dataDir: string): string => join(dataDir, 'sandbox.json')
+
+async function pidIn(path: string): Promise<number | undefined> {
+  const { pid } = JSON.parse(await readFile(path, 'utf8').catch(() => '{}')) as { pid?: number }
+  return pid
+}
+
+/** Whether `sandbox.json` is there and its process runs. One that was killed leaves its file behind. */
+export async function isSandboxTold(dataDir: string): Promise<boolean> {
+  const pid = await pidIn(pathOf(dataDir))
+  if (pid === undefined) return false
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
+  }
+}
+
 /**
  * Writes `sandbox.json` into the data directory, whole or not at all, readable by its owner alone, and resolves to what removes it.
  */
@@ -23,7 +41,7 @@ export async function writeSandboxFile(
   addresses: SandboxAddresses,
   seed: Seed,
 ): Promise<() => Promise<void>> {
-  const path = join(dataDir, 'sandbox.json')
+  const path = pathOf(dataDir)
   const passing = `${path}.${process.pid}`
   const content = {
     version: 1,
@@ -42,7 +60,6 @@ export async function writeSandboxFile(
   await writeFile(passing, `${JSON.stringify(content, null, 2)}\n`, { mode: 0o600 })
   await rename(passing, path)
   return async () => {
-    const { pid } = JSON.parse(await readFile(path, 'utf8').catch(() => '{}')) as { pid?: number }
-    if (pid === process.pid) await rm(path, { force: true })
+    if ((await pidIn(path)) === process.pid) await rm(path, { force: true })
   }
 }

@@ -1,7 +1,9 @@
 import type { FastifyInstance } from 'fastify'
-import type { Delivery } from '../delivery/index.ts'
-import { isUuid, largestId } from '../kernel/ids.ts'
+import type { Delivery, DestinationRow } from '../delivery/index.ts'
 import { keyOfSecret, sign } from '../delivery/signature.ts'
+import type { Principal } from '../identity/principal.ts'
+import { isUuid, largestId } from '../kernel/ids.ts'
+import { requireOwnHost } from './routes.ts'
 
 /** A webhook that came in at the sandbox's own receiver. */
 export interface Arrival {
@@ -12,19 +14,24 @@ export interface Arrival {
 export interface InboxDependencies {
   readonly delivery: Delivery
   readonly wall: () => number
+  readonly ownHost: () => string
   readonly arrived: (arrival: Arrival) => void
 }
 
-const endpointsMax = 100
+const endpointsAtOnceMax = 100
 const toleranceSeconds = 300
 const bodyBytesMax = 256 * 1024
 
 /**
- * A receiver for people who have none yet: `POST /sandbox/inbox/{endpoint}` takes a delivery, verifies it as a merchant would,
+ * A receiver for people who have none yet: `POST /sandbox/inbox/{merchant}` takes a delivery, verifies it as a merchant would,
  * and tells the console.
  */
-export async function mountInbox(app: FastifyInstance, { delivery, wall, arrived }: InboxDependencies): Promise<void> {
+export async function mountInbox(
+  app: FastifyInstance,
+  { delivery, wall, ownHost, arrived }: InboxDependencies,
+): Promise<void> {
   await app.register(async (room) => {
+    room.addHook('onRequest', async (request) => requireOwnHost(request, ownHost))
     room.removeAllContentTypeParsers()
     room.addContentTypeParser('*', { parseAs: 'string', bodyLimit: bodyBytesMax }, (_request, body, done) =>
       done(null, body),
@@ -33,17 +40,13 @@ export async function mountInbox(app: FastifyInstance, { delivery, wall, arrived
       '/sandbox/inbox/:merchant',
       { config: { operationId: 'sandbox.inbox' } },
       async (request, reply) => {
-        const secret = await secretFor(delivery, request.params.merchant, request.url)
         const body = typeof request.body === 'string' ? request.body : ''
         const header = (name: string) => String(request.headers[name] ?? '')
         const [id, timestamp] = [header('webhook-id'), Number(header('webhook-timestamp'))]
         const fresh = Math.abs(wall() / 1000 - timestamp) <= toleranceSeconds
+        const signatures = header('webhook-signature').split(' ')
         const verified =
-          fresh &&
-          secret !== undefined &&
-          header('webhook-signature')
-            .split(' ')
-            .includes(sign([keyOfSecret(secret)], { id, timestamp, body }))
+          fresh && (await isSigned(delivery, request.params.merchant, signatures, { id, timestamp, body }))
         if (!verified) return reply.code(401).send()
         const { type } = JSON.parse(body) as { type: string }
         arrived({ id, type })
@@ -53,19 +56,56 @@ export async function mountInbox(app: FastifyInstance, { delivery, wall, arrived
   })
 }
 
-/** The signing secret of the merchant's endpoint that points here. */
-async function secretFor(delivery: Delivery, merchantId: string, path: string): Promise<string | undefined> {
-  if (!isUuid(merchantId)) return undefined
-  const owner = {
-    keyId: '',
-    level: 'merchant',
-    entityId: merchantId,
-    partnerId: '',
-    merchantId,
-    branchId: null,
-    scopes: new Set<string>(),
-  } as const
-  const endpoints = await delivery.destinations.list(owner, { before: largestId, rowsMax: endpointsMax })
-  const endpoint = endpoints.find(({ url }) => new URL(url).pathname === path)
-  return endpoint === undefined ? undefined : (await delivery.destinations.signingSecret(endpoint.id)).secret
+const pathFor = (merchantId: string): string => `/sandbox/inbox/${merchantId}`
+
+const principalOf = (merchantId: string): Principal => ({
+  keyId: '',
+  level: 'merchant',
+  entityId: merchantId,
+  partnerId: '',
+  merchantId,
+  branchId: null,
+  scopes: new Set(),
+})
+
+/** The merchant's endpoints that lead to its inbox, under whatever address; the newest first. */
+async function* endpointsTo(delivery: Delivery, merchantId: string): AsyncGenerator<DestinationRow> {
+  let before: string | undefined = largestId
+  while (before !== undefined) {
+    const page = await delivery.destinations.list(principalOf(merchantId), { before, rowsMax: endpointsAtOnceMax })
+    yield* page.filter(({ url }) => new URL(url).pathname === pathFor(merchantId))
+    before = page.length < endpointsAtOnceMax ? undefined : page.at(-1)?.id
+  }
+}
+
+/** Whether one of them signed the message. */
+async function isSigned(
+  delivery: Delivery,
+  merchantId: string,
+  signatures: readonly string[],
+  message: Parameters<typeof sign>[1],
+): Promise<boolean> {
+  if (!isUuid(merchantId)) return false
+  for await (const { id } of endpointsTo(delivery, merchantId)) {
+    const { secret } = await delivery.destinations.signingSecret(id)
+    if (signatures.includes(sign([keyOfSecret(secret)], message))) return true
+  }
+  return false
+}
+
+/** Where the inbox of a merchant is, on the process that answers there. */
+export const inboxUrl = (localUrl: string, merchantId: string): string => localUrl + pathFor(merchantId)
+
+/** Lets the merchant's inbox follow this process, which may answer on another port than the one before it. */
+export async function moveInbox(delivery: Delivery, merchantId: string, localUrl: string): Promise<void> {
+  const url = inboxUrl(localUrl, merchantId)
+  let left: DestinationRow | undefined
+  for await (const endpoint of endpointsTo(delivery, merchantId)) {
+    if (endpoint.url === url) return
+    // Plain http leads to this machine; another address is one that somebody gave to the inbox on purpose.
+    if (endpoint.url.startsWith('http://')) left ??= endpoint
+  }
+  if (left === undefined) return
+  const unchanged = { types: null, description: null, metadata: null, disabled: null }
+  await delivery.destinations.change(principalOf(merchantId), left.id, { ...unchanged, url })
 }

@@ -1,20 +1,22 @@
-import {
-  advanceSandboxClock,
-  readSandboxClock,
-  sandboxErrors,
-  type EcommerceError,
-  type SandboxCode,
-} from '@kaha/contract'
-import type { Static } from 'typebox'
+import { advanceSandboxClock, readSandboxClock, sandboxErrors, type SandboxCode } from '@kaha/contract'
+import type { FastifyRequest } from 'fastify'
 import type { Principal } from '../identity/principal.ts'
 import type { Identity } from '../identity/service.ts'
 import type { Clock } from '../kernel/clock.ts'
+import { errorWithDetails } from '../kernel/error-envelope.ts'
 import { Fault } from '../kernel/fault.ts'
 import { route, type Area, type Route } from '../kernel/http/area.ts'
+import { isLoopbackHost } from '../kernel/web-address.ts'
 import type { SandboxClock } from './clock.ts'
 
 const bodyBytesMax = 64 * 1024
-const loopback = /^(localhost|127\.0\.0\.1|\[::1\])(:\d+)?$/i
+
+/** Refuses a request that was led here by a name elsewhere: the sandbox answers to this machine's own names, and to its address. */
+export function requireOwnHost(request: FastifyRequest, ownHost: () => string): void {
+  const host = request.headers.host ?? ''
+  if (isLoopbackHost(host.replace(/:\d+$/, '')) || host === ownHost()) return
+  throw new Fault('MISDIRECTED_REQUEST', 'The sandbox answers to localhost, 127.0.0.1, [::1] and its own address only.')
+}
 
 /** The sandbox's controls: a partner's key, and a Host that is our own, so that no web page elsewhere can drive them. */
 export function sandboxArea(identity: Identity, ownHost: () => string): Area<Principal> {
@@ -23,19 +25,9 @@ export function sandboxArea(identity: Identity, ownHost: () => string): Area<Pri
     prefix: '/sandbox',
     bodyBytesMax,
     statuses: sandboxErrors satisfies Readonly<Record<SandboxCode, number>>,
-    envelope: ({ code, message, correlationId, field, rule }): Static<typeof EcommerceError> => ({
-      error: {
-        code,
-        message,
-        correlation_id: correlationId,
-        ...(field === undefined || rule === undefined ? {} : { details: { field, rule } }),
-      },
-    }),
+    envelope: errorWithDetails,
     async authenticate(request) {
-      const host = request.headers.host ?? ''
-      if (!loopback.test(host) && host !== ownHost()) {
-        throw new Fault('MISDIRECTED_REQUEST', "The sandbox's controls answer to localhost, 127.0.0.1 and [::1] only.")
-      }
+      requireOwnHost(request, ownHost)
       const apiKey = request.headers['x-api-key']
       const principal = await identity.authenticate(Array.isArray(apiKey) ? undefined : apiKey)
       if (principal.level !== 'partner') throw new Fault('FORBIDDEN', "The sandbox's controls take the partner's key.")

@@ -1,3 +1,4 @@
+import { inboxUrl } from './inbox.ts'
 import type { Seed } from './seed.ts'
 
 export interface StoryDependencies {
@@ -45,7 +46,7 @@ export async function tellStory({ localUrl, seed, currency, idle }: StoryDepende
   if (merchant === undefined || branch === undefined) return
   const call = merchantClient(localUrl, merchant.secret_key)
   await call('POST', '/v1/webhook_endpoints', {
-    url: `${localUrl}/sandbox/inbox/${merchant.id}`,
+    url: inboxUrl(localUrl, merchant.id),
     enabled_events: eventTypes,
     description: 'The inbox of this sandbox',
   })

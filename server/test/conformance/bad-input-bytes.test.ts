@@ -52,7 +52,7 @@ const noJson: readonly (readonly [what: string, bytes: string | Buffer])[] = [
 test('A2.errors.malformed-json: a body that is no JSON in UTF-8 is 400 BAD_REQUEST, whatever it is instead', async () => {
   for (const operation of withBody) {
     for (const [what, bytes] of noJson) {
-      const { path, method = 'POST' } = rightCall(operation, subjects)
+      const { path, method = 'POST' } = await rightCall(operation, subjects)
       const answer = await ask({ method, path, headers: idempotent(), bytes })
       assert.equal(answer.json?.error?.code, 'BAD_REQUEST', `${operation.id}, ${what}: ${answer.text}`)
       assertRefused(path, answer, 400, 'BAD_REQUEST')
@@ -69,7 +69,7 @@ const unkeepable: readonly (readonly [what: string, json: string])[] = [
 
 test('text that could not be kept as it was sent is refused, as a value and as a key, at any depth', async () => {
   for (const operation of withBody) {
-    const { body, path, method = 'POST' } = rightCall(operation, subjects)
+    const { body, path, method = 'POST' } = await rightCall(operation, subjects)
     for (const [what, json] of unkeepable) {
       const inMetadata = `${JSON.stringify(body).slice(0, -1)},"metadata":{"note":${json}}}`
       const asKey = `${JSON.stringify(body).slice(0, -1)},"metadata":{${json}:"x"}}`
@@ -84,7 +84,7 @@ test('text that could not be kept as it was sent is refused, as a value and as a
 test("a key that reaches into an object's prototype is refused, however it is spelled, and reaches nothing", async () => {
   const spelled = ['__proto__', '\\u005f_proto__', '__\\u0070roto__', '\\u005F\\u005fproto\\u005f\\u005F']
   for (const operation of withBody) {
-    const { body, path, method = 'POST' } = rightCall(operation, subjects)
+    const { body, path, method = 'POST' } = await rightCall(operation, subjects)
     for (const name of spelled) {
       for (const value of ['{"polluted":"yes"}', '"x"', 'null', '[]']) {
         const inside = `${JSON.stringify(body).slice(0, -1)},"${name}":${value}}`
@@ -136,7 +136,7 @@ test('text of every kind that JSON can carry comes back as it was sent', async (
 
 test('a body that is nested deeper than any program likes is an error like any other', async () => {
   for (const operation of withBody) {
-    const { path, method = 'POST' } = rightCall(operation, subjects)
+    const { path, method = 'POST' } = await rightCall(operation, subjects)
     const depth = areaOf(path) === 'ecommerce' ? 120 * kib : 30 * kib
     const bodies = [
       nested('[', ']', depth),
@@ -169,7 +169,7 @@ test('a very wide body is an error like any other', async () => {
     }),
   ]
   for (const operation of withBody) {
-    const { path, method = 'POST' } = rightCall(operation, subjects)
+    const { path, method = 'POST' } = await rightCall(operation, subjects)
     for (const bytes of wide) {
       const answer = await ask({ method, path, headers: idempotent(), bytes })
       assert.ok([400, 413].includes(answer.status), `${operation.id}: ${answer.status} ${answer.text}`)
@@ -294,7 +294,7 @@ test('no random JSON body, query, id or header is a defect of ours', async (t) =
   const property = fc.asyncProperty(
     request,
     async ({ operation: one, body, mixed: change, query, id, idempotencyKey, own }) => {
-      const right = rightCall(one, subjects)
+      const right = await rightCall(one, subjects)
       const path =
         (id === null ? right.path : one.path.replace('{id}', id)) +
         (query === null ? '' : `${right.path.includes('?') ? '&' : '?'}${query}`)
@@ -315,7 +315,7 @@ test('no random JSON body, query, id or header is a defect of ours', async (t) =
 
 test('the server serves as before after all of that', async () => {
   for (const operation of operations) {
-    const answer = await ask(rightCall(operation, subjects))
+    const answer = await ask(await rightCall(operation, subjects))
     // A random payment may have used the intent up.
     if (operation.id === 'confirmPaymentIntent' && answer.status === 409) continue
     assert.ok(answer.status in operation.success, `${operation.id}: ${answer.status} ${answer.text}`)

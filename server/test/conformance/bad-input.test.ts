@@ -19,6 +19,7 @@ const byId = operations.filter(({ params }) => params !== undefined)
 
 /** The code that completions promise for a broken rule of a field. */
 function codeFor({ area }: Operation, { path, kind }: Pick<Bad, 'path' | 'kind'>): string {
+  if (area === 'reporting') return 'BAD_REQUEST'
   const [top = '', second] = path
   if (top === 'date_from' || top === 'date_to') return 'INVALID_DATE_RANGE'
   if (top === 'cursor') return 'INVALID_CURSOR'
@@ -30,7 +31,7 @@ function codeFor({ area }: Operation, { path, kind }: Pick<Bad, 'path' | 'kind'>
 
 for (const operation of withBody) {
   test(`[X0.input.unknown-property, X0.input.exact, A2.errors.unknown-property, A2.errors.field] ${operation.id} refuses every body that breaks a rule, and says which`, async () => {
-    const right = rightCall(operation, subjects)
+    const right = await rightCall(operation, subjects)
     // A field that may be left out is tried too; without one of these two the clock would be asked for nothing.
     let tried = 0
     for (const bad of badValues(operation.body as Schema, right.body)) {
@@ -40,7 +41,7 @@ for (const operation of withBody) {
       assertRefused(right.path, answer, 400, codeFor(operation, bad))
       tried += 1
     }
-    assert.ok(tried > 30, String(tried))
+    assert.ok(tried > 20, String(tried))
   })
 }
 
@@ -48,13 +49,17 @@ test('X0.input.exact: what was refused changed nothing', async () => {
   const { data } = (await ask({ path: '/v1/webhook_endpoints' })).json
   assert.equal(data.length, 1)
   const links = (await ask({ path: '/ecom/v1/payment-links' })).json
-  assert.equal(links.data.length, 1)
+  // The subject, and the one that cancelPaymentLink was not allowed to cancel.
+  assert.equal(links.data.length, 2)
+  for (const { status, created_at, updated_at } of links.data)
+    assert.deepEqual([status, updated_at], ['ACTIVE', created_at])
 })
 
 /** Texts that a query parameter of this schema does not take. */
 function* badTexts({ type, format, enum: values, items, maximum, minLength, maxLength }: Schema): Generator<string> {
   if (type === 'integer') {
-    yield* ['0', '-1', String((maximum ?? 0) + 1), '1.5', '1.0', '1e1', '0x10', ' 1', '1 ', '+1', '01', '', 'ten']
+    if (maximum !== undefined) yield String(maximum + 1)
+    yield* ['0', '-1', '1.5', '1.0', '1e1', '0x10', ' 1', '1 ', '+1', '01', '', 'ten']
     yield* ['NaN', 'Infinity', '9'.repeat(400), '१']
   }
   if (format === 'uuid')
@@ -79,8 +84,8 @@ function* badTexts({ type, format, enum: values, items, maximum, minLength, maxL
 const withParameter = ({ path }: Call, text: string): string => `${path}${path.includes('?') ? '&' : '?'}${text}`
 
 for (const operation of withQuery) {
-  test(`[X0.input.unknown-parameter, A2.errors.field] ${operation.id} refuses every query that breaks a rule, and says which`, async () => {
-    const right = rightCall(operation, subjects)
+  test(`[X0.input.unknown-parameter, X0.input.unknown-parameter.reporting, A2.errors.field, B3.errors.bad-request] ${operation.id} refuses every query that breaks a rule, and says which`, async () => {
+    const right = await rightCall(operation, subjects)
     const refuses = async (query: string, code: string) => {
       const path = withParameter(right, query)
       assertRefused(path, await ask({ path }), 400, code)
@@ -114,7 +119,7 @@ for (const operation of withQuery) {
 
 test('[X0.input.unknown-parameter] an operation without parameters refuses any', async () => {
   for (const operation of operations.filter(({ query }) => query === undefined)) {
-    const right = rightCall(operation, subjects)
+    const right = await rightCall(operation, subjects)
     for (const query of ['x=1', 'page_size=5', '__proto__=1']) {
       const path = withParameter(right, query)
       assertRefused(path, await ask({ ...right, path }), 400, 'BAD_REQUEST')
@@ -131,7 +136,7 @@ test('a text in a query that the database could not keep finds nothing or is ref
   assertRefused('/ecom/v1/', await ask({ path: path('%00') }), 400, 'BAD_REQUEST')
 })
 
-test('[A2.retrieve.malformed, A2.errors.field] an id in a path that is no uuid is 400 INVALID_ID, however it is written', async () => {
+test('[A2.retrieve.malformed, A2.errors.field] an id in a path that is none is 400 INVALID_ID, in area B 400 BAD_REQUEST, however it is written', async () => {
   const id = subjects.endpointId
   const odd = ['x', '0', '%20', '%00', '%2e%2e', '..%2f', `${id}%00`, `${id}x`, `%7b${id}%7d`, `urn:uuid:${id}`, '']
   const long = [
@@ -147,28 +152,31 @@ test('[A2.retrieve.malformed, A2.errors.field] an id in a path that is no uuid i
   ]
   for (const operation of byId) {
     for (const text of [...odd, ...long]) {
-      const path = operation.path.replace('{id}', text)
-      const answer = await ask({ ...rightCall(operation, subjects), path })
-      assert.equal(answer.json?.error?.code, 'INVALID_ID', `${operation.id} ${text.slice(0, 60)}: ${answer.text}`)
-      assertRefused(path, answer, 400, 'INVALID_ID')
+      const path = operation.path.replace(/\{\w+\}/, text)
+      const answer = await ask({ ...(await rightCall(operation, subjects)), path })
+      const code = operation.area === 'reporting' ? 'BAD_REQUEST' : 'INVALID_ID'
+      assert.equal(answer.json?.error?.code, code, `${operation.id} ${text.slice(0, 60)}: ${answer.text}`)
+      assertRefused(path, answer, 400, code)
     }
   }
 })
 
 test('an upper-case uuid names the same resource', async () => {
-  for (const operation of byId) {
-    const right = rightCall(operation, subjects)
+  for (const operation of byId.filter(({ params }) => params?.properties['id'] !== undefined)) {
+    const right = await rightCall(operation, subjects)
     const id = /[0-9a-f-]{36}/.exec(right.path)?.[0] ?? ''
     const answer = await ask({ ...right, path: right.path.replace(id, id.toUpperCase()) })
     assert.ok(answer.status in operation.success, `${operation.id}: ${answer.status} ${answer.text}`)
-    assert.ok(answer.text.includes(id) && !answer.text.includes(id.toUpperCase()))
+    // A recovery tells a number alone, a test an event of its own.
+    const tellsAnother = ['recoverWebhookEndpoint', 'testWebhookEndpoint'].includes(operation.id)
+    assert.ok((tellsAnother || answer.text.includes(id)) && !answer.text.includes(id.toUpperCase()))
   }
 })
 
 test('a path that does not decode is told in the envelope of its area', async () => {
   for (const { path } of byId) {
     for (const text of ['%', '%zz', '%e0%a4%a', '%ff', 'a%', '%u0041', '%c0%80', '%ed%a0%80']) {
-      const broken = path.replace('{id}', text)
+      const broken = path.replace(/\{\w+\}/, text)
       const answer = await ask({ path: broken })
       assert.equal(answer.status, 400, `${broken}: ${answer.status} ${answer.text}`)
       assert.ok(['BAD_REQUEST', 'INVALID_ID'].includes(answer.json.error.code), answer.text)
@@ -179,7 +187,7 @@ test('a path that does not decode is told in the envelope of its area', async ()
 
 test('the server serves as before after all of that', async () => {
   for (const operation of operations) {
-    const answer = await ask(rightCall(operation, subjects))
+    const answer = await ask(await rightCall(operation, subjects))
     assert.ok(answer.status in operation.success, `${operation.id}: ${answer.status} ${answer.text}`)
     assert.ok(areaOf(operation.path))
   }

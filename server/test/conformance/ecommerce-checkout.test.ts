@@ -149,3 +149,81 @@ test('a visit whose link is used up before it is submitted, or in that very mome
     assert.equal((await intentsOf(id)).length, intents)
   }
 })
+
+/** A page that tells of an end and takes no card: its outcome, as scripts and screen readers find it. */
+const outcomeOf = ({ text }: Page): string => {
+  const [, outcome] = /data-outcome="(\w+)"/.exec(text) ?? []
+  if (outcome !== 'open') assert.doesNotMatch(text, /<form/)
+  return outcome ?? ''
+}
+const pageOf = async (url: string): Promise<string> => outcomeOf(await get(url))
+const newIntent = async (fields: object = {}) => bodyOf(await merchant.createIntent(fields), 201)
+const soon = (): string => new Date(p.kaha.clock.now().getTime() + 3_600_000).toISOString()
+
+test('a link that was cancelled says so to whoever comes, and to whoever had its page open and pays then; nothing is made', async () => {
+  const { id, url } = await link()
+  const before = await get(url)
+  const intent = await newIntent({ payment_link_id: id })
+  const [itsPage, filipino] = [await get(intent.checkout_url), `${url}?lang=fil`]
+  assert.deepEqual([outcomeOf(before), outcomeOf(itsPage)], ['open', 'open'])
+  bodyOf(await merchant.cancelLink(id), 200)
+
+  for (const address of [url, intent.checkout_url, filipino]) assert.equal(await pageOf(address), 'cancelled')
+  for (const [address, page] of [
+    [url, before],
+    [intent.checkout_url, itsPage],
+  ] as const) {
+    const sent = await submit(address, page)
+    assert.equal(sent.status, 303)
+    assert.equal(await pageOf(sent.location ?? ''), 'cancelled')
+  }
+  assert.deepEqual(await intentsOf(id), [{ id: intent.id, attempt_count: 0 }])
+})
+
+test('an intent that was cancelled says so, also to whoever had its page open; the link that it belongs to can still be paid', async () => {
+  const { id, url } = await link()
+  for (const fields of [{}, { payment_link_id: id }]) {
+    const intent = await newIntent(fields)
+    const page = await get(intent.checkout_url)
+    bodyOf(await merchant.cancelIntent(intent.id), 200)
+    assert.equal(await pageOf(intent.checkout_url), 'cancelled')
+    const sent = await submit(intent.checkout_url, page)
+    assert.deepEqual([sent.status, await pageOf(sent.location ?? '')], [303, 'cancelled'])
+  }
+  assert.equal(await pageOf(url), 'open')
+  assert.equal((await submit(url, await get(url))).status, 303)
+  assert.equal(await state(id), 'CONSUMED 1')
+})
+
+test('a payment that was declined before its link was cancelled shows the end of the link, not the decline', async () => {
+  const { id, url } = await link()
+  const declined = await submit(url, await get(url), cards.declined)
+  const place = declined.location ?? ''
+  assert.equal(await pageOf(place), 'open')
+  bodyOf(await merchant.cancelLink(id), 200)
+  assert.equal(await pageOf(place), 'cancelled')
+})
+
+test('each other end of a link and of an intent has its page', async () => {
+  const usedUp = await link()
+  const late = await newIntent({ payment_link_id: usedUp.id })
+  const paid = await submit(usedUp.url, await get(usedUp.url))
+  assert.equal(await pageOf(paid.location ?? ''), 'succeeded')
+  for (const address of [usedUp.url, late.checkout_url]) assert.equal(await pageOf(address), 'used_up')
+
+  const [short, alone] = [await link({ expires_at: soon() }), await newIntent({ expires_at: soon() })]
+  const ofShort = await newIntent({ payment_link_id: short.id })
+  await p.advance(3_700)
+  for (const address of [short.url, ofShort.checkout_url, alone.checkout_url])
+    assert.equal(await pageOf(address), 'expired')
+})
+
+test('what was changed of a link is what its page shows from then on', async () => {
+  const { id, url } = await link({ description: 'Two bags', expires_at: soon() })
+  assert.match((await get(url)).text, /Two bags/)
+  bodyOf(await merchant.updateLink(id, { description: 'Three bags', order_reference: 'ORDER-77' }), 200)
+  const { text } = await get(url)
+  assert.match(text, /Three bags/)
+  assert.match(text, /ORDER-77/)
+  assert.doesNotMatch(text, /Two bags/)
+})

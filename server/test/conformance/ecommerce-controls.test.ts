@@ -17,9 +17,10 @@ const defects: readonly (readonly [says: string, sql: string])[] = [
      create trigger keep before update on ecommerce.links for each row execute function sandbox.keep()`,
   ],
   [
-    'a link that is used up leaves its other intents as they are',
+    'a link that is used up ends its other intents as if it had expired',
     `create function sandbox.spare() returns trigger language plpgsql as $$ begin
-       return case when new.state = 'CONSUMED' then old else new end; end $$;
+       if new.state = 'CONSUMED' then new.state := 'EXPIRED'; end if;
+       return new; end $$;
      create trigger spare before update on payments.intents for each row execute function sandbox.spare()`,
   ],
   [

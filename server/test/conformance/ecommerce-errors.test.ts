@@ -4,6 +4,7 @@ import {
   confirmPaymentIntent,
   createPaymentIntent,
   createPaymentLink,
+  createRefund,
   ecommerceOperations,
   type Operation,
 } from '@kaha/contract'
@@ -18,6 +19,8 @@ const p = await platform({ after }, withoutWorker)
 const merchant = shop(p)
 const key = p.merchant.secret_key
 const intentId: string = bodyOf(await merchant.createIntent(), 201).id
+const paidId: string = bodyOf(await merchant.createIntent(), 201).id
+bodyOf(await merchant.confirm(paidId), 200)
 
 /** An operation with a body, at an intent where it needs one. */
 const post = async (operation: Operation, sent: Partial<Call>) => {
@@ -31,6 +34,7 @@ const usual: Readonly<Record<string, Record<string, unknown>>> = {
   createPaymentLink: linkFor(p.branch.reference_number),
   createPaymentIntent: { amount: 9800, currency: 'PHP', merchant_branch_reference_number: p.branch.reference_number },
   confirmPaymentIntent: { payment_method: { type: 'card', card: cardOf() } },
+  createRefund: { payment_intent_id: paidId, amount: 1 },
 }
 
 test('C4.errors.envelope: a refusal without a field has code, message and correlation_id; one with a field has details as well', async () => {
@@ -104,6 +108,9 @@ test('C4.errors.bad-request: what is missing, unknown or blank is named by its w
     ],
     [createPaymentIntent, { order_reference: ' ' }, 'order_reference non_blank'],
     [createPaymentIntent, { client_secret: 'cs_x' }, 'client_secret unknown'],
+    [createRefund, { payment_intent_id: undefined }, 'payment_intent_id required'],
+    [createRefund, { reason: ' ' }, 'reason non_blank'],
+    [createRefund, { currency: 'PHP' }, 'currency unknown'],
     [confirmPaymentIntent, { payment_method: { type: 'card' } }, 'payment_method.card required'],
     [confirmPaymentIntent, { amount: 1 }, 'amount unknown'],
   ] as const)
@@ -144,6 +151,9 @@ const fieldCases: readonly FieldCase[] = [
   ]),
   [createPaymentLink, 'line_items', [null, {}, 'x', [], [1]], 'INVALID_LINE_ITEMS'],
   [createPaymentLink, 'max_uses', [0, -1, 1.5, '1', 1_000_001], 'INVALID_MAX_USES'],
+  [createRefund, 'payment_intent_id', [1, null, 'mug'], 'INVALID_PAYMENT_INTENT_ID'],
+  [createRefund, 'amount', [0, -1, 1.5, '1', null, true, 1e12, 1e300], 'INVALID_AMOUNT'],
+  [createRefund, 'reason', [1, null, {}, 'x'.repeat(501)], 'INVALID_REASON'],
   [createPaymentIntent, 'payment_link_id', [1, null, 'mug'], 'INVALID_PAYMENT_LINK_ID'],
   [confirmPaymentIntent, 'client_secret', [1, null], 'INVALID_CLIENT_SECRET'],
   [

@@ -261,9 +261,7 @@ test('C4.intent-create.link-not-active: a link that is used up, expired or cance
   const intent = bodyOf(await own.createIntent({ payment_link_id: consumed }), 201)
   bodyOf(await own.confirm(intent.id), 200)
   const cancelled = await link()
-  await rowsOf(one, `update ecommerce.links set state = 'CANCELLED', cancelled_at = kernel.now() where id = $1`, [
-    cancelled,
-  ])
+  bodyOf(await own.cancelLink(cancelled), 200)
   const expired = await link()
   bodyOf(await own.createIntent({ payment_link_id: expired }), 201)
   await jump(one, 24 * hourMs)

@@ -120,12 +120,7 @@ test('[C4.link-list.status, C4.link.status] status keeps the links in any of the
   const intent = bodyOf(await own.createIntent({ payment_link_id: paid?.id }), 201)
   bodyOf(await own.confirm(intent.id), 200)
   const [cancelled] = await make(own, 1)
-  // There is no operation yet that cancels.
-  await rowsOf(
-    p,
-    `update ecommerce.links set state = 'CANCELLED', cancelled_at = kernel.now(), cancellation_reason = 'sold out' where id = $1`,
-    [cancelled?.id],
-  )
+  bodyOf(await own.cancelLink(cancelled?.id ?? ''), 200)
   const [first, second] = idsOf(active)
   const is = { ACTIVE: [first, second], CONSUMED: [paid?.id], CANCELLED: [cancelled?.id], EXPIRED: [] }
 

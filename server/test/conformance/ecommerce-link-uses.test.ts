@@ -101,10 +101,7 @@ test('C4.link-state.final: a link that was used up or cancelled stays so when it
   const consumed: string = bodyOf(await own.createLink(), 201).id
   bodyOf(await own.confirm(await intentOf(consumed, own)), 200)
   const cancelled: string = bodyOf(await own.createLink(), 201).id
-  // There is no operation yet that cancels.
-  await rowsOf(one, `update ecommerce.links set state = 'CANCELLED', cancelled_at = kernel.now() where id = $1`, [
-    cancelled,
-  ])
+  bodyOf(await own.cancelLink(cancelled), 200)
   const before = [await linkNow(consumed, own), await linkNow(cancelled, own)]
   assert.deepEqual(
     before.map(({ status }) => status),

@@ -26,7 +26,7 @@ test('every operation answers 503 with Retry-After when the database falls silen
   const requests = await Promise.all(
     operations.map(async (operation) => {
       const { secretKey: key } = await keyFor(p, { id: p.seed.partner.id, level: 'partner' })
-      return { ...rightCall(operation, p.subjects), key }
+      return { ...(await rightCall(operation, p.subjects)), key }
     }),
   )
   p.proxy.becomes('silent')
@@ -42,7 +42,7 @@ test('every operation answers 503 with Retry-After when the database falls silen
   p.proxy.becomes('passes')
   await until('readiness', async () => (await call(p.url, { path: '/readyz' })).status === 200)
   for (const operation of operations) {
-    const answer = await call(p.url, { ...rightCall(operation, p.subjects), key: p.key })
+    const answer = await call(p.url, { ...(await rightCall(operation, p.subjects)), key: p.key })
     assert.ok(answer.status in operation.success, `${operation.id}: ${answer.status} ${answer.text}`)
   }
 })
@@ -55,7 +55,10 @@ test('connections that are ended under load cost some requests a 503, and no req
     for (let turn = worker; !stop.signal.aborted; turn += 1) {
       const operation = operations[turn % operations.length]
       if (operation === undefined) continue
-      const request = { ...rightCall(operation, p.subjects), key: p.key }
+      // What some operations need cannot be made while nobody is served.
+      const right = await rightCall(operation, p.subjects).catch(() => undefined)
+      if (right === undefined) continue
+      const request = { ...right, key: p.key }
       const answer = await call(p.url, request)
       if (answer.status === 503) assertRefused(request.path, answer, 503, 'UNAVAILABLE')
       statuses.set(answer.status, (statuses.get(answer.status) ?? 0) + 1)

@@ -21,12 +21,12 @@ test('X0.addresses.one-process: areas A and C, checkout, dashboard and sandbox a
 })
 
 const addressesWith = (settings: Record<string, string>) => {
-  const { settle, ...addresses } = addressesOf(readConfig(settings))
-  return { ...addresses, settle }
+  const { listensOn, ...addresses } = addressesOf(readConfig(settings))
+  return { ...addresses, listensOn }
 }
 
 test('X0.addresses.defaults: everything lies below http://localhost:8080', () => {
-  const { settle: _, ...addresses } = addressesWith({})
+  const { listensOn: _, ...addresses } = addressesWith({})
   assert.deepEqual(addresses, {
     base: 'http://localhost:8080',
     terminal: 'http://localhost:8080/terminal',
@@ -72,8 +72,8 @@ test('X0.addresses.settings: an address that was set is the one that answers and
   )
 })
 
-test('X0.versions.prefix: every path of areas A and C carries its version', () => {
-  const prefixes = { webhooks: '/v1/', ecommerce: '/ecom/v1/', sandbox: '/sandbox/' }
+test('[X0.versions.prefix, X0.versions.prefix.reporting] every path of areas A, B and C carries its version', () => {
+  const prefixes = { webhooks: '/v1/', reporting: '/reports/v1/', ecommerce: '/ecom/v1/', sandbox: '/sandbox/' }
   for (const { id, area, path } of operations) assert.ok(path.startsWith(prefixes[area]), id)
 })
 
@@ -128,7 +128,7 @@ test('X0.time.format: every time in every answer, and in a webhook, is RFC 3339 
   assert.equal(link.json.expires_at, '2040-01-01T19:04:05.000Z')
   let seen = timesIn(link.json).length
   for (const operation of operations) {
-    const answer = await ask({ ...rightCall(operation, subjects), key: p.seed.partner.secret_key })
+    const answer = await ask({ ...(await rightCall(operation, subjects)), key: p.seed.partner.secret_key })
     for (const time of timesIn(answer.json)) {
       assert.match(time, form, `${operation.id}: ${time}`)
       seen += 1

@@ -3,6 +3,7 @@ import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { promisify } from 'node:util'
+import { reportingOperations } from '@kaha/contract'
 import { identityStore } from '../../src/identity/store.ts'
 import { statement, type DbTarget } from '../../src/kernel/db.ts'
 import { sha256 } from '../../src/kernel/seal.ts'
@@ -18,27 +19,29 @@ const merchant = { id: p.merchant.id, level: 'merchant' } as const
 const branch = { id: p.branch.id, level: 'branch' } as const
 
 /** One operation of each area that takes keys, with this key. */
-const both = async (key: string, url = p.url) => ({
+const each = async (key: string, url = p.url) => ({
   webhooks: await call(url, { path: '/v1/webhook_endpoints', key }),
+  reporting: await call(url, { path: '/reports/v1/branches', key }),
   ecommerce: await call(url, { path: '/ecom/v1/payment-links', key }),
 })
 
 async function accepted(key: string, url?: string): Promise<void> {
-  const { webhooks, ecommerce } = await both(key, url)
-  assert.deepEqual([webhooks.status, ecommerce.status], [200, 200])
+  const { webhooks, reporting, ecommerce } = await each(key, url)
+  assert.deepEqual([webhooks.status, reporting.status, ecommerce.status], [200, 200, 200])
 }
 
 async function refused(key: string, status: number, code: string, url?: string): Promise<void> {
-  const { webhooks, ecommerce } = await both(key, url)
+  const { webhooks, reporting, ecommerce } = await each(key, url)
   assertRefused('/v1/', webhooks, status, code)
+  assertRefused('/reports/v1/', reporting, status, code)
   assertRefused('/ecom/v1/', ecommerce, status, code)
 }
 
 /** Another process hears of a change a moment later. */
 const untilStatus = (key: string, status: number, url?: string) =>
-  until(`${status} for the key`, async () => (await both(key, url)).webhooks.status === status)
+  until(`${status} for the key`, async () => (await each(key, url)).webhooks.status === status)
 
-test('[I1.header.key, I1.key-state.active] areas A and C take the key as it was issued, in X-API-Key and nowhere else', async () => {
+test('[I1.header.key, I1.header.key.reporting, I1.key-state.active] areas A, B and C take the key as it was issued, in X-API-Key and nowhere else', async () => {
   const { secretKey: key } = await keyFor(p, merchant)
   await accepted(key)
   for (const name of ['X-Api-Key', 'x-api-key', 'X-API-KEY']) {
@@ -98,7 +101,16 @@ async function kaha({ target, masterKey }: Platform, ...args: string[]): Promise
 
 test('[I1.key.issued-by-operator, I1.key.shown-once] the command line issues a key that works and shows it that once; no operation makes or shows one', async () => {
   const issued = JSON.parse(
-    await kaha(p, 'keys', 'issue', '--entity', p.branch.id, '--scopes', 'payment_links.read,webhooks.read', '--json'),
+    await kaha(
+      p,
+      'keys',
+      'issue',
+      '--entity',
+      p.branch.id,
+      '--scopes',
+      'payment_links.read,webhooks.read,reports.read',
+      '--json',
+    ),
   )
   await accepted(issued.secret_key)
   const listing = await kaha(p, 'keys', 'list', '--json')
@@ -108,7 +120,7 @@ test('[I1.key.issued-by-operator, I1.key.shown-once] the command line issues a k
 
   for (const { path } of operations) assert.doesNotMatch(path, /key/)
   for (const operation of operations) {
-    const answer = await call(p.url, { ...rightCall(operation, subjects), key: p.seed.partner.secret_key })
+    const answer = await call(p.url, { ...(await rightCall(operation, subjects)), key: p.seed.partner.secret_key })
     assert.doesNotMatch(answer.text, /sk_(test|live)_/)
   }
 
@@ -137,7 +149,7 @@ const keyStates = [
   ['I1.key-state.deleted', 'DELETED'],
 ] as const
 for (const [rule, state] of keyStates) {
-  test(`${rule} [I1.state.at-once]: a key that is ${state} is 401 from the next request on, and an ACTIVE one is not`, async () => {
+  test(`[I1.state.at-once, I1.key-state.reporting] ${rule}: a key that is ${state} is 401 from the next request on, and an ACTIVE one is not`, async () => {
     const { id, secretKey } = await keyFor(p, branch)
     await accepted(secretKey)
     await setState(id, state)
@@ -157,7 +169,7 @@ const accountStates = [
   ['I1.account-state.locked', 'LOCKED'],
 ] as const
 for (const [rule, state] of accountStates) {
-  test(`${rule}: a key is 403 while its account, or one above it, is ${state}`, async () => {
+  test(`[I1.account-state.reporting] ${rule}: a key is 403 while its account, or one above it, is ${state}`, async () => {
     const other = p.seed.merchants[1]
     assert.ok(other !== undefined)
     for (const id of [p.branch.id, p.merchant.id, p.seed.partner.id]) {
@@ -209,20 +221,32 @@ test('I1.state.at-once: a key that is revoked in one process is refused by anoth
 const scopeRules = [
   ['I1.scopes.webhooks-read.endpoints', 'webhooks.read', ['listWebhookEndpoints', 'retrieveWebhookEndpoint']],
   ['I1.scopes.webhooks-read.events', 'webhooks.read', ['listWebhookEvents']],
+  ['I1.scopes.webhooks-read.event', 'webhooks.read', ['retrieveWebhookEvent']],
   ['I1.scopes.webhooks-write.create', 'webhooks.write', ['createWebhookEndpoint']],
+  ['I1.scopes.webhooks-write.update', 'webhooks.write', ['updateWebhookEndpoint']],
+  ['I1.scopes.webhooks-write.delete', 'webhooks.write', ['deleteWebhookEndpoint']],
+  ['I1.scopes.webhooks-write.resend', 'webhooks.write', ['resendWebhookEvent']],
+  ['I1.scopes.webhooks-write.recover', 'webhooks.write', ['recoverWebhookEndpoint']],
+  ['I1.scopes.webhooks-write.test', 'webhooks.write', ['testWebhookEndpoint']],
   ['I1.scopes.webhooks-secret.read', 'webhooks.secret', ['retrieveSigningSecret']],
+  ['I1.scopes.reports-read', 'reports.read', Object.keys(reportingOperations)],
   ['I1.scopes.payment-links-create', 'payment_links.create', ['createPaymentLink']],
   ['I1.scopes.payment-links-read', 'payment_links.read', ['retrievePaymentLink', 'listPaymentLinks']],
+  ['I1.scopes.payment-links-update', 'payment_links.update', ['updatePaymentLink']],
+  ['I1.scopes.payment-links-cancel', 'payment_links.cancel', ['cancelPaymentLink']],
   ['I1.scopes.payment-intents-create', 'payment_intents.create', ['createPaymentIntent']],
   ['I1.scopes.payment-intents-read', 'payment_intents.read', ['retrievePaymentIntent']],
   ['I1.scopes.payment-intents-confirm', 'payment_intents.confirm', ['confirmPaymentIntent']],
+  ['I1.scopes.refunds-create', 'refunds.create', ['createRefund']],
+  ['I1.scopes.refunds-read', 'refunds.read', ['retrieveRefund']],
+  ['I1.scopes.payment-intents-cancel', 'payment_intents.cancel', ['cancelPaymentIntent']],
 ] as const
 for (const [rule, scope, allowed] of scopeRules) {
   test(`${rule}: ${scope} alone lets a key do ${allowed.join(' and ')}, and nothing of another scope`, async () => {
     const { secretKey: key } = await keyFor(p, merchant, { scopes: [scope] })
     const ofScope = scopeRules.filter(([, one]) => one === scope).flatMap(([, , ids]) => [...ids] as string[])
     for (const operation of operations) {
-      const request = rightCall(operation, subjects)
+      const request = await rightCall(operation, subjects)
       const answer = await call(p.url, { ...request, key })
       if (ofScope.includes(operation.id))
         assert.ok(answer.status in operation.success, `${operation.id}: ${answer.text}`)
@@ -232,6 +256,18 @@ for (const [rule, scope, allowed] of scopeRules) {
   })
 }
 
+test('I1.scopes.webhooks-secret.rotate: a signing secret is rotated by a key with webhooks.secret and webhooks.write, and by none with one of them', async () => {
+  const rotate = operations.find(({ id }) => id === 'rotateSigningSecret')
+  assert.ok(rotate !== undefined)
+  const needed = ['webhooks.secret', 'webhooks.write']
+  assert.deepEqual(rotate.scope, needed)
+  const request = await rightCall(rotate, subjects)
+  const rotated = async (scopes: readonly string[]) =>
+    call(p.url, { ...request, key: (await keyFor(p, merchant, { scopes })).secretKey })
+  for (const scope of needed) assertRefused(request.path, await rotated([scope]), 403, 'FORBIDDEN')
+  assert.equal((await rotated(needed)).status, 200)
+})
+
 test('[I1.scopes.payment-intents-confirm] a client_secret confirms its intent without any key or scope', async () => {
   const { id, client_secret } = await p.sdk.paymentIntents.create({
     amount: 100,
@@ -240,7 +276,7 @@ test('[I1.scopes.payment-intents-confirm] a client_secret confirms its intent wi
   })
   const confirm = operations.find((one) => one.id === 'confirmPaymentIntent')
   assert.ok(confirm !== undefined)
-  const { method = 'POST', body } = rightCall(confirm, subjects)
+  const { method = 'POST', body } = await rightCall(confirm, subjects)
   const path = `/ecom/v1/payment-intents/${id}/confirm`
   const wrong = { ...(body as object), client_secret: `${client_secret}x` }
   assertRefused(path, await call(p.url, { method, path, body: wrong }), 401, 'UNAUTHORIZED')

@@ -1,4 +1,10 @@
-import { ecommerceOperations, sandboxOperations, webhooksOperations, type Operation } from '@kaha/contract'
+import {
+  ecommerceOperations,
+  reportingOperations,
+  sandboxOperations,
+  webhooksOperations,
+  type Operation,
+} from '@kaha/contract'
 import { cardOf, cards, type Platform } from '../platform.ts'
 import type { Call } from './call.ts'
 import { idempotent, linkFor } from './people.ts'
@@ -6,6 +12,7 @@ import { idempotent, linkFor } from './people.ts'
 /** Every operation that the platform has: a table over this is a table over the whole contract. */
 export const operations: readonly Operation[] = [
   ...Object.values(webhooksOperations),
+  ...Object.values(reportingOperations),
   ...Object.values(ecommerceOperations),
   ...Object.values(sandboxOperations),
 ]
@@ -13,54 +20,136 @@ export const operations: readonly Operation[] = [
 /** Resources of one entity, for requests that find something. */
 export interface Subjects {
   readonly endpointId: string
+  /** Makes an endpoint that nobody needs. */
+  spareEndpoint(): Promise<string>
+  readonly eventId: string
   readonly linkId: string
+  /** Makes a link that nobody needs. */
+  spareLink(): Promise<string>
   readonly intentId: string
+  /** Makes an intent that nobody needs. */
+  spareIntent(): Promise<string>
+  /** A payment of which much is left. */
+  readonly paidIntentId: string
+  readonly refundId: string
+  readonly transactionId: string
+  readonly batchNumber: string
   readonly branchId: string
   readonly reference: string
 }
 
-/** An endpoint, a link and an intent of the platform's first branch. */
-export async function subjectsOf({ sdk, branch, link }: Platform): Promise<Subjects> {
+const manilaMs = 8 * 3_600_000
+const dayMs = 24 * 3_600_000
+
+/** The first 00:00 in Manila after a time: when what happened by then is settled. */
+export const midnightAfter = (at: Date): Date =>
+  new Date(Math.floor((at.getTime() + manilaMs) / dayMs + 1) * dayMs - manilaMs)
+/** The day in Manila that begins then. */
+export const dayOf = (midnight: Date): string => new Date(midnight.getTime() + manilaMs).toISOString().slice(0, 10)
+
+const subjectUrl = 'http://127.0.0.1:9/subject'
+
+let urlsMade = 0
+/** An endpoint with a URL of its own. */
+export const spare = () => ({
+  url: `https://shop.example.com/hook/${(urlsMade += 1)}`,
+  enabled_events: ['payment.succeeded' as const],
+})
+
+/** An endpoint, a link, an intent and an event of the platform's first branch. */
+export async function subjectsOf({ sdk, branch, link, pay, kaha }: Platform): Promise<Subjects> {
+  // Before anything that a day could end: a payment, and the batch that it is settled in.
+  await pay()
+  await kaha.sandboxClock.advance(midnightAfter(kaha.clock.now()))
+  const { data: batches } = await sdk.reports.listSettlements()
+  const { data: transactions } = await sdk.reports.listTransactions()
   const endpoint = await sdk.webhooks.createEndpoint({
-    url: 'http://127.0.0.1:9/subject',
+    url: subjectUrl,
     enabled_events: ['payment.succeeded'],
   })
-  const intent = await sdk.paymentIntents.create({
-    amount: 9800,
-    currency: 'PHP',
-    merchant_branch_reference_number: branch.reference_number,
-  })
+  const newIntent = () =>
+    sdk.paymentIntents.create({
+      amount: 9800,
+      currency: 'PHP',
+      merchant_branch_reference_number: branch.reference_number,
+    })
+  const intent = await newIntent()
+  await pay({ card: cards.declined })
+  const paid = await pay({ amount: 99_999_999 })
+  const refund = await sdk.refunds.create({ payment_intent_id: paid.id, amount: 1 })
+  const { data: events } = await sdk.webhooks.listEvents({ branch_id: branch.id })
   return {
     endpointId: endpoint.id,
+    spareEndpoint: async () => (await sdk.webhooks.createEndpoint(spare())).id,
+    eventId: events[0]?.id ?? '',
     linkId: (await link()).id,
+    spareLink: async () => (await link()).id,
     intentId: intent.id,
+    spareIntent: async () => (await newIntent()).id,
+    paidIntentId: paid.id,
+    refundId: refund.id,
+    transactionId: transactions[0]?.id ?? '',
+    batchNumber: batches[0]?.batch_number ?? '',
     branchId: branch.id,
     reference: branch.reference_number,
   }
 }
 
-let urlsMade = 0
-
 /** A request of this operation that is right in everything but its key, which the caller adds. */
-export function rightCall({ id, method, path }: Operation, subjects: Subjects): Call {
+export async function rightCall({ id, method, path }: Operation, subjects: Subjects): Promise<Call> {
   const at = (subject: string) => path.replace('{id}', subject)
   switch (id) {
     case 'createWebhookEndpoint':
-      urlsMade += 1
-      return {
-        method,
-        path,
-        body: { url: `https://shop.example.com/hook/${urlsMade}`, enabled_events: ['payment.succeeded'] },
-      }
+      return { method, path, body: spare() }
     case 'retrieveWebhookEndpoint':
     case 'retrieveSigningSecret':
       return { method, path: at(subjects.endpointId) }
+    case 'updateWebhookEndpoint':
+      return {
+        method,
+        path: at(subjects.endpointId),
+        // Whatever was done to it before, it is as it was made.
+        body: {
+          url: subjectUrl,
+          enabled_events: ['payment.succeeded'],
+          description: 'x',
+          disabled: false,
+          metadata: { team: 'orders' },
+        },
+      }
+    case 'deleteWebhookEndpoint':
+      return { method, path: at(await subjects.spareEndpoint()) }
+    case 'rotateSigningSecret':
+      return { method, path: at(subjects.endpointId), body: { overlap_seconds: 60 } }
+    case 'recoverWebhookEndpoint':
+      return { method, path: at(subjects.endpointId), body: { date_from: '2026-01-01T00:00:00Z' } }
+    case 'testWebhookEndpoint':
+      return { method, path: at(subjects.endpointId), body: { type: 'payment.succeeded' } }
+    case 'retrieveWebhookEvent':
+      return { method, path: at(subjects.eventId) }
+    case 'resendWebhookEvent':
+      return { method, path: at(subjects.eventId), body: { endpoint_id: subjects.endpointId } }
     case 'listWebhookEvents':
       return { method, path: `${path}?branch_id=${subjects.branchId}` }
     case 'createPaymentLink':
       return { method, path, headers: idempotent(), body: linkFor(subjects.reference) }
     case 'retrievePaymentLink':
       return { method, path: at(subjects.linkId) }
+    case 'updatePaymentLink':
+      return {
+        method,
+        path: at(subjects.linkId),
+        body: {
+          description: 'x',
+          order_reference: 'ORDER-1',
+          redirect_urls: { success: 'https://shop.example.com/thanks' },
+          metadata: { team: 'orders' },
+        },
+      }
+    case 'cancelPaymentLink':
+      return { method, path: at(await subjects.spareLink()), body: { reason: 'Sold out.' } }
+    case 'cancelPaymentIntent':
+      return { method, path: at(await subjects.spareIntent()) }
     case 'createPaymentIntent':
       return {
         method,
@@ -70,6 +159,15 @@ export function rightCall({ id, method, path }: Operation, subjects: Subjects): 
       }
     case 'retrievePaymentIntent':
       return { method, path: at(subjects.intentId) }
+    case 'createRefund':
+      return {
+        method,
+        path,
+        headers: idempotent(),
+        body: { payment_intent_id: subjects.paidIntentId, amount: 1, reason: 'x' },
+      }
+    case 'retrieveRefund':
+      return { method, path: at(subjects.refundId) }
     case 'confirmPaymentIntent':
       // Declined, so that the same intent can be confirmed again.
       return {
@@ -77,10 +175,18 @@ export function rightCall({ id, method, path }: Operation, subjects: Subjects): 
         path: at(subjects.intentId),
         body: { payment_method: { type: 'card', card: cardOf(cards.declined) } },
       }
+    case 'retrieveReportTransaction':
+      return { method, path: at(subjects.transactionId) }
+    case 'retrieveSettlement':
+      return { method, path: path.replace('{batch_number}', subjects.batchNumber) }
     case 'advanceSandboxClock':
       return { method, path, body: { seconds: 0 } }
     case 'listWebhookEndpoints':
     case 'listPaymentLinks':
+    case 'listReportMerchants':
+    case 'listReportBranches':
+    case 'listReportTransactions':
+    case 'listSettlements':
     case 'readSandboxClock':
       return { method, path }
     default:

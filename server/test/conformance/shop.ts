@@ -1,12 +1,17 @@
 import assert from 'node:assert/strict'
 import {
+  cancelPaymentIntent,
+  cancelPaymentLink,
   confirmPaymentIntent,
   createPaymentIntent,
   createPaymentLink,
+  createRefund,
   ecommerceWireCodes,
   listPaymentLinks,
   retrievePaymentIntent,
   retrievePaymentLink,
+  retrieveRefund,
+  updatePaymentLink,
   type EcommerceCode,
   type Operation,
 } from '@kaha/contract'
@@ -96,6 +101,8 @@ export function shop(p: ShopOn) {
     createLink: (fields: object = {}, asked?: Asked) =>
       send(createPaymentLink, { body: { ...linkFor(reference), ...fields } }, asked),
     retrieveLink: (id: string, asked?: Asked) => send(retrievePaymentLink, { id }, asked),
+    updateLink: (id: string, body: object, asked?: Asked) => send(updatePaymentLink, { id, body }, asked),
+    cancelLink: (id: string, body?: object, asked?: Asked) => send(cancelPaymentLink, { id, body }, asked),
     listLinks: (query: Readonly<Record<string, string>> = {}, asked?: Asked) =>
       send(listPaymentLinks, { query: `?${new URLSearchParams(query).toString()}` }, asked),
     /** An intent of its own, unless the fields name a link. */
@@ -111,9 +118,14 @@ export function shop(p: ShopOn) {
         asked,
       ),
     retrieveIntent: (id: string, asked?: Asked) => send(retrievePaymentIntent, { id }, asked),
+    cancelIntent: (id: string, asked?: Asked) => send(cancelPaymentIntent, { id }, asked),
     /** With a card's number, or with fields of the card that replace those of a good one. */
     confirm: (id: string, card: string | object = cards.approved, asked?: Asked) =>
       send(confirmPaymentIntent, { id, body: { payment_method: paymentMethod(card) } }, asked),
+    /** Of all that is left, unless the fields say how much. */
+    createRefund: (intentId: string, fields: object = {}, asked?: Asked) =>
+      send(createRefund, { body: { payment_intent_id: intentId, ...fields } }, asked),
+    retrieveRefund: (id: string, asked?: Asked) => send(retrieveRefund, { id }, asked),
     /** As the payer's page does it: with the client_secret and without a key. */
     confirmAsPayer: (id: string, clientSecret: string, card: string | object = cards.approved) =>
       send(

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import { scopes } from '@kaha/contract'
+import { scopes, scopesOf, type Operation } from '@kaha/contract'
 import { statement } from '../../src/kernel/db.ts'
 import { cardOf, cards, platform } from '../platform.ts'
 import { assertRefused, call, type Call } from './call.ts'
-import { operations, rightCall, type Subjects } from './operations.ts'
+import { operations, rightCall, spare, type Subjects } from './operations.ts'
 import { everybody, idempotent, keyFor, linkFor, sees, type BranchTenant, type Tenant } from './people.ts'
 
 // Every operation, by everybody, on what belongs to everybody.
@@ -26,6 +26,8 @@ const pair = (caller: Tenant, owner: Tenant): string => `${names.get(caller.id)}
 const endpoints = new Map<Tenant, string>()
 const links = new Map<BranchTenant, string>()
 const intents = new Map<BranchTenant, string>()
+const payments = new Map<BranchTenant, string>()
+const refunds = new Map<BranchTenant, string>()
 for (const owner of everyone) {
   const body = { url: 'https://shop.example.com/hook', enabled_events: ['payment.expired'] }
   const made = await ask({ method: 'POST', path: '/v1/webhook_endpoints', key: owner.key, body })
@@ -37,14 +39,35 @@ for (const owner of branches) {
   links.set(owner, (await sdk.paymentLinks.create(linkFor(owner.reference))).id)
   const paid = await sdk.paymentIntents.create({ amount: 9800, currency: 'PHP' })
   await sdk.paymentIntents.confirm(paid.id, { payment_method: { type: 'card', card: cardOf() } })
+  payments.set(owner, paid.id)
+  refunds.set(owner, (await sdk.refunds.create({ payment_intent_id: paid.id, amount: 1 })).id)
   intents.set(owner, (await sdk.paymentIntents.create({ amount: 9800, currency: 'PHP' })).id)
 }
 await p.idle()
+const events = new Map<BranchTenant, string>()
+for (const owner of branches) {
+  const { data } = await p.as(owner.key).webhooks.listEvents()
+  events.set(owner, data[0]?.id ?? '')
+}
+
+const transactions = new Map<BranchTenant, string>()
+for (const owner of branches) {
+  const { data } = await p.as(owner.key).reports.listTransactions()
+  transactions.set(owner, data[0]?.id ?? '')
+}
 
 const subjectsOf = (owner: BranchTenant): Subjects => ({
   endpointId: endpoints.get(owner) ?? '',
+  spareEndpoint: async () => (await p.as(owner.key).webhooks.createEndpoint(spare())).id,
+  eventId: events.get(owner) ?? '',
   linkId: links.get(owner) ?? '',
+  spareLink: async () => (await p.as(owner.key).paymentLinks.create(linkFor(owner.reference))).id,
   intentId: intents.get(owner) ?? '',
+  spareIntent: async () => (await p.as(owner.key).paymentIntents.create({ amount: 9800, currency: 'PHP' })).id,
+  paidIntentId: payments.get(owner) ?? '',
+  refundId: refunds.get(owner) ?? '',
+  transactionId: transactions.get(owner) ?? '',
+  batchNumber: '2026-01-15',
   branchId: owner.id,
   reference: owner.reference,
 })
@@ -58,38 +81,71 @@ test('I1.levels.tree: partners have merchants, merchants have branches, each wit
   }
 })
 
-test('[I1.foreign.webhooks, I1.levels.below, I1.levels.not-above, I1.levels.not-beside] an endpoint and its secret are 200 for its entity and those above, and 403 for everybody else', async () => {
+const ofEndpoint = operations.filter(({ path }) => path.startsWith('/v1/webhook_endpoints/{id}'))
+const pairs = everyone.flatMap((caller) => everyone.map((owner) => ({ caller, owner })))
+
+/** A right request on what this entity has: to be refused on its endpoint itself, else where it may do harm on one to spare. */
+const onEndpointOf = (operation: Operation, owner: Tenant, { refused }: { refused: boolean }): Promise<Call> => {
+  const endpointId = endpoints.get(owner) ?? ''
+  const toSpare = async () => (await p.as(owner.key).webhooks.createEndpoint(spare())).id
+  const spareEndpoint = refused ? async () => endpointId : toSpare
+  return rightCall(operation, { ...subjectsOf(people.branch), endpointId, spareEndpoint })
+}
+
+test('[I1.foreign.webhooks, I1.levels.not-above, I1.levels.not-beside] every operation on an endpoint is 403 for everybody but its entity and those above, and changes nothing', async () => {
+  const standing = () =>
+    Promise.all(
+      everyone.map(async (owner) => {
+        const endpoint = endpoints.get(owner) ?? ''
+        const { webhooks } = p.as(owner.key)
+        return [await webhooks.retrieveEndpoint(endpoint), await webhooks.retrieveSigningSecret(endpoint)]
+      }),
+    )
+  const before = await standing()
   let refused = 0
-  for (const caller of everyone) {
-    for (const owner of everyone) {
-      for (const suffix of ['', '/signing_secret']) {
-        const path = `/v1/webhook_endpoints/${endpoints.get(owner)}${suffix}`
-        const answer = await ask({ path, key: caller.key })
-        if (sees(caller, owner)) {
-          assert.equal(answer.status, 200, pair(caller, owner))
-          continue
-        }
-        assertRefused(path, answer, 403, 'FORBIDDEN')
-        assert.ok(!answer.text.includes(owner.id) && !answer.text.includes('https://shop.example.com'))
-        refused += 1
-      }
+  for (const { caller, owner } of pairs.filter((one) => !sees(one.caller, one.owner))) {
+    for (const operation of ofEndpoint) {
+      const request = await onEndpointOf(operation, owner, { refused: true })
+      const answer = await ask({ ...request, key: caller.key })
+      assertRefused(request.path, answer, 403, 'FORBIDDEN')
+      assert.ok(!answer.text.includes(owner.id) && !answer.text.includes('https://shop.example.com'))
+      refused += 1
     }
   }
   // Of 81 pairs 20 see each other: 6 of the partner, 3 and 3 and 2 and 2 of those with branches, 4 branches themselves.
-  assert.equal(refused, 2 * (81 - 20))
+  assert.equal(refused, ofEndpoint.length * (81 - 20))
+  assert.deepEqual(await standing(), before)
 })
 
-test('I1.foreign.ecommerce: a link or an intent of somebody else is 404, exactly as one that does not exist', async () => {
+test('[I1.levels.below] every operation on an endpoint serves its entity and those above', async () => {
+  for (const { caller, owner } of pairs.filter((one) => sees(one.caller, one.owner))) {
+    for (const operation of ofEndpoint) {
+      const answer = await ask({
+        ...(await onEndpointOf(operation, owner, { refused: false })),
+        key: caller.key,
+      })
+      assert.ok(answer.status in operation.success, `${operation.id}, ${pair(caller, owner)}: ${answer.text}`)
+    }
+  }
+})
+
+test('I1.foreign.ecommerce: a link, an intent or a refund of somebody else is 404, exactly as one that does not exist', async () => {
   const nobodys = '01a1fcef-9ed7-78da-86e8-e01924f01831'
   const confirmation = { payment_method: { type: 'card', card: cardOf(cards.approved) } }
   for (const caller of everyone) {
     const tries = (owner: BranchTenant | undefined): Call[] => {
-      const [link, intent] = owner === undefined ? [nobodys, nobodys] : [links.get(owner), intents.get(owner)]
+      const [link, intent, payment, refund] =
+        owner === undefined
+          ? [nobodys, nobodys, nobodys, nobodys]
+          : [links.get(owner), intents.get(owner), payments.get(owner), refunds.get(owner)]
+      const toRefund = { payment_intent_id: payment, amount: 1 }
       return [
         { path: `/ecom/v1/payment-links/${link}` },
         { path: `/ecom/v1/payment-intents/${intent}` },
         { method: 'POST', path: `/ecom/v1/payment-intents/${intent}/confirm`, body: confirmation },
         { method: 'POST', path: '/ecom/v1/payment-intents', headers: idempotent(), body: { payment_link_id: link } },
+        { path: `/ecom/v1/refunds/${refund}` },
+        { method: 'POST', path: '/ecom/v1/refunds', headers: idempotent(), body: toRefund },
       ]
     }
     const unknown = await Promise.all(tries(undefined).map((one) => ask({ ...one, key: caller.key })))
@@ -108,6 +164,23 @@ test('I1.foreign.ecommerce: a link or an intent of somebody else is 404, exactly
   }
   for (const owner of branches) {
     assert.equal((await p.as(owner.key).paymentIntents.retrieve(intents.get(owner) ?? '')).status, 'ACTIVE')
+  }
+})
+
+test('[I1.foreign.reporting, I1.levels.below, I1.levels.not-above, I1.levels.not-beside] a transaction of somebody else is 404, exactly as one that does not exist', async () => {
+  const path = (id: string | undefined) => `/reports/v1/transactions/${id}`
+  for (const caller of everyone) {
+    const unknown = await ask({ path: path('01a1fcef-9ed7-78da-86e8-e01924f01831'), key: caller.key })
+    assertRefused('/reports/v1/', unknown, 404, 'NOT_FOUND')
+    const seen = await ask({ path: '/reports/v1/transactions?page_size=100', key: caller.key })
+    const ids = (seen.json.data as { id: string }[]).map(({ id }) => id)
+    for (const owner of branches) {
+      const id = transactions.get(owner) ?? ''
+      const answer = await ask({ path: path(id), key: caller.key })
+      assert.equal(ids.includes(id), sees(caller, owner), pair(caller, owner))
+      if (sees(caller, owner)) assert.equal(answer.json.data.merchant_details.branch_id, owner.id)
+      else assert.deepEqual([answer.status, answer.text], [unknown.status, unknown.text])
+    }
   }
 })
 
@@ -218,13 +291,13 @@ test('control: a list that lost the entity from its WHERE would be reported as a
 })
 
 test('[I1.scopes.missing] a missing scope is 403 for everybody, on their own things and on those of others', async () => {
-  const scoped = operations.filter(({ scope }) => scope !== undefined)
+  const scoped = operations.flatMap((operation) => scopesOf(operation).map((scope) => ({ operation, scope })))
   const callers = [people.merchant, people.branch, people.otherPartner]
-  for (const { scope, ...operation } of scoped) {
+  for (const { operation, scope } of scoped) {
     for (const caller of callers) {
       const { secretKey: key } = await keyFor(p, caller, { scopes: scopes.filter((one) => one !== scope) })
       for (const owner of [people.branch, people.otherMerchantsBranch, people.otherPartnersBranch]) {
-        const request = rightCall(operation, subjectsOf(owner))
+        const request = await rightCall(operation, subjectsOf(owner))
         assertRefused(request.path, await ask({ ...request, key }), 403, 'FORBIDDEN')
       }
     }
@@ -234,7 +307,7 @@ test('[I1.scopes.missing] a missing scope is 403 for everybody, on their own thi
 test('a key with no scope at all may do nothing', async () => {
   const { secretKey: key } = await keyFor(p, people.branch, { scopes: [] })
   for (const operation of operations) {
-    const request = rightCall(operation, subjectsOf(people.branch))
+    const request = await rightCall(operation, subjectsOf(people.branch))
     assertRefused(request.path, await ask({ ...request, key }), 403, 'FORBIDDEN')
   }
 })

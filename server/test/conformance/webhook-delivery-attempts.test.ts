@@ -61,7 +61,7 @@ test('[A2.attempts.schedule, A2.events.state.submitted-exhausted, X0.clocks.busi
   }
   const { status, attempt_count: count, next_attempt_at: next, delivered_at: delivered } = await p.event()
   assert.deepEqual([status, count, next, delivered], ['EXHAUSTED', 10, null, null])
-  await p.advance(30 * 86_400)
+  await p.advance(20 * 86_400)
   assert.equal(p.receiver.received.length, 10)
   assert.deepEqual(
     (await p.attempts()).map(({ number }) => number),

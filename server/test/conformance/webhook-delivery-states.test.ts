@@ -45,11 +45,19 @@ test('[A2.events.state.pending-taken, A2.events.state.submitting-queued, A2.even
   const paid = await p.payment()
   assert.equal((await p.event(paid)).status, 'PENDING')
 
-  // Whoever queues a delivery needs its lane, which is ours for the moment.
+  // A dispatcher that cannot queue in passing takes the event into its hands; there it waits for us.
   const client = new pg.Client(connectionConfig(p.target))
   await client.connect()
   await client.query('begin')
-  await client.query('select from delivery.lanes for update')
+  await client.query('select pg_advisory_xact_lock(4711)')
+  await p.sql(`
+    create function public.hold() returns trigger language plpgsql as $$
+    begin
+      if exists (select from delivery.outbox o where o.event_id = new.event_id and o.status = 'PENDING') then raise exception 'planted'; end if;
+      perform pg_advisory_xact_lock(4711);
+      return new;
+    end $$`)
+  await p.sql('create trigger hold before insert on delivery.queue for each row execute function public.hold()')
   await p.another({ KAHA_ROLES: 'worker' })
   await until('a dispatcher', async () => (await p.event(paid)).status === 'SUBMITTING')
   assert.equal(p.receiver.received.length, 0)

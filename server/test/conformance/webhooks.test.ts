@@ -56,7 +56,7 @@ test(`[${shown.join(', ')}] an endpoint shows exactly what was given and what wa
   const answer = await create(given)
   assert.equal(answer.status, 201)
   const { id, created_at: createdAt, updated_at: updatedAt, ...rest } = answer.json
-  assert.deepEqual(rest, { ...given, status: 'ENABLED' })
+  assert.deepEqual(rest, { ...given, status: 'ENABLED', disabled_reason: null, disabled_at: null })
   assert.ok(isUuid(id))
   assert.equal(createdAt, updatedAt)
   assert.ok(before <= createdAt && createdAt <= new Date().toISOString())

@@ -12,6 +12,12 @@ export async function postmasterIn(dataDir: string): Promise<{ pid: number; targ
   return { pid: Number(lines[0]), target: { socketDir: lines[4] ?? '', user: 'kaha', database: 'postgres' } }
 }
 
+/** A database as another process is told of it. */
+export const urlOf = (target: DbTarget): string =>
+  'url' in target
+    ? target.url
+    : `postgres://${target.user}@localhost/${target.database}?host=${encodeURIComponent(target.socketDir)}`
+
 /** Looks into a database from beside, on one connection of its own. */
 export async function withDatabase<T>(target: DbTarget, work: (query: Query) => Promise<T>): Promise<T> {
   const client = new pg.Client(connectionConfig(target))

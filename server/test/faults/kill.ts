@@ -12,8 +12,11 @@ import { startPayers, type Payers } from './payers.ts'
 import { randomFrom } from './random.ts'
 import { startVerifyingReceiver, type VerifyingReceiver } from './verifying-receiver.ts'
 
-/** Who is killed: the server, PostgreSQL's first process, or one of its connections (which makes it restart all of them). */
-export const victims = ['server', 'postmaster', 'backend'] as const
+/**
+ * Who is killed: the server, PostgreSQL's first process, or one of its connections (which makes it restart all of them). `restart` kills
+ * nobody: PostgreSQL is asked to shut down, which it does in order, and is started again.
+ */
+export const victims = ['server', 'postmaster', 'backend', 'restart'] as const
 export type Victim = (typeof victims)[number]
 
 export interface KillOptions {
@@ -31,12 +34,15 @@ const payersCount = 8
 const paymentsBetweenKills = 16
 const killDelayMsMax = 250
 const progressMsMax = 60_000
+// A PostgreSQL that ends within two seconds of its start, five times in a row, is given up.
+const restartsInARow = 4
+const quickRunMs = 2_500
 const failedDeliveries = 0.1
 const eventTypes = ['payment.succeeded', 'payment.declined', 'payment.failed', 'payment.expired'] as const
 
 /**
- * Kills with signal 9 at random instants while payers pay and a receiver listens, `rounds` times, starts again what does not come back
- * by itself, lets the platform come to rest and resolves to what was lost.
+ * Kills with signal 9 (or restarts) at random instants while payers pay and a receiver listens, `rounds` times, starts again what does not
+ * come back by itself, lets the platform come to rest and resolves to what was lost.
  */
 export async function killUnderLoad(options: KillOptions): Promise<string[]> {
   const { victim, rounds, seed, say } = options
@@ -59,10 +65,13 @@ export async function killUnderLoad(options: KillOptions): Promise<string[]> {
   held.defer(() => payers.giveUp())
   for (let round = 1; round <= rounds; round += 1) {
     await progress(payers, kaha)
+    if (victim === 'restart' && round % restartsInARow === 0) await sleep(quickRunMs)
     await sleep(random() * killDelayMsMax)
     await killNow(victim, kaha, random)
     if (victim === 'server') kaha = await start()
-    say(`round ${round}: ${victim} killed after ${payers.payments} payments`)
+    say(
+      `round ${round}: ${victim} ${victim === 'restart' ? 'of PostgreSQL' : 'killed'} after ${payers.payments} payments`,
+    )
   }
   await progress(payers, kaha)
   await payers.stop()
@@ -112,14 +121,16 @@ async function progress(payers: Payers, kaha: KahaProcess): Promise<void> {
 async function killNow(victim: Victim, kaha: KahaProcess, random: () => number): Promise<void> {
   if (victim === 'server') return kaha.kill()
   if (victim === 'postmaster') return signal((await postmasterIn(kaha.dataDir)).pid)
+  // A fast shutdown: transactions are rolled back, connections closed, everything is written.
+  if (victim === 'restart') return signal((await postmasterIn(kaha.dataDir)).pid, 'SIGINT')
   const pids = await backendsIn(kaha.dataDir)
   signal(pids[Math.floor(random() * pids.length)] ?? 0)
 }
 
-function signal(pid: number): void {
+function signal(pid: number, name: NodeJS.Signals = 'SIGKILL'): void {
   if (pid <= 1) throw new Error('there is no process to kill')
   try {
-    process.kill(pid, 'SIGKILL')
+    process.kill(pid, name)
   } catch (error) {
     // A connection may have ended by itself meanwhile.
     if (!(error instanceof Error && 'code' in error && error.code === 'ESRCH')) throw error

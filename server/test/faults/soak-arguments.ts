@@ -1,12 +1,23 @@
 import { randomInt } from 'node:crypto'
 import { parseArgs } from 'node:util'
 
-/** What a long run is told: how many rounds, and where chance begins; a seed that was printed repeats its choices. */
-export function soakArguments(defaults: { readonly rounds: number }): { rounds: number; seed: number } {
-  const { values } = parseArgs({ options: { rounds: { type: 'string' }, seed: { type: 'string' } } })
-  const rounds = Number(values.rounds ?? defaults.rounds)
-  const seed = Number(values.seed ?? randomInt(2 ** 31))
-  if (!Number.isSafeInteger(rounds) || rounds < 1 || !Number.isSafeInteger(seed) || seed < 0)
-    throw new Error('--rounds and --seed take whole numbers')
-  return { rounds, seed }
+/**
+ * What a long run is told: how many rounds, where chance begins (a seed that was printed repeats its choices), and whatever else it has a
+ * number of.
+ */
+export function soakArguments<Name extends string>(
+  defaults: Readonly<Record<Name, number>>,
+): Record<Name | 'seed', number> {
+  const numbers: Record<string, number> = { ...defaults, seed: randomInt(2 ** 31) }
+  const names = Object.keys(numbers)
+  const { values } = parseArgs({
+    options: Object.fromEntries(names.map((name) => [name, { type: 'string' as const }])),
+  })
+  for (const name of names) {
+    const number = Number(values[name] ?? numbers[name])
+    if (!Number.isSafeInteger(number) || number < (name === 'seed' ? 0 : 1))
+      throw new Error(`--${name} takes a whole number`)
+    numbers[name] = number
+  }
+  return numbers
 }

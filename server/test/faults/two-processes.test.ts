@@ -7,19 +7,14 @@ import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { promisify } from 'node:util'
 import { createKaha, KahaError, verifyWebhook } from '@kaha/sdk'
-import type { DbTarget } from '../../src/kernel/db.ts'
 import { freshDatabase } from '../cluster.ts'
 import { startReceiver } from '../receiver.ts'
+import { urlOf } from './database-of.ts'
 import { eventually } from './eventually.ts'
 import { environmentWith, serverMain, startKahaProcess } from './kaha-process.ts'
 
 const run = promisify(execFile)
 const approved = { number: '4242424242424242', exp_month: 12, exp_year: 2060, cvc: '123' }
-
-const urlOf = (target: DbTarget): string =>
-  'url' in target
-    ? target.url
-    : `postgres://${target.user}@localhost/${target.database}?host=${encodeURIComponent(target.socketDir)}`
 
 /** An API process and a worker process on one database, and the command line beside them. */
 async function installation(t: TestContext) {

@@ -28,9 +28,7 @@ const states: Readonly<Record<string, State>> = {
     heading: /was cancelled/,
     async arrive(page) {
       const link = await shop.link()
-      await shop.sql(`update ecommerce.links set state = 'CANCELLED', cancelled_at = kernel.now() where id = $1`, [
-        link.id,
-      ])
+      await shop.sdk.paymentLinks.cancel(link.id)
       await page.goto(link.url)
     },
   },

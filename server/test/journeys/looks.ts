@@ -8,7 +8,8 @@ import type { Shop } from './shop.ts'
 /** A page in a certain state: how a payer gets there, and what it says. */
 export interface State {
   arrive(page: Page): Promise<unknown>
-  readonly outcome: string
+  /** As the page names it; null for a page that is not the checkout's. */
+  readonly outcome: string | null
   readonly heading: RegExp
 }
 
@@ -98,7 +99,7 @@ async function weightOf(page: Page, document: Response): Promise<number> {
   const files = await page
     .locator('script[src], link[href]')
     .evaluateAll((all: { src?: string; href?: string }[]) => all.map((one) => one.src ?? one.href ?? ''))
-  assert.equal(files.length, 3)
+  assert.ok(files.length >= 2)
   const sizes = await Promise.all(files.map(async (url) => (await (await fetch(url)).arrayBuffer()).byteLength))
   return sizes.reduce((sum, size) => sum + size, (await document.body()).length)
 }

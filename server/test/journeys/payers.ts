@@ -106,6 +106,19 @@ export async function submit(page: Page): Promise<void> {
   await Promise.all([page.waitForEvent('domcontentloaded'), payButton(page).click()])
 }
 
+/** Pays by a card whose bank wants to know who the payer is; resolves on the page of that bank. */
+export async function toChallenge(page: Page, url: string, card: string = cards.challenge): Promise<void> {
+  await page.goto(url)
+  await payWith(page, card)
+  await page.waitForURL(/\/challenges\//)
+}
+
+/** Presses a button of the bank's page; resolves on the checkout's. */
+export async function answerBank(page: Page, name: string): Promise<void> {
+  await page.getByRole('button', { name, exact: true }).click()
+  await page.waitForURL(/\/pay\/i\/[\w-]{22}$/)
+}
+
 /** How the page says that the payment stands. */
 export const outcomeOf = (page: Page): Promise<string | null> => page.locator('body').getAttribute('data-outcome')
 

@@ -27,13 +27,14 @@ async function refused(line: RegExp, ...args: readonly string[]): Promise<void> 
 }
 
 test('every command tells what it takes, and start lists every setting with its default', async () => {
-  const [all, ofStart, ofMigrate, ofKeys] = await Promise.all([
+  const [all, ofStart, ofMigrate, ofEntities, ofKeys] = await Promise.all([
     kaha('--help'),
     kaha('start', '--help'),
     kaha('migrate', '--help'),
+    kaha('entities', '--help'),
     kaha('keys', '--help'),
   ])
-  for (const command of ['start', 'migrate', 'keys']) assert.match(all, new RegExp(`kaha ${command}  `))
+  for (const command of ['start', 'migrate', 'entities', 'keys']) assert.match(all, new RegExp(`kaha ${command}  `))
   assert.equal(await kaha(), all)
   assert.match(ofStart, /--empty/)
   for (const { name, default: otherwise } of settings) {
@@ -41,6 +42,8 @@ test('every command tells what it takes, and start lists every setting with its 
     assert.ok(line?.includes(otherwise), name)
   }
   assert.match(ofMigrate, /kaha migrate \[--json\]/)
+  for (const word of ['list', 'create', '--level', '--name', '--parent', '--reference', '--json'])
+    assert.ok(ofEntities.includes(word), word)
   for (const word of ['list', 'issue', 'suspend', 'resume', 'revoke', '--json', ...scopes])
     assert.ok(ofKeys.includes(word), word)
   assert.deepEqual(serversIn(dataDir), [])
@@ -64,7 +67,7 @@ test('migrate names what it applied to a new database, and nothing the second ti
 test('before the first start there are no keys, and that is said', async () => {
   assert.match(
     await kaha('keys', 'list'),
-    /^There are no keys yet: the first `kaha start` of a sandbox makes some\.\n$/,
+    /^There are no keys yet: the first `kaha start` of a sandbox makes some, and `kaha keys issue`\.\n$/,
   )
   assert.deepEqual(JSON.parse(await kaha('keys', 'list', '--json')), [])
 })
@@ -108,13 +111,7 @@ test('[I1.key.issued-by-operator, I1.key.shown-once] beside a running server key
     'revoke',
     issued.id,
   )
-  await refused(
-    /there is no entity .*; `kaha keys list` shows those that have keys/,
-    'keys',
-    'issue',
-    '--entity',
-    issued.id,
-  )
+  await refused(/there is no entity .*; `kaha entities list` shows them/, 'keys', 'issue', '--entity', issued.id)
   assert.equal(await kaha('migrate'), 'The schema is up to date.\n')
   assert.equal(await stop(server), 0)
 })

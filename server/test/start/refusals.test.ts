@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
 import { once } from 'node:events'
 import { createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { readConfig } from '../../src/config.ts'
 import { StartFault } from '../../src/kernel/fault.ts'
+import { give, isRoot, ordinaryUser } from '../../src/kernel/postgres/test-setup.ts'
 import { finish, folder, serversIn, start, stop, type Run } from './program.ts'
 
 const home = folder({ after })
@@ -94,7 +95,8 @@ test('an argument that start does not know is named', async () => {
 test('a data directory that cannot be one is named', async () => {
   const file = join(home, 'file')
   writeFileSync(file, '')
-  for (const path of [file, join(file, 'below'), '/dev/null/kaha']) {
+  // Root may write everywhere, and still /proc keeps nothing.
+  for (const path of [file, join(file, 'below'), '/dev/null/kaha', '/proc/kaha', '/proc/kaha/below', '/proc']) {
     await refused(
       { settings: { KAHA_DATA_DIR: path } },
       /the data directory .* cannot be used .*: set KAHA_DATA_DIR to a folder that you may write/,
@@ -107,6 +109,17 @@ test('a data directory that cannot be one is named', async () => {
     { settings: { KAHA_DATA_DIR: spoilt } },
     /master\.key holds no key of 32 bytes in base64: put the right one back/,
   )
+})
+
+test('a data directory that its user may read and not write is named, in live mode too', async (t) => {
+  const user = isRoot ? await ordinaryUser() : { identity: {} }
+  if (typeof user === 'string') return t.skip(`an ordinary user: ${user}`)
+  const path = join(home, 'read-only')
+  mkdirSync(path)
+  if ('name' in user) for (const one of [home, path]) give(one, user)
+  chmodSync(path, 0o500)
+  for (const settings of [{ KAHA_DATA_DIR: path }, { KAHA_DATA_DIR: path, ...live }])
+    await refused({ settings, identity: user.identity }, /read-only cannot be used \(EACCES: .*\): set KAHA_DATA_DIR/)
 })
 
 test('while one sandbox runs, a second one on its port or on its data directory is told so, and the first goes on', async (t) => {

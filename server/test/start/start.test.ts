@@ -127,18 +127,11 @@ test('the story of a first start is real: a link whose payer was refused first a
 })
 
 test('a webhook that reaches the inbox is told in the window of the sandbox', async () => {
-  const sdk = merchantOf(sandbox)
-  const intent = await sdk.paymentIntents.create({
-    amount: 5000,
-    currency: 'PHP',
-    merchant_branch_reference_number: sandbox.merchants[0]?.branches[0]?.reference_number ?? '',
-  })
-  const card = { number: '4242424242424242', exp_month: 12, exp_year: 2060, cvc: '123' }
-  await sdk.paymentIntents.confirm(intent.id, { payment_method: { type: 'card', card } })
+  await pay(sandbox)
   await first.says(/webhook payment\.succeeded arrived at the inbox, signature verified/)
 })
 
-test('a stop takes sandbox.json away and leaves no database running; the next start has the same keys and rows, and no second story', async (t) => {
+test('a stop takes sandbox.json away and leaves no database running; the next start has the same keys and rows, no second story, and an inbox that is found on its new port', async (t) => {
   const { data: before } = await merchantOf(sandbox).paymentLinks.list()
   assert.equal(await stop(first), 0)
   assert.equal(existsSync(join(shopDir, 'sandbox.json')), false)
@@ -151,8 +144,22 @@ test('a stop takes sandbox.json away and leaves no database running; the next st
   const shown = ({ id, status, updated_at }: (typeof before)[number]) => ({ id, status, updated_at })
   assert.deepEqual(afterwards.map(shown), before.map(shown))
   assert.ok(again.stdout().includes(`${again.sandbox.checkout_url}/l/`))
+  assert.notEqual(again.sandbox.base_url, sandbox.base_url)
+  await pay(again.sandbox)
+  await again.says(/webhook payment\.succeeded arrived at the inbox, signature verified/)
   assert.equal(await stop(again), 0)
 })
+
+async function pay(on: SandboxFile): Promise<void> {
+  const sdk = merchantOf(on)
+  const intent = await sdk.paymentIntents.create({
+    amount: 5000,
+    currency: 'PHP',
+    merchant_branch_reference_number: on.merchants[0]?.branches[0]?.reference_number ?? '',
+  })
+  const card = { number: '4242424242424242', exp_month: 12, exp_year: 2060, cvc: '123' }
+  await sdk.paymentIntents.confirm(intent.id, { payment_method: { type: 'card', card } })
+}
 
 function shapeOf(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(shapeOf)

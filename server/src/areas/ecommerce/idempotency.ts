@@ -1,11 +1,11 @@
 import type { Principal } from '../../identity/principal.ts'
-import type { Db } from '../../kernel/db.ts'
+import type { Db, Queries } from '../../kernel/db.ts'
 import { Fault } from '../../kernel/fault.ts'
 import { sha256, type Keyring } from '../../kernel/seal.ts'
 import { refuse } from './errors.ts'
 import { answerPlace, ecommerceStore as store, type KeptAnswer } from './store.ts'
 
-/** What a POST that creates was answered: kept for 24 hours, and given again to the same request. */
+/** What a POST was answered: kept for 24 hours, and given again to the same request. */
 export interface Replayable {
   readonly status: number
   readonly body: unknown
@@ -25,6 +25,8 @@ export interface Creation<Made> {
   answer(made: Made): Replayable
   /** Stores what was made and the answer in one transaction; false when the key has an answer already. */
   write(kept: KeptAnswer, made: Made): Promise<boolean>
+  /** What a call of somebody else must follow: goes on from what is kept, the first time and on every repeat, to what is answered. */
+  goOn?(kept: Replayable, replayed: boolean): Promise<Replayable>
 }
 
 export interface Idempotency {
@@ -33,16 +35,25 @@ export interface Idempotency {
    * not pass its checks any more. Throws INVALID_IDEMPOTENCY_KEY and IDEMPOTENCY_MISMATCH. Errors keep nothing and free the key.
    */
   create<Made>(request: Request, creation: Creation<Made>): Promise<Replayable & { replayed: boolean }>
+  /**
+   * Changes what is there already, in one transaction with the answer that is kept; the key may be left out. What tells two requests
+   * apart is in `body`: the id of the path too. Throws as `create`, and IDEMPOTENCY_IN_PROGRESS while the first request still runs.
+   */
+  change(request: Request, change: (tx: Queries) => Promise<Replayable>): Promise<Replayable & { replayed: boolean }>
 }
 
 const keyForm = /^[A-Za-z0-9._-]{8,64}$/
 
-/** JSON with sorted keys, so that equal bodies are equal text. */
-function canonical(value: unknown): string {
-  if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null'
-  if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`
-  const fields = Object.entries(value).toSorted(([one], [other]) => (one < other ? -1 : 1))
-  return `{${fields.map(([name, inner]) => `${JSON.stringify(name)}:${canonical(inner)}`).join(',')}}`
+/** JSON with its keys in one order, so that equal bodies are equal text. */
+const canonical = (body: unknown): string => JSON.stringify(ordered(body)) ?? 'null'
+
+function ordered(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null) return value
+  if (Array.isArray(value)) return value.map(ordered)
+  const fields = value as Record<string, unknown>
+  const inOrder: Record<string, unknown> = {}
+  for (const name of Object.keys(fields).toSorted()) inOrder[name] = ordered(fields[name])
+  return inOrder
 }
 
 export function createIdempotency({ db, keyring }: { db: Db; keyring: Keyring }): Idempotency {
@@ -60,8 +71,8 @@ export function createIdempotency({ db, keyring }: { db: Db; keyring: Keyring })
     return request.key
   }
 
-  const replay = async (request: Request, key: string): Promise<Replayable | undefined> => {
-    const kept = await store.findAnswer(db, request.principal.entityId, request.operation, key)
+  const replay = async (on: Queries, request: Request, key: string): Promise<Replayable | undefined> => {
+    const kept = await store.findAnswer(on, request.principal.entityId, request.operation, key)
     if (kept === undefined) return undefined
     if (!kept.request_hash.equals(sha256(canonical(request.body)))) {
       throw refuse(
@@ -72,12 +83,20 @@ export function createIdempotency({ db, keyring }: { db: Db; keyring: Keyring })
     return JSON.parse(keyring.open(kept.response, place(request))) as Replayable
   }
 
+  const keptOf = (request: Request, key: string, answer: Replayable): KeptAnswer => ({
+    entityId: request.principal.entityId,
+    operation: request.operation,
+    key,
+    requestHash: sha256(canonical(request.body)),
+    response: keyring.seal(JSON.stringify(answer), place(request)),
+  })
+
   return {
-    async create(request, { prepare, answer, write }) {
+    async create(request, { prepare, answer, write, goOn = async (kept) => kept }) {
       const key = checkedKey(request)
       const replayed = async () => {
-        const first = await replay(request, key)
-        return first === undefined ? undefined : { ...first, replayed: true }
+        const first = await replay(db, request, key)
+        return first === undefined ? undefined : { ...(await goOn(first, true)), replayed: true }
       }
       let made
       try {
@@ -88,22 +107,26 @@ export function createIdempotency({ db, keyring }: { db: Db; keyring: Keyring })
         return first
       }
       const first = answer(made)
-      const kept: KeptAnswer = {
-        entityId: request.principal.entityId,
-        operation: request.operation,
-        key,
-        requestHash: sha256(canonical(request.body)),
-        response: keyring.seal(JSON.stringify(first), place(request)),
-      }
-      if (await write(kept, made)) return { ...first, replayed: false }
+      if (await write(keptOf(request, key, first), made)) return { ...(await goOn(first, false)), replayed: false }
       const earlier = await replayed()
-      if (earlier === undefined) {
-        throw refuse(
-          'IDEMPOTENCY_IN_PROGRESS',
-          'The first request with this key is still running; try again in a moment.',
-        )
-      }
+      if (earlier === undefined) throw stillRunning()
       return earlier
+    },
+
+    async change(request, change) {
+      if (request.key === undefined) return { ...(await db.tx(change)), replayed: false }
+      const key = checkedKey(request)
+      return db.tx(async (tx) => {
+        if (!(await store.holdKey(tx, request.principal.entityId, request.operation, key))) throw stillRunning()
+        const first = await replay(tx, request, key)
+        if (first !== undefined) return { ...first, replayed: true }
+        const answer = await change(tx)
+        await store.insertAnswer(tx, keptOf(request, key, answer))
+        return { ...answer, replayed: false }
+      })
     },
   }
 }
+
+const stillRunning = () =>
+  refuse('IDEMPOTENCY_IN_PROGRESS', 'The first request with this key is still running; try again in a moment.')

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { bodyOf, hourMs, jump, rowsOf } from '../../../test/conformance/shop.ts'
-import { approval, card, paymentsRoom, processorThat } from '../../../test/payments-room.ts'
+import { approval, card, paymentsRoom, processorThat, runDue } from '../../../test/payments-room.ts'
 import { until } from '../../../test/until.ts'
 import type { Answer } from '../../payments/connectors/connector.ts'
 import { paymentOwner } from './owner.ts'
@@ -9,8 +9,16 @@ import { ecommerceStore as store } from './store.ts'
 
 // Payments that are still being processed when their link expires. No worker runs: each test says when somebody comes by.
 const room = await paymentsRoom({ after })
-const { db, bus, clock, identity, delivery } = room.kaha
-const owner = paymentOwner({ db, bus, clock, identity, appendEvent: (tx, event) => delivery.appendEvent(tx, event) })
+const { db, bus, clock, identity, delivery, keyring, addresses } = room.kaha
+const owner = paymentOwner({
+  db,
+  bus,
+  clock,
+  identity,
+  keyring,
+  addresses,
+  appendEvent: (tx, event) => delivery.appendEvent(tx, event),
+})
 
 /** What the worker does with links whose time has passed. */
 const sweepLinks = () =>
@@ -102,12 +110,34 @@ test('C4.uses.cap: settled twice, by two processes at once, a payment spends one
       return said
     },
   })
-  const running = room.payments(first).runDue()
+  const running = runDue(room.payments(first))
   await until('the first has asked', () => first.asked.length === 1)
   await room.leasesRunOut()
-  await Promise.all([running, room.payments(second).runDue()])
+  await Promise.all([running, runDue(room.payments(second))])
   assert.deepEqual([first.asked, second.asked], [['inquire'], ['inquire']])
   const told = await linkNow(link.id)
   assert.deepEqual([told.status, told.successful_payment_count], ['ACTIVE', 1])
   assert.deepEqual(await room.events(id), ['payment.succeeded'])
+})
+
+test('while the processor takes its time over a question, other intents expire at their time and are told of', async () => {
+  const { id: silent } = await room.intent()
+  await room
+    .payments(processorThat({ authorize: async () => ({ kind: 'pending' }) }))
+    .confirm(await room.read(silent), card, null)
+  const expires_at = new Date(clock.now().getTime() + hourMs / 2).toISOString()
+  const { id } = await room.intent({ expires_at })
+  await jump(room, hourMs)
+  const { promise: answer, resolve: answerNow } = Promise.withResolvers<Answer>()
+  const processor = processorThat({ inquire: () => answer })
+  const payments = room.payments(processor)
+  const asking = payments.reconcile()
+  await until('the processor has been asked', () => processor.asked.length > 0)
+
+  assert.ok((await payments.sweep()) > 0)
+  assert.deepEqual(await room.events(id), ['payment.expired'])
+  assert.deepEqual(await room.events(silent), [])
+  answerNow(approval())
+  await asking
+  assert.deepEqual(await room.events(silent), ['payment.succeeded'])
 })

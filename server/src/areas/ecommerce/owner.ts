@@ -3,8 +3,10 @@ import type { Bus } from '../../kernel/bus.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import type { Db, Queries } from '../../kernel/db.ts'
 import { newId } from '../../kernel/ids.ts'
-import type { PaymentOwner } from '../../payments/service.ts'
+import type { Keyring } from '../../kernel/seal.ts'
+import type { PaymentOwner } from '../../payments/owner.ts'
 import { eventDataOfIntent, eventDataOfLink, presentEvent } from './present.ts'
+import { challengeReturnUrl } from './secrets.ts'
 import { ecommerceStore as store, type LinkRow } from './store.ts'
 
 /** An event on its way to the outbox, in the transaction of the change that it tells of. */
@@ -26,23 +28,34 @@ export interface OwnerDependencies {
   readonly bus: Bus
   readonly clock: Clock
   readonly identity: Identity
+  readonly keyring: Keyring
+  readonly addresses: { readonly checkout: string }
   readonly appendEvent: (tx: Queries, event: NewEvent) => Promise<void>
 }
 
 /** What this area does for the payments of its links and intents: uses of links, and events of area A. */
-export function paymentOwner({ db, bus, clock, identity, appendEvent }: OwnerDependencies): PaymentOwner & {
+export function paymentOwner({
+  db,
+  bus,
+  clock,
+  identity,
+  keyring,
+  addresses,
+  appendEvent,
+}: OwnerDependencies): PaymentOwner & {
   /** Tells that a link has expired, once, if it was left without any payment. */
   announceExpiry(tx: Queries, linkId: string): Promise<void>
 } {
   // An event is of the moment that it is written, for its id is its place: a deadline that was noticed late may lie where no place is any more.
-  const newEvent = (type: string) => {
-    const at = clock.now()
+  // This process may hear of an advance later than the database that says what is over: nothing is told before its deadline.
+  const newEvent = (type: string, notBefore: Date | null) => {
+    const at = new Date(Math.max(clock.now().getTime(), notBefore?.getTime() ?? 0))
     return { id: newId(at), type, at }
   }
 
   const announceLink = async (tx: Queries, link: LinkRow) => {
     const branch = await identity.entity(link.branch_id, tx)
-    const event = newEvent('payment.expired')
+    const event = newEvent('payment.expired', link.expires_at)
     await appendEvent(tx, {
       ...event,
       dialect: 'signed',
@@ -78,7 +91,7 @@ export function paymentOwner({ db, bus, clock, identity, appendEvent }: OwnerDep
       return { linkConsumed: false }
     },
     async announce(tx, intent, type) {
-      const event = newEvent(type)
+      const event = newEvent(type, type === 'payment.expired' ? intent.expiresAt : null)
       const status = type === 'payment.expired' ? 'EXPIRED' : type.slice('payment.'.length).toUpperCase()
       await appendEvent(tx, {
         ...event,
@@ -91,6 +104,7 @@ export function paymentOwner({ db, bus, clock, identity, appendEvent }: OwnerDep
         body: presentEvent(event, eventDataOfIntent(intent, status)),
       })
     },
+    returnUrl: (intentId, attemptId) => challengeReturnUrl(keyring, addresses.checkout, intentId, attemptId),
     announced: () => bus.hint('events'),
     dueSooner: () => bus.hint('payments'),
   }

@@ -17,10 +17,30 @@ export interface NewLink extends OfPayment {
   readonly max_uses?: number | null
 }
 
+/** What is left out stays; null removes. */
+export interface LinkChange {
+  readonly description?: string | null
+  readonly order_reference?: string | null
+  readonly redirect_urls?: {
+    readonly success?: string | null
+    readonly declined?: string | null
+    readonly expired?: string | null
+  }
+  readonly max_uses?: number | null
+  readonly expires_at?: string
+  readonly metadata?: Readonly<Record<string, string>>
+}
+
 export interface NewIntentRequest extends OfPayment {
   readonly amount?: number
   readonly currency?: string
   readonly payment_link_id?: string
+}
+
+export interface NewRefundRequest {
+  readonly payment_intent_id: string
+  readonly amount?: number
+  readonly reason?: string
 }
 
 export interface LinkQuery {

@@ -1,16 +1,21 @@
 import {
+  cancelPaymentIntent,
+  cancelPaymentLink,
   confirmPaymentIntent,
   createPaymentIntent,
   createPaymentLink,
+  createRefund,
   ecommerceWireCodes,
   listPaymentLinks,
   retrievePaymentIntent,
   retrievePaymentLink,
-  type EcommerceError,
+  retrieveRefund,
+  scopesOf,
+  updatePaymentLink,
 } from '@kaha/contract'
-import type { Static } from 'typebox'
-import { requireScope, type Principal } from '../../identity/principal.ts'
+import { requireScopes, type Principal } from '../../identity/principal.ts'
 import type { Identity } from '../../identity/service.ts'
+import { errorWithDetails } from '../../kernel/error-envelope.ts'
 import { Fault } from '../../kernel/fault.ts'
 import { listEnvelope } from '../../kernel/list.ts'
 import { visitorOf, type RateLimit } from '../../kernel/rate-limit.ts'
@@ -18,7 +23,7 @@ import { route, type Area, type Route } from '../../kernel/http/area.ts'
 import type { Violation } from '../../kernel/http/validation.ts'
 import { statuses } from './errors.ts'
 import type { Replayable } from './idempotency.ts'
-import { presentCreatedIntent, presentIntent, presentLink } from './present.ts'
+import { presentConfirmedIntent, presentCreatedIntent, presentIntent, presentLink, presentRefund } from './present.ts'
 import type { EcommerceService } from './service.ts'
 
 /** A caller without a key may still confirm, by the client_secret of the intent. */
@@ -34,14 +39,7 @@ export function ecommerceArea(identity: Identity, confirmLimit: RateLimit): Area
     bodyBytesMax,
     statuses,
     wireCodes: ecommerceWireCodes,
-    envelope: ({ code, message, correlationId, field, rule }): Static<typeof EcommerceError> => ({
-      error: {
-        code,
-        message,
-        correlation_id: correlationId,
-        ...(field === undefined || rule === undefined ? {} : { details: { field, rule } }),
-      },
-    }),
+    envelope: errorWithDetails,
     codeOf: codeOfField,
     async authenticate(request, operation) {
       const apiKey = request.headers['x-api-key']
@@ -51,7 +49,7 @@ export function ecommerceArea(identity: Identity, confirmLimit: RateLimit): Area
         return null
       }
       const principal = await identity.authenticate(Array.isArray(apiKey) ? undefined : apiKey)
-      if (operation.scope !== undefined) requireScope(principal, operation.scope)
+      requireScopes(principal, scopesOf(operation))
       return principal
     },
   }
@@ -80,8 +78,14 @@ const keyed = (caller: Caller): Principal => {
 const created = ({ status, body, replayed }: Replayable & { replayed: boolean }) => ({
   status: status as 201,
   body: body as never,
-  ...(replayed ? { headers: { 'idempotent-replayed': 'true' } } : {}),
+  ...ifReplayed(replayed),
 })
+const changed = ({ body, replayed }: Replayable & { replayed: boolean }) => ({
+  status: 200 as const,
+  body: body as never,
+  ...ifReplayed(replayed),
+})
+const ifReplayed = (replayed: boolean) => (replayed ? { headers: { 'idempotent-replayed': 'true' } } : {})
 
 export function ecommerceRoutes(service: EcommerceService, addresses: { readonly checkout: string }): Route<Caller>[] {
   const requestOf = (
@@ -93,6 +97,11 @@ export function ecommerceRoutes(service: EcommerceService, addresses: { readonly
     key: call.header('idempotency-key'),
     body: call.body,
   })
+  /** Of what is there already: the same request is one to the same resource. */
+  const changeOf = (
+    operation: { id: string },
+    call: { principal: Caller; params: { id: string }; body: unknown; header(name: string): string | undefined },
+  ) => requestOf(operation, { ...call, body: { id: call.params.id.toLowerCase(), body: call.body ?? {} } })
 
   return [
     route<typeof createPaymentLink, Caller>(createPaymentLink, async (call) =>
@@ -115,6 +124,19 @@ export function ecommerceRoutes(service: EcommerceService, addresses: { readonly
       body: presentLink(await service.findLink(keyed(principal), params.id), addresses.checkout),
     })),
 
+    route<typeof updatePaymentLink, Caller>(updatePaymentLink, async ({ principal, params, body }) => ({
+      status: 200,
+      body: presentLink(await service.updateLink(keyed(principal), params.id, body), addresses.checkout),
+    })),
+
+    route<typeof cancelPaymentLink, Caller>(cancelPaymentLink, async (call) =>
+      changed(
+        await service.cancelLink(changeOf(cancelPaymentLink, call), call.params.id, call.body.reason, (link) =>
+          presentLink(link, addresses.checkout),
+        ),
+      ),
+    ),
+
     route<typeof createPaymentIntent, Caller>(createPaymentIntent, async (call) =>
       created(
         await service.createIntent(
@@ -136,8 +158,21 @@ export function ecommerceRoutes(service: EcommerceService, addresses: { readonly
       async ({ principal, params, body, correlationId }) => {
         const intent = await service.intentToConfirm(principal, params.id, body.client_secret)
         const confirmed = await service.confirm(intent, body.payment_method.card, correlationId)
-        return { status: confirmed.shown.status === 'PROCESSING' ? 202 : 200, body: presentIntent(confirmed) }
+        return { status: confirmed.shown.status === 'PROCESSING' ? 202 : 200, body: presentConfirmedIntent(confirmed) }
       },
     ),
+
+    route<typeof cancelPaymentIntent, Caller>(cancelPaymentIntent, async (call) =>
+      changed(await service.cancelIntent(changeOf(cancelPaymentIntent, call), call.params.id, presentIntent)),
+    ),
+
+    route<typeof createRefund, Caller>(createRefund, async (call) =>
+      created(await service.createRefund(requestOf(createRefund, call), call.body, presentRefund)),
+    ),
+
+    route<typeof retrieveRefund, Caller>(retrieveRefund, async ({ principal, params }) => ({
+      status: 200,
+      body: presentRefund(await service.findRefund(keyed(principal), params.id)),
+    })),
   ]
 }

@@ -1,7 +1,8 @@
 import { firstIdOf, largestId, smallestId } from '../../kernel/ids.ts'
+import { linesTotal } from '../../kernel/money.ts'
 import { webAddressProblem } from '../../kernel/web-address.ts'
 import { refuse } from './errors.ts'
-import type { NewIntentRequest, NewLink, OfPayment } from './requests.ts'
+import type { LinkChange, NewIntentRequest, NewLink } from './requests.ts'
 import type { LinkRow } from './store.ts'
 
 const dayMs = 86_400_000
@@ -14,8 +15,9 @@ export const checkCurrency = (currency: string, currencies: readonly string[]): 
   }
 }
 
-export const checkRedirects = (urls: OfPayment['redirect_urls'], sandbox: boolean): void => {
+export const checkRedirects = (urls: LinkChange['redirect_urls'], sandbox: boolean): void => {
   for (const [name, url] of Object.entries(urls ?? {})) {
+    if (url === null) continue
     const problem = webAddressProblem(url, { loopbackHttp: sandbox, fragment: true })
     if (problem !== null)
       throw refuse(
@@ -44,8 +46,10 @@ export const expiryOf = (text: string | undefined, at: Date, latest?: Date): Dat
 }
 
 export function checkTotal(input: NewLink): void {
-  const total = input.line_items.reduce((sum, item) => sum + BigInt(item.unit_price) * BigInt(item.quantity), 0n)
-  if (total !== BigInt(input.amount)) {
+  const total = linesTotal(
+    input.line_items.map(({ unit_price, quantity }) => ({ unitPrice: BigInt(unit_price), quantity: BigInt(quantity) })),
+  )
+  if ('refusal' in total || total.minor !== BigInt(input.amount)) {
     throw refuse(
       'INVALID_AMOUNT',
       'amount: must equal the sum of unit_price × quantity.',
@@ -72,6 +76,53 @@ export function agreeWithLink(input: NewIntentRequest, link: LinkRow): void {
     )
   }
   if (link.state !== 'ACTIVE') throw refuse('INVALID_STATE', `The link is ${link.state}; it takes no more payments.`)
+}
+
+export const linkEnded = (state: string) =>
+  refuse('INVALID_STATE', `The link is ${state}; it cannot be changed any more.`)
+
+/** A link as a change leaves it. Throws where its uses or its time do not allow that. */
+export function changedLink(link: LinkRow, change: LinkChange): LinkRow {
+  const { description, order_reference, redirect_urls, max_uses, metadata } = change
+  if (max_uses !== undefined) checkMaxUses(link, max_uses)
+  const expiresAt = change.expires_at === undefined ? link.expires_at : new Date(change.expires_at)
+  if (change.expires_at !== undefined && expiresAt <= link.expires_at) {
+    throw refuse('INVALID_EXPIRES_AT', 'expires_at: must be later than the present one.', 'expires_at', 'later')
+  }
+  return {
+    ...link,
+    description: description === undefined ? link.description : description,
+    order_reference: order_reference === undefined ? link.order_reference : order_reference,
+    redirect_urls: redirect_urls === undefined ? link.redirect_urls : mergedUrls(link.redirect_urls, redirect_urls),
+    max_uses: max_uses === undefined ? link.max_uses : max_uses,
+    expires_at: expiresAt,
+    metadata: metadata ?? link.metadata,
+  }
+}
+
+function checkMaxUses({ type, reserved_count, success_count }: LinkRow, maxUses: number | null): void {
+  if (type === 'one_time') {
+    throw refuse('INVALID_MAX_USES', 'max_uses: a one_time link takes none.', 'max_uses', 'multi_use_only')
+  }
+  if (maxUses !== null && maxUses <= reserved_count + success_count) {
+    throw refuse(
+      'INVALID_MAX_USES',
+      'max_uses: must be greater than the successful payments and those being processed together.',
+      'max_uses',
+      'greater_than_taken',
+    )
+  }
+}
+
+/** Null when none is left. */
+function mergedUrls(
+  present: LinkRow['redirect_urls'],
+  changed: NonNullable<LinkChange['redirect_urls']>,
+): LinkRow['redirect_urls'] {
+  const merged = Object.entries({ ...present, ...changed }).filter(
+    (entry): entry is [string, string] => entry[1] !== null,
+  )
+  return merged.length === 0 ? null : Object.fromEntries(merged)
 }
 
 /** Both dates exclusive: after `from`, before `to`. A millisecond is the grain of an id. */

@@ -10,6 +10,7 @@ import { refuse } from './errors.ts'
 import type { Request } from './idempotency.ts'
 import type { NewIntentRequest, OfPayment } from './requests.ts'
 import { agreeWithLink, checkCurrency, checkRedirects, expiryOf, notFound } from './rules.ts'
+import { checkoutUrlOf, secretsOf } from './secrets.ts'
 import type { EcommerceDependencies } from './service.ts'
 import { ecommerceStore as store, type LinkRow } from './store.ts'
 
@@ -21,12 +22,6 @@ export interface MadeIntent {
 }
 
 export function intentCases({ db, clock, keyring, identity, payments, idempotency, settings }: EcommerceDependencies) {
-  const secretsOf = (intentId: string) => ({
-    clientSecret: `cs_${keyring.mac('client-secret', intentId).toString('base64url')}`,
-    checkoutToken: keyring.mac('checkout-token', intentId).subarray(0, 16).toString('base64url'),
-  })
-  const checkoutUrlOf = (intentId: string) => `${settings.addresses.checkout}/i/${secretsOf(intentId).checkoutToken}`
-
   const prepareIntent = async (principal: Principal, input: NewIntentRequest) => {
     checkRedirects(input.redirect_urls, settings.sandbox)
     const link =
@@ -65,7 +60,7 @@ export function intentCases({ db, clock, keyring, identity, payments, idempotenc
       orderReference: input.order_reference ?? null,
       redirectUrls: (input.redirect_urls as Readonly<Record<string, string>> | undefined) ?? null,
       metadata: input.metadata ?? {},
-      checkoutTokenHash: sha256(secretsOf(id).checkoutToken),
+      checkoutTokenHash: sha256(secretsOf(keyring, id).checkoutToken),
       formNonce: more.formNonce,
       expiresAt: expiryOf(input.expires_at, at, more.link?.expires_at),
       at,
@@ -94,8 +89,8 @@ export function intentCases({ db, clock, keyring, identity, payments, idempotenc
           status: 201,
           body: present({
             intent: intentOfNew(row),
-            clientSecret: secretsOf(row.id).clientSecret,
-            checkoutUrl: checkoutUrlOf(row.id),
+            clientSecret: secretsOf(keyring, row.id).clientSecret,
+            checkoutUrl: checkoutUrlOf(keyring, settings.addresses.checkout, row.id),
           }),
         }),
         write: (kept, row) =>
@@ -107,7 +102,7 @@ export function intentCases({ db, clock, keyring, identity, payments, idempotenc
           }),
       }),
 
-    checkoutTokenOf: (intentId: string) => secretsOf(intentId).checkoutToken,
+    checkoutTokenOf: (intentId: string) => secretsOf(keyring, intentId).checkoutToken,
 
     findIntent,
 
@@ -117,7 +112,7 @@ export function intentCases({ db, clock, keyring, identity, payments, idempotenc
      */
     async intentToConfirm(principal: Principal | null, id: string, clientSecret: string | undefined): Promise<Intent> {
       if (principal !== null && clientSecret === undefined) return findIntent(principal, id)
-      const right = Buffer.from(secretsOf(id.toLowerCase()).clientSecret)
+      const right = Buffer.from(secretsOf(keyring, id.toLowerCase()).clientSecret)
       const given = Buffer.from(clientSecret ?? '')
       const opens = given.length === right.length && timingSafeEqual(given, right)
       const intent = !opens
@@ -132,6 +127,18 @@ export function intentCases({ db, clock, keyring, identity, payments, idempotenc
     /** With `attemptCount`, only while the intent has had just so many attempts: one form pays once. */
     confirm: (intent: Intent, card: CardInput, correlationId: string | null, attemptCount?: number) =>
       payments.confirm(intent, card, correlationId, attemptCount),
+
+    challengeUrl: (intent: Intent) => payments.challengeUrl(intent),
+    takeChallenge: (intent: Intent, attemptId: string) => payments.takeChallenge(intent, attemptId),
+
+    /** Ends an intent that is neither paid nor being paid. Throws INTENT_PROCESSING, INTENT_INVALID_STATE. */
+    async cancelIntent(request: Request, id: string, present: (intent: Intent) => unknown) {
+      const intent = await findIntent(request.principal, id)
+      return idempotency.change(request, async (tx) => ({
+        status: 200,
+        body: present(await payments.cancelIntent(tx, intent.id)),
+      }))
+    },
 
     findIntentByToken: (token: string) => payments.findIntentByToken(sha256(token)),
     findIntentByForm: (linkId: string, nonce: string) => payments.findIntentByForm(linkId, nonce),

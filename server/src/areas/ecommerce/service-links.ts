@@ -1,16 +1,26 @@
 import type { Principal } from '../../identity/principal.ts'
+import type { Queries } from '../../kernel/db.ts'
 import { newId, randomText } from '../../kernel/ids.ts'
 import { listedBy, pageSizeDefault, type Listed } from '../../kernel/list.ts'
 import { refuse } from './errors.ts'
 import type { Request } from './idempotency.ts'
-import type { LinkQuery, NewLink } from './requests.ts'
-import { checkCurrency, checkRedirects, checkTotal, expiryOf, idBounds, notFound } from './rules.ts'
+import type { LinkChange, LinkQuery, NewLink } from './requests.ts'
+import {
+  changedLink,
+  checkCurrency,
+  checkRedirects,
+  checkTotal,
+  expiryOf,
+  idBounds,
+  linkEnded,
+  notFound,
+} from './rules.ts'
 import type { EcommerceDependencies } from './service.ts'
 import { ecommerceStore as store, type LinkRow } from './store.ts'
 
 const tokenCharacters = 22
 
-export function linkCases({ db, clock, cursors, identity, idempotency, settings }: EcommerceDependencies) {
+export function linkCases({ db, clock, cursors, identity, payments, idempotency, settings }: EcommerceDependencies) {
   /** A link as it will be stored, once everything about it has been found right. */
   const prepareLink = async (principal: Principal, input: NewLink): Promise<LinkRow> => {
     checkCurrency(input.currency, settings.currencies)
@@ -48,6 +58,12 @@ export function linkCases({ db, clock, cursors, identity, idempotency, settings 
     }
   }
 
+  const lockLink = async (tx: Queries, principal: Principal, id: string): Promise<LinkRow> => {
+    const link = await store.lockLink(tx, principal, id)
+    if (link === undefined) throw notFound()
+    return link
+  }
+
   return {
     /** Stored once per Idempotency-Key; `present` makes the answer that is kept. */
     createLink: (request: Request, input: NewLink, present: (link: LinkRow) => unknown) =>
@@ -62,6 +78,32 @@ export function linkCases({ db, clock, cursors, identity, idempotency, settings 
       if (link === undefined) throw notFound()
       return link
     },
+
+    /** Changes an ACTIVE link. Throws INVALID_STATE, INVALID_MAX_USES, INVALID_EXPIRES_AT, INVALID_REDIRECT_URLS. */
+    async updateLink(principal: Principal, id: string, change: LinkChange): Promise<LinkRow> {
+      checkRedirects(change.redirect_urls, settings.sandbox)
+      return db.tx(async (tx) => {
+        const link = await lockLink(tx, principal, id)
+        if (link.state !== 'ACTIVE') throw linkEnded(link.state)
+        if (Object.keys(change).length === 0) return link
+        const changed = await store.updateLink(tx, changedLink(link, change), clock.now())
+        if (changed === undefined) throw linkEnded('EXPIRED')
+        return changed
+      })
+    },
+
+    /** Ends an ACTIVE link and what is open of it; one that is CANCELLED stays as it is. Throws INVALID_STATE. */
+    cancelLink: (request: Request, id: string, reason: string | undefined, present: (link: LinkRow) => unknown) =>
+      idempotency.change(request, async (tx) => {
+        const link = await lockLink(tx, request.principal, id)
+        if (link.state === 'CANCELLED') return { status: 200, body: present(link) }
+        if (link.state !== 'ACTIVE') throw linkEnded(link.state)
+        const at = clock.now()
+        const cancelled = await store.cancelLink(tx, id, reason ?? null, at)
+        if (cancelled === undefined) throw linkEnded('EXPIRED')
+        await payments.endIntentsOfLink(tx, id, 'CANCELLED', at)
+        return { status: 200, body: present(cancelled) }
+      }),
 
     async listLinks(principal: Principal, query: LinkQuery): Promise<Listed<LinkRow>> {
       const pageSize = query.page_size ?? pageSizeDefault

@@ -7,6 +7,7 @@ import type { Payments } from '../../payments/service.ts'
 import type { Idempotency } from './idempotency.ts'
 import { intentCases } from './service-intents.ts'
 import { linkCases } from './service-links.ts'
+import { refundCases } from './service-refunds.ts'
 
 export interface EcommerceSettings {
   readonly currencies: readonly string[]
@@ -27,5 +28,9 @@ export interface EcommerceDependencies {
 
 export type EcommerceService = ReturnType<typeof createEcommerceService>
 
-/** What a merchant and a payer can do with links and intents. */
-export const createEcommerceService = (deps: EcommerceDependencies) => ({ ...linkCases(deps), ...intentCases(deps) })
+/** What a merchant and a payer can do with links, intents and refunds. */
+export const createEcommerceService = (deps: EcommerceDependencies) => ({
+  ...linkCases(deps),
+  ...intentCases(deps),
+  ...refundCases(deps),
+})

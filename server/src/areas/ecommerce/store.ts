@@ -43,10 +43,13 @@ const linkColumns = `
 
 // The lock tells a first request that still runs from one that has answered: a repeat is refused at once and does not queue behind it.
 // It goes with its transaction, so a process that dies frees the key.
+const keyLock = `pg_try_advisory_xact_lock(hashtextextended($1::text || ' ' || $2::text || ' ' || $3::text, 0))`
+const holdKey = statement('ecommerce.holdKey', `select ${keyLock} as held`)
+
 const keepAnswer = `
   insert into ecommerce.idempotency (entity_id, operation, key, request_hash, response, expires_at)
   select $1::uuid, $2::text, $3::text, $4::bytea, $5::bytea, kernel.now() + interval '24 hours'
-   where pg_try_advisory_xact_lock(hashtextextended($1::text || ' ' || $2::text || ' ' || $3::text, 0))
+   where ${keyLock}
   on conflict (entity_id, operation, key) do update
      set request_hash = excluded.request_hash, response = excluded.response, expires_at = excluded.expires_at
    where ecommerce.idempotency.expires_at <= kernel.now()
@@ -75,6 +78,31 @@ const findAnswer = statement(
 const findLink = perLevel(
   'ecommerce.findLink',
   (entity) => `select ${linkColumns} from ecommerce.links l where l.id = $1 and l.${entity} = $2`,
+)
+
+// Uses are taken and given back under the same lock: what is read here stands until the transaction ends.
+const lockLink = perLevel(
+  'ecommerce.lockLink',
+  (entity) => `select ${linkColumns} from ecommerce.links l where l.id = $1 and l.${entity} = $2 for no key update`,
+)
+
+const open = `l.state = 'ACTIVE' and l.expires_at > kernel.now()`
+
+const updateLink = statement(
+  'ecommerce.updateLink',
+  `update ecommerce.links l
+      set description = $2, order_reference = $3, redirect_urls = $4::json, max_uses = $5, expires_at = $6, metadata = $7::json,
+          updated_at = greatest($8, l.updated_at)
+    where l.id = $1 and ${open}
+   returning ${linkColumns}`,
+)
+
+const cancelLink = statement(
+  'ecommerce.cancelLink',
+  `update ecommerce.links l
+      set state = 'CANCELLED', cancelled_at = $2, cancellation_reason = $3, updated_at = greatest($2, l.updated_at)
+    where l.id = $1 and ${open}
+   returning ${linkColumns}`,
 )
 
 const readLink = statement('ecommerce.readLink', `select ${linkColumns} from ecommerce.links l where l.id = $1`)
@@ -212,10 +240,33 @@ export const ecommerceStore = {
   insertAnswer: async (on: Queries, kept: KeptAnswer) =>
     (await on.run(insertAnswer, [kept.entityId, kept.operation, kept.key, kept.requestHash, kept.response])).length ===
     1,
+  /** Until the transaction ends; false while another request with the key runs. */
+  holdKey: async (on: Queries, entityId: string, operation: string, key: string) =>
+    (await on.run<{ held: boolean }>(holdKey, [entityId, operation, key]))[0]?.held === true,
   findAnswer: async (on: Queries, entityId: string, operation: string, key: string) =>
     (await on.run<{ request_hash: Buffer; response: Buffer }>(findAnswer, [entityId, operation, key]))[0],
   findLink: async (on: Queries, principal: Principal, id: string) =>
     (await on.run<LinkRow>(findLink[principal.level], [id, principal.entityId]))[0],
+  /** Held until the transaction ends. */
+  lockLink: async (on: Queries, principal: Principal, id: string) =>
+    (await on.run<LinkRow>(lockLink[principal.level], [id, principal.entityId]))[0],
+  /** Stores all that may change of a link. Undefined when the link has ended. */
+  updateLink: async (on: Queries, link: LinkRow, at: Date) =>
+    (
+      await on.run<LinkRow>(updateLink, [
+        link.id,
+        link.description,
+        link.order_reference,
+        link.redirect_urls === null ? null : JSON.stringify(link.redirect_urls),
+        link.max_uses,
+        link.expires_at,
+        JSON.stringify(link.metadata),
+        at,
+      ])
+    )[0],
+  /** Undefined when the link has ended. */
+  cancelLink: async (on: Queries, id: string, reason: string | null, at: Date) =>
+    (await on.run<LinkRow>(cancelLink, [id, at, reason]))[0],
   /** For a caller that holds an intent of the link. */
   readLink: async (on: Queries, id: string) => (await on.run<LinkRow>(readLink, [id]))[0],
   findLinkByToken: async (on: Queries, token: string) => (await on.run<LinkRow>(findLinkByToken, [token]))[0],

@@ -1,22 +1,31 @@
 import {
   createWebhookEndpoint,
+  deleteWebhookEndpoint,
   listWebhookEndpoints,
   listWebhookEvents,
+  recoverWebhookEndpoint,
+  resendWebhookEvent,
   retrieveSigningSecret,
   retrieveWebhookEndpoint,
+  retrieveWebhookEvent,
+  rotateSigningSecret,
+  scopesOf,
+  testWebhookEndpoint,
+  updateWebhookEndpoint,
   type WebhooksError,
 } from '@kaha/contract'
 import type { Static } from 'typebox'
-import { requireScope, type Principal } from '../../identity/principal.ts'
+import { requireScopes, type Principal } from '../../identity/principal.ts'
 import type { Identity } from '../../identity/service.ts'
 import { route, type Area, type Route } from '../../kernel/http/area.ts'
 import type { Violation } from '../../kernel/http/validation.ts'
 import { listEnvelope } from '../../kernel/list.ts'
 import { statuses } from './errors.ts'
-import { presentEndpoint, presentEvent, presentSigningSecret } from './present.ts'
+import { presentDeleted, presentEndpoint, presentEvent, presentEventDetail, presentSigningSecret } from './present.ts'
 import type { WebhooksService } from './service.ts'
 
 const bodyBytesMax = 64 * 1024
+const neverCached = { 'cache-control': 'no-store' }
 
 export function webhooksArea(identity: Identity): Area<Principal> {
   return {
@@ -31,7 +40,7 @@ export function webhooksArea(identity: Identity): Area<Principal> {
     async authenticate(request, operation) {
       const apiKey = request.headers['x-api-key']
       const principal = await identity.authenticate(Array.isArray(apiKey) ? undefined : apiKey)
-      if (operation.scope !== undefined) requireScope(principal, operation.scope)
+      requireScopes(principal, scopesOf(operation))
       return principal
     },
   }
@@ -62,15 +71,51 @@ export function webhooksRoutes(service: WebhooksService): Route<Principal>[] {
       body: presentEndpoint(await service.findEndpoint(principal, params.id)),
     })),
 
+    route<typeof updateWebhookEndpoint, Principal>(updateWebhookEndpoint, async ({ principal, params, body }) => ({
+      status: 200,
+      body: presentEndpoint(await service.updateEndpoint(principal, params.id, body)),
+    })),
+
+    route<typeof deleteWebhookEndpoint, Principal>(deleteWebhookEndpoint, async ({ principal, params }) => ({
+      status: 200,
+      body: presentDeleted(await service.deleteEndpoint(principal, params.id)),
+    })),
+
     route<typeof retrieveSigningSecret, Principal>(retrieveSigningSecret, async ({ principal, params }) => ({
       status: 200,
-      body: presentSigningSecret(params.id.toLowerCase(), await service.signingSecret(principal, params.id)),
-      headers: { 'cache-control': 'no-store' },
+      body: presentSigningSecret(await service.signingSecret(principal, params.id)),
+      headers: neverCached,
+    })),
+
+    route<typeof rotateSigningSecret, Principal>(rotateSigningSecret, async ({ principal, params, body }) => ({
+      status: 200,
+      body: presentSigningSecret(await service.rotateSigningSecret(principal, params.id, body)),
+      headers: neverCached,
     })),
 
     route<typeof listWebhookEvents, Principal>(listWebhookEvents, async ({ principal, query }) => ({
       status: 200,
       body: listEnvelope(await service.listEvents(principal, query), presentEvent),
+    })),
+
+    route<typeof retrieveWebhookEvent, Principal>(retrieveWebhookEvent, async ({ principal, params }) => ({
+      status: 200,
+      body: presentEventDetail(await service.retrieveEvent(principal, params.id)),
+    })),
+
+    route<typeof resendWebhookEvent, Principal>(resendWebhookEvent, async ({ principal, params, body }) => ({
+      status: 202,
+      body: presentEvent(await service.resendEvent(principal, params.id, body)),
+    })),
+
+    route<typeof recoverWebhookEndpoint, Principal>(recoverWebhookEndpoint, async ({ principal, params, body }) => ({
+      status: 202,
+      body: await service.recoverEndpoint(principal, params.id, body),
+    })),
+
+    route<typeof testWebhookEndpoint, Principal>(testWebhookEndpoint, async ({ principal, params, body }) => ({
+      status: 202,
+      body: presentEvent(await service.testEndpoint(principal, params.id, body)),
     })),
   ]
 }

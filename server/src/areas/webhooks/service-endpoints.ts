@@ -1,4 +1,4 @@
-import type { DestinationRow } from '../../delivery/index.ts'
+import type { DestinationRow, NewestSecret } from '../../delivery/index.ts'
 import type { Principal } from '../../identity/principal.ts'
 import { largestId } from '../../kernel/ids.ts'
 import { listedBy, pageSizeDefault, type Listed } from '../../kernel/list.ts'
@@ -14,21 +14,41 @@ export interface NewEndpoint {
   readonly metadata?: Readonly<Record<string, string>> | null
 }
 
+/** How long the secrets before a new one sign beside it, unless told. */
+const overlapSecondsDefault = 86_400
+
+export interface EndpointChange {
+  readonly url?: string
+  readonly enabled_events?: readonly string[]
+  readonly description?: string | null
+  readonly disabled?: boolean
+  readonly metadata?: Readonly<Record<string, string>> | null
+}
+
 export function endpointCases({ delivery, cursors, vet, sandbox }: WebhooksDependencies) {
-  const findEndpoint = async (principal: Principal, id: string): Promise<DestinationRow> => {
-    const endpoint = await delivery.destinations.find(principal, id)
-    if (endpoint !== undefined) return endpoint
-    if (await delivery.destinations.exists(id)) throw refuse('FORBIDDEN', 'This endpoint belongs to another entity.')
+  const { destinations } = delivery
+
+  /** What the principal found, or why it found nothing. */
+  const found = async <Found>(id: string, looking: Promise<Found | undefined>): Promise<Found> => {
+    const one = await looking
+    if (one !== undefined) return one
+    if (await destinations.exists(id)) throw refuse('FORBIDDEN', 'This endpoint belongs to another entity.')
     throw refuse('NOT_FOUND', 'There is no such endpoint.')
+  }
+
+  const findEndpoint = (principal: Principal, id: string): Promise<DestinationRow> =>
+    found(id, destinations.find(principal, id))
+
+  const mustBeReachable = (url: string): void => {
+    const problem = webAddressProblem(url, { loopbackHttp: sandbox, fragment: false }) ?? vet(url)
+    if (problem === null) return
+    throw refuse('INVALID_URL', 'url: must be a public https address without user information or fragment.')
   }
 
   return {
     async createEndpoint(principal: Principal, input: NewEndpoint): Promise<DestinationRow> {
-      const problem = webAddressProblem(input.url, { loopbackHttp: sandbox, fragment: false }) ?? vet(input.url)
-      if (problem !== null) {
-        throw refuse('INVALID_URL', 'url: must be a public https address without user information or fragment.')
-      }
-      return delivery.destinations.create(principal, {
+      mustBeReachable(input.url)
+      return destinations.create(principal, {
         dialect: 'signed',
         url: input.url,
         types: input.enabled_events,
@@ -44,14 +64,35 @@ export function endpointCases({ delivery, cursors, vet, sandbox }: WebhooksDepen
       const pageSize = query.page_size ?? pageSizeDefault
       const bound = ['endpoints', principal.entityId]
       const before = positionIn(cursors, query.cursor, bound) ?? largestId
-      const found = await delivery.destinations.list(principal, { before, rowsMax: pageSize + 1 })
-      return listedBy(cursors, found, pageSize, bound)
+      const rows = await destinations.list(principal, { before, rowsMax: pageSize + 1 })
+      return listedBy(cursors, rows, pageSize, bound)
     },
 
     findEndpoint,
 
-    async signingSecret(principal: Principal, id: string) {
-      return delivery.destinations.signingSecret((await findEndpoint(principal, id)).id)
+    async updateEndpoint(principal: Principal, id: string, input: EndpointChange): Promise<DestinationRow> {
+      if (input.url !== undefined) mustBeReachable(input.url)
+      const change = {
+        url: input.url ?? null,
+        types: input.enabled_events ?? null,
+        description: input.description ?? null,
+        metadata: input.metadata ?? null,
+        disabled: input.disabled ?? null,
+      }
+      return found(id, destinations.change(principal, id, change))
     },
+
+    deleteEndpoint: (principal: Principal, id: string): Promise<DestinationRow> =>
+      found(id, destinations.delete(principal, id)),
+
+    async signingSecret(principal: Principal, id: string): Promise<NewestSecret> {
+      return destinations.signingSecret((await findEndpoint(principal, id)).id)
+    },
+
+    rotateSigningSecret: (
+      principal: Principal,
+      id: string,
+      { overlap_seconds = overlapSecondsDefault }: { readonly overlap_seconds?: number },
+    ): Promise<NewestSecret> => found(id, destinations.rotateSecret(principal, id, overlap_seconds)),
   }
 }

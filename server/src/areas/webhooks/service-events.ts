@@ -1,10 +1,11 @@
-import type { EventRow } from '../../delivery/index.ts'
+import type { DestinationRow, EventDetail, EventRow, SendRefusal, Sent } from '../../delivery/index.ts'
 import type { Principal } from '../../identity/principal.ts'
 import { firstIdOf, largestId, smallestId } from '../../kernel/ids.ts'
 import { listedBy, pageSizeDefault, type Listed } from '../../kernel/list.ts'
 import { refuse } from './errors.ts'
 import { positionIn } from './position.ts'
 import type { WebhooksDependencies } from './service.ts'
+import { testPayload } from './test-payload.ts'
 
 export interface EventQuery {
   readonly page_size?: number
@@ -16,7 +17,29 @@ export interface EventQuery {
   readonly date_to?: string
 }
 
-export function eventCases({ delivery, cursors }: WebhooksDependencies) {
+const branchesAtOnce = 500
+
+export function eventCases(
+  { delivery, identity, cursors }: WebhooksDependencies,
+  findEndpoint: (principal: Principal, id: string) => Promise<DestinationRow>,
+) {
+  /** What a look by the principal found, or why it found nothing. */
+  const found = async <Found>(id: string, look: Promise<Found | undefined>): Promise<Found> => {
+    const event = await look
+    if (event !== undefined) return event
+    if (await delivery.events.exists(id)) throw refuse('FORBIDDEN', 'This event belongs to another entity.')
+    throw refuse('NOT_FOUND', 'There is no such event.')
+  }
+
+  const enabledEndpoint = async (principal: Principal, id: string): Promise<DestinationRow> => {
+    const endpoint = await findEndpoint(principal, id)
+    if (endpoint.state === 'DISABLED') throw refusals.disabled()
+    return endpoint
+  }
+
+  const branchesUnder = (endpoint: DestinationRow, page: { after: string; rowsMax: number }) =>
+    identity.branchesUnder(ownerOf(endpoint), page)
+
   return {
     async listEvents(principal: Principal, query: EventQuery): Promise<Listed<EventRow>> {
       const branchId = query.branch_id ?? principal.branchId
@@ -33,7 +56,7 @@ export function eventCases({ delivery, cursors }: WebhooksDependencies) {
         query.date_to ?? null,
       ]
       const { from, before } = idBounds(query.date_from, query.date_to)
-      const found = await delivery.events.list(principal, {
+      const rows = await delivery.events.list(principal, {
         branchId,
         type: query.type ?? null,
         statuses: query.status ?? null,
@@ -41,9 +64,68 @@ export function eventCases({ delivery, cursors }: WebhooksDependencies) {
         before: positionIn(cursors, query.cursor, bound) ?? before,
         rowsMax: pageSize + 1,
       })
-      return listedBy(cursors, found, pageSize, bound)
+      return listedBy(cursors, rows, pageSize, bound)
+    },
+
+    retrieveEvent: (principal: Principal, id: string): Promise<EventDetail> =>
+      found(id, delivery.events.detail(principal, id)),
+
+    async resendEvent(principal: Principal, id: string, { endpoint_id }: { endpoint_id?: string }): Promise<EventRow> {
+      const event = await found(id, delivery.events.find(principal, id))
+      return taken(await delivery.events.resend(principal, event, endpoint_id))
+    },
+
+    async recoverEndpoint(principal: Principal, id: string, range: RecoverRange): Promise<{ events: number }> {
+      const bounds = idBounds(range.date_from, range.date_to)
+      const endpoint = await enabledEndpoint(principal, id)
+      const events = await delivery.events.recover(endpoint, bounds, async (after) => {
+        const branches = await branchesUnder(endpoint, { after, rowsMax: branchesAtOnce })
+        return branches.map((branch) => branch.id)
+      })
+      return { events }
+    },
+
+    async testEndpoint(principal: Principal, id: string, { type }: { type: TestedType }): Promise<EventRow> {
+      const endpoint = await enabledEndpoint(principal, id)
+      const [branch] = await branchesUnder(endpoint, { after: smallestId, rowsMax: 1 })
+      if (branch === undefined) throw refuse('CONFLICT', 'The entity of this endpoint has no branch yet: make one.')
+      const event = {
+        type,
+        partnerId: branch.partner_id,
+        merchantId: branch.merchant_id,
+        branchId: branch.id,
+        write: (made: { id: string; at: Date }) => testPayload({ ...made, type }, branch),
+      }
+      return taken(await delivery.events.sendTest(principal, endpoint, event))
     },
   }
+}
+
+type TestedType = Parameters<typeof testPayload>[0]['type']
+
+export interface RecoverRange {
+  readonly date_from: string
+  readonly date_to?: string
+}
+
+const refusals: Readonly<Record<SendRefusal, () => Error>> = {
+  undispatched: () => refuse('CONFLICT', 'The event is not dispatched yet; resend it when it is.'),
+  unknown: () => refuse('NOT_FOUND', 'endpoint_id: names no endpoint that this event can be sent to.'),
+  deleted: () => refuse('CONFLICT', 'The endpoint is deleted.'),
+  disabled: () => refuse('CONFLICT', 'The endpoint is DISABLED; enable it first.'),
+  nowhere: () => refuse('CONFLICT', 'There is no endpoint to send it to: none is ENABLED and subscribes to its type.'),
+}
+
+/** What was sent; throws where nothing was. */
+function taken<Result extends object>(sent: Sent<Result>): Result {
+  if ('refusal' in sent) throw refusals[sent.refusal]()
+  return sent
+}
+
+const ownerOf = ({ partner_id, merchant_id, branch_id }: DestinationRow): Pick<Principal, 'level' | 'entityId'> => {
+  if (branch_id !== null) return { level: 'branch', entityId: branch_id }
+  if (merchant_id !== null) return { level: 'merchant', entityId: merchant_id }
+  return { level: 'partner', entityId: partner_id }
 }
 
 // Date.parse cuts what is finer than a millisecond; an event of that millisecond came before.

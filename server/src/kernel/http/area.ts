@@ -1,3 +1,4 @@
+import type { Readable } from 'node:stream'
 import type { AnswerOf, BodyOf, Operation, ParamsOf, QueryOf } from '@kaha/contract'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { Fault } from '../fault.ts'
@@ -45,6 +46,13 @@ export interface Answer<O extends Operation> {
   readonly headers?: Readonly<Record<string, string>>
 }
 
+/** An answer that goes out as it is read, under the content type that its headers name. */
+export interface Streamed {
+  readonly status: number
+  readonly body: Readable
+  readonly headers: Readonly<Record<string, string>>
+}
+
 export interface Route<P> {
   readonly operation: Operation
   readonly handle: (
@@ -56,6 +64,14 @@ export interface Route<P> {
 export function route<O extends Operation, P>(
   operation: O,
   handle: (call: Call<O, P>) => Promise<Answer<O>>,
+): Route<P> {
+  return { operation, handle: handle }
+}
+
+/** The same for what may answer with a stream. */
+export function streamRoute<O extends Operation, P>(
+  operation: O,
+  handle: (call: Call<O, P>) => Promise<Answer<O> | Streamed>,
 ): Route<P> {
   return { operation, handle: handle }
 }
@@ -125,7 +141,8 @@ const pathInRoom = <P>(area: Area<P>, operation: Operation) =>
 function mountRoute<P>(room: FastifyInstance, area: Area<P>, { operation, handle }: Route<P>): void {
   const params = operation.params === undefined ? undefined : compile(operation.params)
   const query = operation.query === undefined ? undefined : compile(operation.query)
-  const body = operation.body === undefined ? undefined : compile(operation.body)
+  const body = compile(operation.body ?? nothing)
+  const mayLackBody = operation.body === undefined || operation.bodyOptional === true
   const must = (violation: Violation | null | undefined) => {
     if (violation !== null && violation !== undefined) throw faultOf(area, violation)
   }
@@ -147,14 +164,15 @@ function mountRoute<P>(room: FastifyInstance, area: Area<P>, { operation, handle
     handler: async (request, reply) => {
       must(params?.(request.params))
       const at = request.url.indexOf('?')
-      const read = readQuery(at < 0 ? '' : request.url.slice(at + 1), operation.query ?? noQuery)
+      const read = readQuery(at < 0 ? '' : request.url.slice(at + 1), operation.query ?? nothing)
       must((query ?? refuseAnyQuery)(read))
-      must(body?.(request.body))
+      const sent = request.body === undefined && mayLackBody ? {} : request.body
+      must(body(sent))
       const answer = await handle({
         principal: request.principal as P,
         params: request.params as never,
         query: read,
-        body: request.body as never,
+        body: sent as never,
         correlationId: request.id,
         clientAddress: request.ip,
         header: (name) => {
@@ -168,8 +186,8 @@ function mountRoute<P>(room: FastifyInstance, area: Area<P>, { operation, handle
   })
 }
 
-const noQuery = { type: 'object', properties: {}, additionalProperties: false } as never
-const refuseAnyQuery = compile(noQuery)
+const nothing = { type: 'object', properties: {}, additionalProperties: false } as never
+const refuseAnyQuery = compile(nothing)
 
 /** Refuses what no route takes before its body is read, whatever it is: a known path with another method, or a path that is none. */
 function refuseUnrouted<P>(room: FastifyInstance, routes: readonly Route<P>[]): void {
@@ -184,12 +202,12 @@ function refuseUnrouted<P>(room: FastifyInstance, routes: readonly Route<P>[]): 
     path: new RegExp(`^${path.replaceAll(/\{\w+\}/g, '[^/?]*')}(?:\\?|$)`),
     allow: [...methods].join(', '),
   }))
-  room.addHook('onRequest', async (request, reply) => {
-    if (!request.is404) return
+  room.addHook('onRequest', (request, reply, done) => {
+    if (!request.is404) return done()
     const allow = known.find(({ path }) => path.test(request.url))?.allow
-    if (allow === undefined) throw nothingHere()
+    if (allow === undefined) return done(nothingHere())
     reply.header('allow', allow)
-    throw new Fault('METHOD_NOT_ALLOWED', `This path takes ${allow}.`)
+    done(new Fault('METHOD_NOT_ALLOWED', `This path takes ${allow}.`))
   })
 }
 

@@ -45,10 +45,12 @@ export function createMetricsServer(metrics: Metrics): FastifyInstance {
   return app
 }
 
-/** Connections and statements of the database, as metrics. */
-export function measureDb(metrics: Metrics, db: Db): void {
-  metrics.gauge('kaha_db_connections', 'Connections to the database.', () => db.stats().total)
-  metrics.gauge('kaha_db_connections_idle', 'Connections that nobody uses.', () => db.stats().idle)
-  metrics.gauge('kaha_db_waiting', 'Callers waiting for a connection.', () => db.stats().waiting)
-  metrics.gauge('kaha_db_statements', 'Statements run since the start.', () => db.stats().statements)
+/** Connections and statements of the database over all pools, as metrics. */
+export function measureDb(metrics: Metrics, pools: readonly Db[]): void {
+  const sumOf = (figure: keyof ReturnType<Db['stats']>) => () =>
+    pools.reduce((sum, pool) => sum + pool.stats()[figure], 0)
+  metrics.gauge('kaha_db_connections', 'Connections to the database.', sumOf('total'))
+  metrics.gauge('kaha_db_connections_idle', 'Connections that nobody uses.', sumOf('idle'))
+  metrics.gauge('kaha_db_waiting', 'Callers waiting for a connection.', sumOf('waiting'))
+  metrics.gauge('kaha_db_statements', 'Statements run since the start.', sumOf('statements'))
 }

@@ -43,24 +43,27 @@ export function createHttp(options: HttpOptions): FastifyInstance {
   app.setNotFoundHandler((request, reply) => tellWhoseItIs(app, nothingHere(), request, reply))
   app.server.maxConnections = connectionsMax
   app.decorateRequest('principal', null)
-  app.addHook('onRequest', async (request, reply) => {
+  app.addHook('onRequest', (request, reply, done) => {
     reply.header('x-correlation-id', request.id)
+    done()
   })
-  app.addHook('onResponse', async (request, reply) => {
-    const operation = request.routeOptions.config.operationId ?? 'none'
+  app.addHook('onResponse', (request, reply, done) => {
+    const { config, url } = request.routeOptions
+    const operation = config.operationId ?? 'none'
     metrics.requests.inc({ operation, status: String(reply.statusCode) })
     metrics.requestSeconds.observe({ operation }, reply.elapsedTime / 1000)
     log.info(
       {
         operation,
         method: request.method,
-        path: request.routeOptions.url ?? null,
+        path: url ?? null,
         status: reply.statusCode,
         ms: Math.round(reply.elapsedTime * 10) / 10,
         correlation_id: request.id,
       },
       'request',
     )
+    done()
   })
   return app
 }

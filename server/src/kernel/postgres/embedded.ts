@@ -1,5 +1,5 @@
-import { accessSync, constants, mkdirSync, realpathSync } from 'node:fs'
 import { join } from 'node:path'
+import { openDataDir } from '../data-dir.ts'
 import { StartFault } from '../fault.ts'
 import { chooseAccount, namespaceAccount, type Account } from './account.ts'
 import { chooseBinaries, type Binaries } from './binaries.ts'
@@ -104,19 +104,6 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
     dataDir,
     stop,
     [Symbol.asyncDispose]: stop,
-  }
-}
-
-function openDataDir(path: string): string {
-  try {
-    mkdirSync(path, { recursive: true, mode: 0o700 })
-    accessSync(path, constants.R_OK | constants.W_OK | constants.X_OK)
-    return realpathSync(path)
-  } catch (error) {
-    throw new StartFault(
-      `the data directory ${path} cannot be used (${(error as Error).message}): set KAHA_DATA_DIR to a folder that you may write`,
-      { cause: error },
-    )
   }
 }
 

@@ -4,6 +4,10 @@ import type { Connector } from './connector.ts'
 export const noConnector: Connector = {
   eligibility: () => 'eligible',
   verify: async () => ({ kind: 'passed' }),
+  challenge: async () => ({ kind: 'none' }),
   authorize: async () => ({ kind: 'failed', category: 'PROCESSOR_UNAVAILABLE' }),
+  authorizeVerified: async () => ({ kind: 'failed', category: 'PROCESSOR_UNAVAILABLE' }),
   inquire: async () => ({ kind: 'none' }),
+  refund: async () => ({ kind: 'failed' }),
+  inquireRefund: async () => ({ kind: 'none' }),
 }

@@ -4,6 +4,7 @@ import { after, test } from 'node:test'
 import { freshDatabase } from '../../../test/cluster.ts'
 import { simulatorSuite } from '../../../test/simulator-suite.ts'
 import { createDb, statement } from '../../kernel/db.ts'
+import { challengeStore } from './simulator-store-challenges.ts'
 import { simulatorStore } from './simulator-store.ts'
 import type { Decision } from './simulator.ts'
 
@@ -21,12 +22,17 @@ const open = () =>
   )
 const db = open()
 
-const readAll = statement('test.readAuthorizations', 'select t::text as line from sandbox.authorizations t')
+const readAll = statement(
+  'test.readMemory',
+  `select t::text as line from sandbox.authorizations t union all select t::text from sandbox.refunds t
+   union all select t::text from sandbox.challenges t`,
+)
 
 simulatorSuite(
   'in PostgreSQL',
   () => ({
     store: simulatorStore({ db }),
+    desk: challengeStore({ db }),
     contents: async () => (await db.run<{ line: string }>(readAll, [])).map(({ line }) => line),
   }),
   { numRuns: 60 },

@@ -1,6 +1,8 @@
 import { statement, type Queries } from '../../kernel/db.ts'
 import type { Approval, DeclineReason, ProcessorFailure } from './connector.ts'
 import type { Decision, DecisionRow, SimulatorStore } from './simulator.ts'
+import type { RefundDecision } from './simulator-refunds.ts'
+import { challengeStore } from './simulator-store-challenges.ts'
 
 /** The simulated processor's memory in PostgreSQL. `db` is no transaction of the platform's: a processor commits by itself. */
 export function simulatorStore({ db }: { db: Queries }): SimulatorStore {
@@ -17,8 +19,27 @@ export function simulatorStore({ db }: { db: Queries }): SimulatorStore {
       if (!row) throw new Error(`The processor's record of attempt ${attemptId} vanished between two statements`)
       return decisionOf(row)
     },
+
+    challenges: challengeStore({ db }),
+
+    refunds: {
+      async find(refundId) {
+        const [row] = await db.run<RefundRow>(findRefund, [refundId])
+        return row && { decision: row.outcome, answersAt: row.answers_at }
+      },
+
+      async record(refundId, { decision, answersAt }) {
+        const [kept] = await db.run<RefundRow>(recordRefund, [refundId, decision, answersAt])
+        // As above: no row means that another writer has committed one.
+        const row = kept ?? (await db.run<RefundRow>(findRefund, [refundId]))[0]
+        if (!row) throw new Error(`The processor's record of refund ${refundId} vanished between two statements`)
+        return { decision: row.outcome, answersAt: row.answers_at }
+      },
+    },
   }
 }
+
+type RefundRow = { outcome: RefundDecision; answers_at: Date }
 
 /** What the table's check constraints promise of each outcome. */
 type Row = { answers_at: Date } & (
@@ -47,6 +68,18 @@ const recordAuthorization = statement(
   `insert into sandbox.authorizations (attempt_id, ${columns}) values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
    on conflict (attempt_id) do nothing
    returning ${columns}`,
+)
+
+const findRefund = statement(
+  'simulator.findRefund',
+  'select outcome, answers_at from sandbox.refunds where refund_id = $1',
+)
+
+const recordRefund = statement(
+  'simulator.recordRefund',
+  `insert into sandbox.refunds (refund_id, outcome, answers_at) values ($1, $2, $3)
+   on conflict (refund_id) do nothing
+   returning outcome, answers_at`,
 )
 
 function valuesOf({ decision, answersAt }: DecisionRow): unknown[] {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
+import { inspect } from 'node:util'
 import * as fc from 'fast-check'
 import { agrees, cardNumbered, processorOn, simulatorSuite } from '../../../test/simulator-suite.ts'
 import { moveAttempt } from '../machine.ts'
@@ -9,6 +10,8 @@ import { eventOf } from './connector.ts'
 import type { Outcome } from './connector.ts'
 import { testCards } from './simulator.ts'
 import type { DecisionRow, SimulatorStore } from './simulator.ts'
+import type { ChallengeDesk, ChallengeMemory, HeldChallenge } from './simulator-challenges.ts'
+import type { RefundDecisionRow } from './simulator-refunds.ts'
 
 type Vector = {
   number: string
@@ -34,17 +37,44 @@ const reasonOf: Record<string, string> = {
   'wrong CVC': 'wrong_cvc',
 }
 
-function memoryStore() {
-  const rows = new Map<string, DecisionRow>()
-  const store: SimulatorStore = {
-    find: (id) => Promise.resolve(rows.get(id)),
-    record: (id, row) => {
-      const kept = rows.get(id) ?? row
-      rows.set(id, kept)
-      return Promise.resolve(kept)
+const memoryOf = <Row>(rows: Map<string, Row>) => ({
+  find: (id: string) => Promise.resolve(rows.get(id)),
+  record: (id: string, row: Row) => {
+    const kept = rows.get(id) ?? row
+    rows.set(id, kept)
+    return Promise.resolve(kept)
+  },
+})
+
+function memoryChallenges() {
+  const rows = new Map<string, HeldChallenge>()
+  const findByToken = async (token: string) => [...rows.values()].find((one) => one.token === token)
+  const memory: ChallengeMemory = {
+    find: async (attemptId) => rows.get(attemptId),
+    async open(challenge) {
+      const kept = rows.get(challenge.attemptId) ?? challenge
+      rows.set(challenge.attemptId, kept)
+      return kept
     },
   }
-  return { rows, store }
+  const desk: ChallengeDesk = {
+    findByToken,
+    async answer(token, result) {
+      const held = await findByToken(token)
+      if (held === undefined || held.result !== null) return false
+      rows.set(held.attemptId, { ...held, result })
+      return true
+    },
+  }
+  return { rows, memory, desk }
+}
+
+function memoryStore() {
+  const challenges = memoryChallenges()
+  const rows = new Map<string, DecisionRow>()
+  const refundRows = new Map<string, RefundDecisionRow>()
+  const store: SimulatorStore = { ...memoryOf(rows), refunds: memoryOf(refundRows), challenges: challenges.memory }
+  return { rows, refundRows, challenges, store }
 }
 
 const sandbox = () => processorOn(memoryStore().store)
@@ -92,7 +122,7 @@ for (const { number, brand, outcome, status, failure_category, note } of vectors
     const { processor, payment } = sandbox()
     const result = await outcomeOf(number)
     if (outcome.startsWith('challenge') && status === 'REQUIRES_ACTION') {
-      assert.deepEqual(await processor.verify(payment(number)), { kind: 'challenge' })
+      assert.equal((await processor.verify(payment(number))).kind, 'challenge')
       assert.equal(result.status, outcome === 'challenge, then decline' ? 'DECLINED' : 'SUCCEEDED')
       assert.equal(result.category, outcome === 'challenge, then decline' ? 'PAYMENT_REJECTED' : undefined)
     } else if (status === 'PROCESSING') {
@@ -134,8 +164,9 @@ test('an approval has what a receipt needs', async () => {
 simulatorSuite(
   'in memory',
   () => {
-    const { rows, store } = memoryStore()
-    return { store, contents: () => Promise.resolve([...rows.values()].map((row) => JSON.stringify(row))) }
+    const { rows, refundRows, challenges, store } = memoryStore()
+    const all = () => [...rows.values(), ...refundRows.values(), ...challenges.rows.values()]
+    return { store, desk: challenges.desk, contents: () => Promise.resolve(all().map((row) => inspect(row))) }
   },
   { numRuns: 500 },
 )

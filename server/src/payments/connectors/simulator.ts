@@ -1,15 +1,18 @@
-import { randomInt } from 'node:crypto'
+import { randomBytes, randomInt } from 'node:crypto'
 import type { Card } from '../card.ts'
 import type {
   Answer,
   Approval,
   CardPayment,
+  Challenge,
   Connector,
   DeclineReason,
   Outcome,
   ProcessorFailure,
   Verification,
 } from './connector.ts'
+import type { ChallengeMemory } from './simulator-challenges.ts'
+import { simulatedRefunds, untilAborted, type RefundMemory } from './simulator-refunds.ts'
 
 /** What the processor has decided for an attempt. `none` is the mark of an inquiry that came before any authorization. */
 export type Decision =
@@ -29,30 +32,74 @@ export type SimulatorStore = {
   readonly find: (attemptId: string) => Promise<DecisionRow | undefined>
   /** Keeps the row unless the attempt has one already; gives the row that is kept. The first writer wins, atomically. */
   readonly record: (attemptId: string, row: DecisionRow) => Promise<DecisionRow>
+  readonly refunds: RefundMemory
+  readonly challenges: ChallengeMemory
 }
 
 /**
- * The sandbox's card processor. It decides by the card number alone, from `testCards`; any other number is ineligible and is never
- * approved. Times are business time.
+ * The sandbox's card processor. It decides payments by the card number alone, from `testCards`; any other number is ineligible and is
+ * never approved. Refunds are decided by their amount, from `testRefunds`. Times are business time.
  */
-export function simulator({ clock, store }: { clock: { now(): Date }; store: SimulatorStore }): Connector {
+export function simulator({
+  clock,
+  store,
+  challengeUrlOf,
+}: {
+  clock: { now(): Date }
+  store: SimulatorStore
+  /** Where the page of a challenge stands. */
+  challengeUrlOf: (token: string) => string
+}): Connector {
+  const decideOnce = async (attemptId: string, behaviour: Behaviour, signal: AbortSignal): Promise<Answer> => {
+    const now = clock.now()
+    const answersAt = new Date(now.getTime() + (behaviour.answersAfterMs ?? 0))
+    const kept = await store.record(attemptId, { decision: decide(behaviour, answersAt), answersAt })
+    if (behaviour.answersAfterMs === null) return untilAborted(signal)
+    const outcome = outcomeOf(kept, now)
+    return outcome.kind === 'none' ? { kind: 'failed', category: 'PAYMENT_PROCESSING_ERROR' } : outcome
+  }
+
   return {
+    ...simulatedRefunds({ clock, memory: store.refunds }),
+
     eligibility: (card) => (behaviourOf(card) ? 'eligible' : 'ineligible'),
 
-    async verify({ card, signal }): Promise<Verification> {
+    async verify({ attemptId, card, amount, currency, returnUrl, payee, signal }): Promise<Verification> {
       signal.throwIfAborted()
-      return { kind: behaviourOf(card)?.verification ?? 'passed' }
+      const behaviour = behaviourOf(card)
+      if (behaviour?.verification !== 'challenge') return { kind: behaviour?.verification ?? 'passed' }
+      // The card itself is not kept: what the processor would decide about it is.
+      const { token } = await store.challenges.open({
+        attemptId,
+        token: randomBytes(16).toString('base64url'),
+        returnUrl,
+        payee,
+        amount,
+        currency,
+        cardLastFour: card.lastFour,
+        decision: behaviour.decision === 'approve' ? 'approved' : 'declined',
+        result: null,
+      })
+      return { kind: 'challenge', url: challengeUrlOf(token) }
+    },
+
+    async challenge(attemptId, signal): Promise<Challenge> {
+      signal?.throwIfAborted()
+      const held = await store.challenges.find(attemptId)
+      if (held === undefined) return { kind: 'none' }
+      return held.result === null ? { kind: 'open', url: challengeUrlOf(held.token) } : { kind: held.result }
     },
 
     async authorize({ attemptId, card, signal }: CardPayment): Promise<Answer> {
       signal.throwIfAborted()
-      const behaviour = behaviourOf(card) ?? declines('generic')
-      const now = clock.now()
-      const answersAt = new Date(now.getTime() + (behaviour.answersAfterMs ?? 0))
-      const kept = await store.record(attemptId, { decision: decide(behaviour, answersAt), answersAt })
-      if (behaviour.answersAfterMs === null) return untilAborted(signal)
-      const outcome = outcomeOf(kept, now)
-      return outcome.kind === 'none' ? { kind: 'failed', category: 'PAYMENT_PROCESSING_ERROR' } : outcome
+      return decideOnce(attemptId, behaviourOf(card) ?? declines('generic'), signal)
+    },
+
+    async authorizeVerified({ attemptId, signal }): Promise<Answer> {
+      signal.throwIfAborted()
+      const held = await store.challenges.find(attemptId)
+      const approved = held?.result === 'passed' && held.decision === 'approved'
+      return decideOnce(attemptId, approved ? approves : declines('generic'), signal)
     },
 
     async inquire(attemptId, signal): Promise<Outcome> {
@@ -145,12 +192,4 @@ const alphabet = 'ABCDEFGHJKMNPQRSTVWXYZ'
 
 function letters(length: number): string {
   return Array.from({ length }, () => alphabet[randomInt(alphabet.length)]).join('')
-}
-
-function untilAborted(signal: AbortSignal): Promise<never> {
-  return new Promise((_, reject) => {
-    const abort = () => reject(signal.reason as Error)
-    if (signal.aborted) abort()
-    else signal.addEventListener('abort', abort, { once: true })
-  })
 }

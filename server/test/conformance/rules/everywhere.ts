@@ -28,7 +28,7 @@ export const everywhere = joined(
     'X0.ids.uuidv7': 'every id that the platform makes as a uuid is a UUIDv7',
     'X0.time.format': 'timestamps of areas A and C are RFC 3339 in UTC with milliseconds and Z',
   }),
-  later('reporting', {
+  built({
     'X0.versions.prefix.reporting': 'every path of area B begins with /reports/v1',
     'X0.time.format.reporting': 'timestamps of area B are RFC 3339 in UTC with milliseconds and Z',
   }),
@@ -62,7 +62,7 @@ export const everywhere = joined(
     'X0.input.unknown-parameter': 'an unknown query parameter is a 400 in areas A and C',
     'X0.input.exact': 'a body value of the wrong type is refused: nothing is converted, nothing is dropped in silence',
   }),
-  later('reporting', {
+  built({
     'X0.input.unknown-parameter.reporting': 'an unknown query parameter is a 400 in area B',
   }),
   later('terminals', {
@@ -79,7 +79,7 @@ export const everywhere = joined(
     'X0.correlation.header': 'every answer of areas A and C carries x-correlation-id, a uuid',
     'X0.correlation.body': 'correlation_id in an error body equals the x-correlation-id of that answer',
   }),
-  later('reporting', {
+  built({
     'X0.correlation.header.reporting': 'every answer of area B carries x-correlation-id, a uuid',
   }),
   later('terminals', {
@@ -96,8 +96,10 @@ export const everywhere = joined(
     'X0.routes.unknown': "an unknown route below an area's prefix is 404 NOT_FOUND in that area's envelope",
     'X0.routes.method': 'a known route with a wrong method is 405 METHOD_NOT_ALLOWED with the Allow header',
   }),
-  later('reporting', {
+  built({
     'X0.routes.unknown.reporting': "an unknown route of area B is 404 NOT_FOUND in that area's envelope",
+  }),
+  later('an operation of area B that takes a body', {
     'X0.limits.body.reporting': 'a body over 64 KiB in area B is 413 PAYLOAD_TOO_LARGE',
   }),
   later('terminals', {

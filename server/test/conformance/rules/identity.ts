@@ -8,10 +8,11 @@ export const identity = joined(
     'I1.levels.not-above': 'a key sees nothing that belongs to an entity above its own',
     'I1.levels.not-beside': 'a key sees nothing that belongs to an entity beside its own',
     'I1.foreign.webhooks': 'area A answers 403 FORBIDDEN for the id of a resource of another entity',
+    'I1.foreign.reporting': 'area B answers 404 NOT_FOUND for the id of a transaction of another entity',
     'I1.foreign.ecommerce':
       'area C answers 404 NOT_FOUND for the id of a resource of another entity, as for one that does not exist',
   }),
-  later('reporting', {
+  built({
     'I1.levels.parent-name': 'in reporting a branch key also sees the name of its merchant, and nothing else of it',
   }),
   later('terminals', {
@@ -28,7 +29,7 @@ export const identity = joined(
     'I1.key.stored-hash': 'keys are looked up by SHA-256, and the key itself is in no table',
     'I1.key.issued-by-operator': 'keys are issued on the command line, and no operation of the public API makes one',
   }),
-  later('reporting', {
+  built({
     'I1.header.key.reporting': 'area B takes the key, exactly as it was issued, in the header X-API-Key',
   }),
   later('encrypted webhooks', {
@@ -49,7 +50,7 @@ export const identity = joined(
     'I1.account-state.locked': 'a key of an account that is LOCKED is 403 FORBIDDEN in areas A and C',
     'I1.state.at-once': 'a change of a key or an account counts from the next request on',
   }),
-  later('reporting', {
+  built({
     'I1.scopes.missing.reporting': 'a key without reports.read is 403 FORBIDDEN in area B',
     'I1.key-state.reporting': 'in area B a key that is not ACTIVE is 401 UNAUTHORIZED',
     'I1.account-state.reporting': 'in area B a key of an account that is not ACTIVE is 403 FORBIDDEN',
@@ -63,8 +64,15 @@ export const identity = joined(
     'I1.scopes.missing': 'a key without the scope that the operation needs is 403 FORBIDDEN in areas A and C',
     'I1.scopes.webhooks-read.endpoints': 'webhooks.read lets a key list and retrieve endpoints',
     'I1.scopes.webhooks-read.events': 'webhooks.read lets a key list events',
+    'I1.scopes.webhooks-read.event': 'webhooks.read lets a key retrieve one event',
     'I1.scopes.webhooks-write.create': 'webhooks.write lets a key create endpoints',
+    'I1.scopes.webhooks-write.update': 'webhooks.write lets a key update endpoints',
+    'I1.scopes.webhooks-write.delete': 'webhooks.write lets a key delete endpoints',
+    'I1.scopes.webhooks-write.resend': 'webhooks.write lets a key resend an event',
+    'I1.scopes.webhooks-write.recover': 'webhooks.write lets a key recover what an endpoint missed',
+    'I1.scopes.webhooks-write.test': 'webhooks.write lets a key send a test event',
     'I1.scopes.webhooks-secret.read': 'webhooks.secret lets a key read a signing secret',
+    'I1.scopes.webhooks-secret.rotate': 'rotating a signing secret needs webhooks.secret and webhooks.write together',
     'I1.scopes.payment-links-create': 'payment_links.create lets a key create links',
     'I1.scopes.payment-links-read': 'payment_links.read lets a key retrieve and list links',
     'I1.scopes.payment-intents-create': 'payment_intents.create lets a key create intents',
@@ -72,28 +80,17 @@ export const identity = joined(
     'I1.scopes.payment-intents-confirm':
       'payment_intents.confirm lets a secret key confirm an intent; a client_secret needs no scope',
   }),
-  later('webhook management', {
-    'I1.scopes.webhooks-write.update': 'webhooks.write lets a key update endpoints',
-    'I1.scopes.webhooks-write.delete': 'webhooks.write lets a key delete endpoints',
-    'I1.scopes.webhooks-secret.rotate': 'rotating a signing secret needs webhooks.secret and webhooks.write together',
-  }),
-  later('webhook resend and recovery', {
-    'I1.scopes.webhooks-read.event': 'webhooks.read lets a key retrieve one event',
-    'I1.scopes.webhooks-write.resend': 'webhooks.write lets a key resend an event',
-    'I1.scopes.webhooks-write.recover': 'webhooks.write lets a key recover what an endpoint missed',
-    'I1.scopes.webhooks-write.test': 'webhooks.write lets a key send a test event',
-  }),
-  later('reporting', {
+  built({
     'I1.scopes.reports-read': 'reports.read lets a key use every operation of area B',
   }),
-  later('online shop: link changes', {
+  built({
     'I1.scopes.payment-links-update': 'payment_links.update lets a key update links',
     'I1.scopes.payment-links-cancel': 'payment_links.cancel lets a key cancel links',
   }),
-  later('online shop: intent cancel', {
+  built({
     'I1.scopes.payment-intents-cancel': 'payment_intents.cancel lets a key cancel intents',
   }),
-  later('online shop: refunds', {
+  built({
     'I1.scopes.refunds-create': 'refunds.create lets a key create refunds',
     'I1.scopes.refunds-read': 'refunds.read lets a key retrieve refunds',
   }),

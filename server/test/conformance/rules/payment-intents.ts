@@ -72,16 +72,12 @@ export const paymentIntents = joined(
       'in live, confirms with a client_secret are limited to 30 a minute for each client address: 429 RATE_LIMITED',
     'C4.confirm.rate-setting': 'the limit of confirms for each client address is a setting',
     'C4.confirm.again': 'after a decline or a failure an intent can be confirmed again with another card',
-  }),
-  later('online shop: slow and unanswered calls', {
     'C4.confirm.wait':
       'a confirm waits up to 10 s, a setting, for the processor, and then answers 202 while the intent is PROCESSING',
     'C4.confirm.settles-at-once':
       'every test card other than the slow ones and those without an answer settles within the confirm',
     'C4.reconcile.asks':
       'a call that the processor did not answer is asked about until its outcome is known, and never guessed',
-  }),
-  later('online shop: challenges', {
     'C4.challenge.next-action':
       'while a challenge is needed the answer to the confirm has next_action, a redirect with a url',
     'C4.challenge.retrieve': 'retrieving an intent never shows next_action',
@@ -140,12 +136,10 @@ export const paymentIntents = joined(
     'C4.machine.final.confirm': 'SUCCEEDED, EXPIRED, CANCELLED or CONSUMED, confirm: unchanged, 409 INVALID_STATE',
     'C4.machine.final.cancel': 'SUCCEEDED, EXPIRED or CONSUMED, cancel: unchanged, 409 INVALID_STATE',
     'C4.machine.cancelled.cancel': 'CANCELLED, cancel: unchanged, 200',
-  }),
-  later('online shop: challenges', {
     'C4.challenge.full-told':
       'a payer who passed the challenge when no use was free is told that the link is being used up',
   }),
-  later('online shop: intent cancel', {
+  built({
     'C4.intent-cancel.ok': 'cancelling an intent with a secret key is 200 with the intent, CANCELLED',
   }),
 
@@ -173,10 +167,10 @@ export const paymentIntents = joined(
     'C4.idempotency.area': 'an Idempotency-Key has no effect in area A',
     'C4.idempotency.sealed': 'the kept answers are sealed, because they may hold a client_secret',
   }),
-  later('online shop: link changes', {
+  built({
     'C4.idempotency.optional-cancel': 'a cancel may carry an Idempotency-Key and works without one',
   }),
-  later('online shop: refunds', {
+  built({
     'C4.idempotency.required-refund': 'creating a refund without Idempotency-Key is 400 INVALID_IDEMPOTENCY_KEY',
   }),
 
@@ -196,7 +190,7 @@ export const paymentIntents = joined(
     'C4.card-data.confirm-bodies': 'the body of a confirm is in no request log and in no idempotency storage',
   }),
 
-  later('online shop: refunds', {
+  built({
     'C4.refund-create.created': 'creating a refund is 201 with the refund',
     'C4.refund-create.fields': 'a refund has id, payment_intent_id, amount, currency, status, reason and created_at',
     'C4.refund-create.status': 'the status of a refund is PENDING, SUCCEEDED or FAILED',
@@ -211,6 +205,7 @@ export const paymentIntents = joined(
     'C4.refund-create.no-answer':
       'a refund that the processor did not answer is 201 with PENDING, and is asked about until known',
     'C4.refund-create.failed': 'a refund that FAILED frees its amount',
+    'C4.refund-create.unknown': 'a refund of an intent that is unknown, or of another entity, is 404 NOT_FOUND',
     'C4.refund-retrieve.ok': 'retrieving a refund is 200',
     'C4.refund.transaction': 'the transaction becomes REFUNDED, or PARTIALLY_REFUNDED while something is left',
   }),

@@ -1,4 +1,4 @@
-import { built, joined, later } from './rule.ts'
+import { built, joined } from './rule.ts'
 
 /** Links: fields, operations, states, and the cap on their uses. */
 export const paymentLinks = joined(
@@ -80,14 +80,12 @@ export const paymentLinks = joined(
       'reserved uses and successful payments together never exceed max_uses, or 1 for a one_time link, under any concurrency',
     'C4.uses.reserved': 'a use is reserved when an attempt starts processing',
     'C4.uses.released': 'a reserved use is free again when its attempt fails',
-  }),
-  later('online shop: slow and unanswered calls', {
     'C4.uses.late-success':
       'an attempt that is processing when its link expires or is cancelled still counts and keeps its receipt',
     'C4.uses.late-success-link': 'a late success leaves the link in its final state',
   }),
 
-  later('online shop: link changes', {
+  built({
     'C4.link.cancelled-at': 'a cancelled link shows cancelled_at',
     'C4.link.cancellation-reason': 'a cancelled link shows cancellation_reason where one was given',
 

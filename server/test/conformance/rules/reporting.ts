@@ -1,8 +1,8 @@
-import { joined, later } from './rule.ts'
+import { built, joined, later } from './rule.ts'
 
 /** Merchants, branches, transactions and settlement, as a merchant reads them. */
 export const reporting = joined(
-  later('reporting', {
+  built({
     'B3.document.version': 'the description of area B is published as version 1.0.0',
     'B3.merchants.ok': 'listing merchants is 200 with the list envelope of id and name',
     'B3.merchants.order': 'merchants are sorted by name in collation C, then by id',
@@ -49,9 +49,6 @@ export const reporting = joined(
       'receipt has receipt_number, auth_number, batch_number, approval_code and reference_number',
     'B3.transaction.merchant-details':
       'merchant_details has merchant_name, merchant_id, partner_name, branch_id and branch_name',
-    'B3.transaction.terminal-details': 'terminal_details has terminal_name, activation_code and serial_number',
-    'B3.transaction.terminal-values':
-      'terminal_name and serial_number are the device id, and activation_code is that of the branch of the terminal',
     'B3.detail.fields':
       'the detail adds partner_name, activation_code, approval_code, reference_number, settlement_status, settled_at and events',
     'B3.detail.events': 'each of the events of a detail has event_type, created_at, amount, description and reason',
@@ -69,8 +66,14 @@ export const reporting = joined(
       'reporting counts what has expired as EXPIRED from that moment on, before any sweeper comes by',
     'B3.status.authorized': 'AUTHORIZED is kept for connectors that authorize and capture apart',
 
+    'B3.status.challenge-over': 'an attempt whose challenge nobody took is DECLINED from its deadline on',
+    'B3.transactions.cursor': 'a cursor that is not of the same list, parameters and entity is 400 BAD_REQUEST',
+    'B3.transactions.date-order': 'a date_from later than date_to is 400 BAD_REQUEST',
+    'B3.transactions.stable':
+      'pages by a value that does not change lose and repeat no row while others are written; by updated_at only a row that changes may be missed or come twice',
     'B3.errors.envelope': 'an error is an object error with code and message, and nothing else',
     'B3.errors.bad-request': 'a request that fails validation is 400 BAD_REQUEST',
+    'B3.errors.not-found': 'an unknown path or resource of area B is 404 NOT_FOUND',
     'B3.errors.unauthorized': 'a missing or invalid key is 401 UNAUTHORIZED in area B',
     'B3.errors.method': 'a wrong method is 405 in area B',
     'B3.errors.rate': 'too many requests are 429 RATE_LIMITED in area B',
@@ -80,14 +83,18 @@ export const reporting = joined(
     'B3.csv.bounded': 'the CSV is streamed with bounded memory',
     'B3.csv.form': 'the CSV follows RFC 4180, and its header row names the fields in the order of the contract',
     'B3.csv.nested': 'a nested field has its path as its name, as in amount_details.amount_received',
+    'B3.csv.page': 'page_size has no effect on the CSV, and a cursor begins it where that page would',
     'B3.csv.formula':
       'a cell that begins with an equals sign, plus, minus, at sign, tab or return gets a leading apostrophe',
   }),
-  later('online shop: refunds', {
+  built({
     'B3.status.refunded':
       'a transaction whose amount was refunded in part is PARTIALLY_REFUNDED, and in whole REFUNDED',
   }),
   later('terminals', {
+    'B3.transaction.terminal-details': 'terminal_details has terminal_name, activation_code and serial_number',
+    'B3.transaction.terminal-values':
+      'terminal_name and serial_number are the device id, and activation_code is that of the branch of the terminal',
     'B3.status.one-per-terminal-transaction': 'each terminal transaction of area D is one transaction',
     'B3.status.pending.terminals': 'a terminal transaction that is PENDING or AWAITING_RECONNECT is PENDING',
     'B3.status.captured.terminals': 'a terminal transaction that is COMPLETED is CAPTURED',
@@ -104,10 +111,17 @@ export const reporting = joined(
     'B3.status.declined.qr': 'a code that is DECLINED is DECLINED',
     'B3.status.expired.qr': 'a code that is EXPIRED is EXPIRED',
   }),
-  later('settlement', {
+  built({
     'B3.settlement.status': 'settlement_status is UNSETTLED, SETTLED or NOT_APPLICABLE',
     'B3.settlement.midnight': 'a sandbox settles at 00:00 in Asia/Manila',
     'B3.settlement.batch-number': 'the batch_number is the date of the batch',
+    'B3.settlement.sum':
+      'a batch equals the sum of its transactions, and each is in one batch, whatever runs at the same time',
+    'B3.settlement.refunds':
+      'a refund before the batch of its payment is taken off that batch, and a later one off the batch of its own day',
+    'B3.settlement.missed': 'days that were missed are settled each in its own batch',
+    'B3.settlements.scoped': 'a settlement is that of the entity of the key and of everything under it',
+    'B3.settlements.unknown': 'a batch number that is no day is 400 BAD_REQUEST, and one without a batch 404 NOT_FOUND',
     'B3.settlements.list': 'listing settlements gives the daily batches with count, gross, refunds and net',
     'B3.settlements.retrieve': 'retrieving a settlement by its batch number gives that batch',
   }),

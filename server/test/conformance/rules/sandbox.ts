@@ -24,17 +24,15 @@ export const sandbox = joined(
     'S7.cards.unavailable': 'a test card for an unavailable processor gives FAILED, PROCESSOR_UNAVAILABLE',
     'S7.cards.ineligible': 'a test card that is not eligible gives DECLINED, CARD_NOT_ELIGIBLE',
     'S7.cards.any-expiry-and-cvc': 'a test card takes any future expiry and any CVC of the right length',
+    'S7.refunds.amounts':
+      'the last three digits of the amount choose how a refund goes: 991 fails, 992 and 993 are not answered, 994 is slow',
     'S7.cards.other-number': 'a number that is no test card is DECLINED, CARD_NOT_ELIGIBLE',
-  }),
-  later('online shop: challenges', {
     'S7.cards.challenge': 'a test card with a challenge gives REQUIRES_ACTION, and the payer passes or fails it',
     'S7.cards.challenge-decline':
       'a test card with a challenge and a decline is DECLINED, PAYMENT_REJECTED after the challenge was passed',
     'S7.cards.challenge-refused': 'a test card whose challenge is refused gives DECLINED, VERIFICATION_REJECTED',
     'S7.cards.challenge-down':
       'a test card for a challenge service that is down gives FAILED, VERIFICATION_UNAVAILABLE',
-  }),
-  later('online shop: slow and unanswered calls', {
     'S7.cards.slow': 'a slow test card is PROCESSING and SUCCEEDED after 20 s of the clock',
     'S7.cards.no-answer':
       'a test card without an answer is PROCESSING until the reconciler finds it authorized: SUCCEEDED',

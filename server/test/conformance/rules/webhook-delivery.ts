@@ -1,4 +1,4 @@
-import { built, joined, later } from './rule.ts'
+import { built, joined } from './rule.ts'
 
 /** From the payment that causes an event to the receiver that acknowledges it. */
 export const webhookDelivery = joined(
@@ -14,11 +14,7 @@ export const webhookDelivery = joined(
       'an event is written as PENDING in the transaction of the payment change that causes it: both exist or neither',
     'A2.sent.descendants': 'an endpoint of an entity receives the events of every entity under it',
     'A2.sent.subscribed': 'an endpoint receives the types in its enabled_events, and no other',
-  }),
-  later('webhook management', {
     'A2.sent.enabled': 'an endpoint receives events only while it is ENABLED',
-  }),
-  later('online shop: slow and unanswered calls', {
     'A2.sent.expired-processing':
       'payment.expired waits while an attempt is PROCESSING, and is not sent if that attempt succeeds',
   }),
@@ -36,12 +32,8 @@ export const webhookDelivery = joined(
     'A2.events.state.submitted-delivered': 'SUBMITTED becomes DELIVERED when every targeted endpoint has acknowledged',
     'A2.events.state.submitted-exhausted':
       'SUBMITTED becomes EXHAUSTED when no delivery is open any more and at least one has used up its attempts',
-  }),
-  later('webhook management', {
     'A2.events.state.submitted-deleted':
       'SUBMITTED becomes EXHAUSTED when its last open delivery was closed because the endpoint was deleted',
-  }),
-  later('webhook auto-disable', {
     'A2.events.state.submitted-disabled':
       'SUBMITTED becomes EXHAUSTED when its last open delivery was closed because the endpoint was disabled for failing',
     'A2.attempts.gone': 'an endpoint that answers 410 is disabled at once',
@@ -49,8 +41,6 @@ export const webhookDelivery = joined(
     'A2.attempts.disabled-closes': 'disabling an endpoint for failing closes its open deliveries',
     'A2.attempts.retry-after':
       'Retry-After moves the next attempt, never before the scheduled wait and never beyond twice that wait',
-  }),
-  later('webhook resend and recovery', {
     'A2.events.state.delivered-resent': 'DELIVERED becomes SUBMITTED on an explicit resend or recovery',
     'A2.events.state.exhausted-resent': 'EXHAUSTED becomes SUBMITTED on an explicit resend or recovery',
     'A2.events.state.not-subscribed-resent': 'NOT_SUBSCRIBED becomes SUBMITTED on an explicit resend or recovery',
@@ -98,12 +88,8 @@ export const webhookDelivery = joined(
     'A2.signature.timestamp': 'webhook-timestamp is the time of this attempt in whole seconds',
     'A2.signature.form':
       'webhook-signature is v1, a comma, and the base64 of HMAC-SHA256 over id, timestamp and body joined by dots, as Standard Webhooks 1.0 says',
-  }),
-  later('webhook secret rotation', {
     'A2.signature.several': 'while secrets overlap webhook-signature holds one signature of each, separated by spaces',
-  }),
 
-  built({
     'A2.attempts.schedule':
       'attempts are made at once, then 5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 14 h, 20 h and 24 h after the one before',
     'A2.attempts.jitter': 'each wait is longer by up to 20 percent, and never shorter than the schedule says',

@@ -1,4 +1,4 @@
-import { built, joined, later } from './rule.ts'
+import { built, joined } from './rule.ts'
 
 /** Endpoints, their secrets, and the list of events. What happens to an event after it is written stands in webhook-delivery.ts. */
 export const webhooks = joined(
@@ -9,6 +9,8 @@ export const webhooks = joined(
     'A2.endpoint.description': 'an endpoint shows its description, null where none was given',
     'A2.endpoint.enabled-events': 'an endpoint shows the event types that it receives in enabled_events',
     'A2.endpoint.status': 'the status of an endpoint is ENABLED or DISABLED',
+    'A2.endpoint.disabled':
+      'an endpoint that we disabled tells why in disabled_reason and when in disabled_at; both are null otherwise',
     'A2.endpoint.metadata': "an endpoint shows its own metadata as an object, and nothing of a payment's metadata",
     'A2.endpoint.created-at': 'an endpoint has created_at',
     'A2.endpoint.updated-at': 'an endpoint has updated_at',
@@ -65,9 +67,7 @@ export const webhooks = joined(
       'a named field that breaks its own rule is 400 with INVALID_ and the name of the field in capitals',
     'A2.errors.unauthorized': 'a missing or invalid key is 401 UNAUTHORIZED',
     'A2.errors.internal': 'a defect of ours is 500 INTERNAL_ERROR and tells nothing of its cause',
-  }),
 
-  later('webhook management', {
     'A2.list.deleted': 'a deleted endpoint is not listed',
     'A2.create.conflict-deleted': 'the url of a deleted endpoint may be used again',
 
@@ -104,11 +104,7 @@ export const webhooks = joined(
     'A2.pause.resume': 'deliveries that waited go out when the endpoint is resumed',
     'A2.pause.not-subscribed':
       'an event that happens while an endpoint is paused is NOT_SUBSCRIBED for it, and is listed',
-  }),
-  later('webhook retention', {
     'A2.pause.retention': 'a delivery that waits for a paused endpoint waits until retention ends, and no longer',
-  }),
-  later('webhook secret rotation', {
     'A2.rotate.ok': 'rotating a signing secret gives the endpoint a new one',
     'A2.rotate.overlap-default': 'without overlap_seconds the old secret signs for 86,400 seconds more',
     'A2.rotate.overlap-range': 'overlap_seconds is 0 to 604,800, else 400',
@@ -116,9 +112,7 @@ export const webhooks = joined(
     'A2.rotate.expires': 'an old secret signs nothing after its overlap has ended',
     'A2.rotate.three': 'at most 3 secrets of an endpoint are live',
     'A2.rotate.previous': 'previous_expires_at tells when the old secret stops signing',
-  }),
 
-  built({
     'A2.event.id': 'an event has an id, a uuid',
     'A2.event.type': 'an event shows its type',
     'A2.event.status':
@@ -149,8 +143,6 @@ export const webhooks = joined(
     'A2.events.filter.date-to': 'date_to keeps the events created at that time or earlier',
     'A2.events.filter.date-invalid':
       'a bound that is no RFC 3339 timestamp, or a date_from after date_to, is 400 INVALID_DATE_RANGE',
-  }),
-  later('webhook resend and recovery', {
     'A2.event.retrieve': 'retrieving an event is 200 with the event, its deliveries and their attempts',
     'A2.event.retrieve-unknown': 'an id of no event is 404 NOT_FOUND',
   }),

@@ -1,42 +1,12 @@
-import { createHash } from 'node:crypto'
-import { readFileSync } from 'node:fs'
+import { readAsset, type Asset } from '../../../kernel/http/asset.ts'
 
-/** A file that the payer's pages load, read once at start. Its path names its content, so a browser may keep it for ever. */
-export interface Asset {
-  readonly path: string
-  readonly contentType: string
-  readonly bytes: Buffer
-  /** For the `integrity` attribute (Subresource Integrity), so that a page never runs a script that it was not made for. */
-  readonly integrity: string
-  readonly headers: Readonly<Record<string, string>>
-}
-
-export const stylesheet = asset('checkout.css', 'text/css; charset=utf-8', [
+export const stylesheet = readAsset(import.meta.url, 'checkout.css', 'text/css; charset=utf-8', [
   'checkout.css',
   'pay-page.css',
   'result-page.css',
 ])
-export const script = asset('checkout.js', 'text/javascript; charset=utf-8')
-export const icon = asset('icon.svg', 'image/svg+xml')
+export const script = readAsset(import.meta.url, 'checkout.js', 'text/javascript; charset=utf-8')
+export const icon = readAsset(import.meta.url, 'icon.svg', 'image/svg+xml')
 
 /** All of them, for the routes that serve them. */
 export const assets: readonly Asset[] = [stylesheet, script, icon]
-
-function asset(file: string, contentType: string, parts: readonly string[] = [file]): Asset {
-  const bytes = Buffer.concat(parts.map((part) => readFileSync(new URL(part, import.meta.url))))
-  const digest = createHash('sha256').update(bytes).digest()
-  const [name, extension] = file.split('.')
-  return {
-    path: `/assets/${name}.${digest.toString('hex').slice(0, 16)}.${extension}`,
-    contentType,
-    bytes,
-    integrity: `sha256-${digest.toString('base64')}`,
-    headers: {
-      'content-type': contentType,
-      'cache-control': 'public, max-age=31536000, immutable',
-      'x-content-type-options': 'nosniff',
-      'cross-origin-resource-policy': 'same-origin',
-      'referrer-policy': 'no-referrer',
-    },
-  }
-}

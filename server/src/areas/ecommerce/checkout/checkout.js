@@ -228,8 +228,10 @@ function followPayment() {
   setTimeout(look, waitSeconds * 1000)
 
   async function outcomeNow() {
-    const response = await fetch(location.href, { cache: 'no-store', signal: AbortSignal.timeout(10_000) })
-    if (!response.ok) return outcome
-    return new DOMParser().parseFromString(await response.text(), 'text/html').body.dataset.outcome
+    const response = await fetch(`${location.pathname}/status`, {
+      cache: 'no-store',
+      signal: AbortSignal.timeout(10_000),
+    })
+    return response.ok ? (await response.json()).outcome : outcome
   }
 }

@@ -3,7 +3,9 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Identity } from '../../../identity/service.ts'
 import { Fault } from '../../../kernel/fault.ts'
 import { nothingHere, type Edge } from '../../../kernel/http/area.ts'
-import { randomText } from '../../../kernel/ids.ts'
+import { languageOf, queryOf } from '../../../kernel/http/language.ts'
+import { elsewhere, pageHeaders } from '../../../kernel/http/page-headers.ts'
+import { isUuid, randomText } from '../../../kernel/ids.ts'
 import { visitorOf, type RateLimit } from '../../../kernel/rate-limit.ts'
 import type { Keyring } from '../../../kernel/seal.ts'
 import type { Intent } from '../../../payments/intent.ts'
@@ -11,19 +13,18 @@ import type { EcommerceService } from '../service.ts'
 import type { LinkRow } from '../store.ts'
 import { assets } from './assets.ts'
 import { problemOf, readPayForm, type PayForm } from './form.ts'
-import { pageHeaders } from './headers.ts'
 import { noticeOf } from './notices.ts'
 import { payPage } from './pay-page.ts'
 import { resultPage } from './result-page.ts'
-import type { Locale } from './texts.ts'
 import {
   busyViewOfLink,
   endViewOfLink,
+  outcomeOf,
   payViewOfIntent,
   payViewOfLink,
   resultViewOfIntent,
   type FormOf,
-  type Place,
+  type PageAddress,
 } from './views.ts'
 import { rememberedPayment, rememberPayment } from './visit.ts'
 
@@ -32,7 +33,7 @@ export interface CheckoutDependencies {
   readonly identity: Identity
   readonly keyring: Keyring
   readonly edge: Edge
-  readonly addresses: { readonly checkout: string }
+  readonly addresses: { readonly checkout: string; readonly sandbox: string }
   readonly confirmLimit: RateLimit
   readonly sandbox: boolean
 }
@@ -51,8 +52,8 @@ export async function mountCheckout(app: FastifyInstance, deps: CheckoutDependen
   const csrfOf = (token: string, nonce: string) =>
     keyring.mac('checkout-form', `${token} ${nonce}`).toString('base64url')
 
-  const placeOf = (request: TokenRequest, kind: 'l' | 'i', token = request.params.token): Place => {
-    const locale = localeOf(request)
+  const pageAddressOf = (request: TokenRequest, kind: 'l' | 'i', token = request.params.token): PageAddress => {
+    const locale = languageOf(request)
     const url = `${addresses.checkout}/${kind}/${token}`
     const asked = queryOf(request).get('lang') !== null
     const other = locale === 'en' ? 'fil' : 'en'
@@ -66,13 +67,22 @@ export async function mountCheckout(app: FastifyInstance, deps: CheckoutDependen
     return { merchantName: merchant?.name ?? '' }
   }
 
+  // A submitted card may lead to the page of a challenge, which a sandbox may hold at a host name of its own.
+  const challengePages = () => (sandbox ? elsewhere(addresses.checkout, [addresses.sandbox]) : [])
+
+  // The sandbox's own page of a challenge takes the language along; what another company's makes of it nobody knows.
+  const inLanguage = (request: FastifyRequest, challengeUrl: string): string => {
+    if (!sandbox || queryOf(request).get('lang') === null) return challengeUrl
+    return `${challengeUrl.split('?')[0]}?lang=${languageOf(request)}`
+  }
+
   const send = (reply: FastifyReply, page: string, redirects: Readonly<Record<string, string>> | null, status = 200) =>
     reply
       .code(status)
-      .headers(pageHeaders(Object.values(redirects ?? {})))
+      .headers(pageHeaders([...Object.values(redirects ?? {}), ...challengePages()]))
       .send(page)
 
-  const redirect = (reply: FastifyReply, { url }: Place) =>
+  const redirect = (reply: FastifyReply, { url }: Pick<PageAddress, 'url'>) =>
     reply.code(303).headers(pageHeaders()).header('location', url).send()
 
   const readForm = (request: TokenRequest): PayForm => {
@@ -101,13 +111,16 @@ export async function mountCheckout(app: FastifyInstance, deps: CheckoutDependen
     again: (problem: FormOf['problem']) => Promise<unknown>,
   ) => {
     try {
-      if (intent.attemptCount === attemptCount) await ecommerce.confirm(intent, form.card, request.id, attemptCount)
+      if (intent.attemptCount === attemptCount) {
+        const { challengeUrl } = await ecommerce.confirm(intent, form.card, request.id, attemptCount)
+        if (challengeUrl !== undefined) return redirect(reply, { url: inLanguage(request, challengeUrl) })
+      }
     } catch (error) {
       if (!(error instanceof Fault)) throw error
-      if (error.code === 'INVALID_CARD') return again(problemOf(error, form.card, localeOf(request)))
+      if (error.code === 'INVALID_CARD') return again(problemOf(error, form.card, languageOf(request)))
       if (!toldByIntent.has(error.code)) throw error
     }
-    return redirect(reply, placeOf(request, 'i', ecommerce.checkoutTokenOf(intent.id)))
+    return redirect(reply, pageAddressOf(request, 'i', ecommerce.checkoutTokenOf(intent.id)))
   }
 
   const findLink = async (request: TokenRequest): Promise<LinkRow> => {
@@ -123,23 +136,23 @@ export async function mountCheckout(app: FastifyInstance, deps: CheckoutDependen
   }
 
   /** The page of the payment that this browser has made with the link, or is making. */
-  const ownPayment = async (request: TokenRequest, link: LinkRow): Promise<Place | undefined> => {
+  const ownPayment = async (request: TokenRequest, link: LinkRow): Promise<PageAddress | undefined> => {
     const token = rememberedPayment(request.headers.cookie) ?? ''
     const intent = await found(token, ecommerce.findIntentByToken)
     const stands = intent?.linkId === link.id && ['SUCCEEDED', 'PROCESSING'].includes(intent.shown.status)
-    return stands ? placeOf(request, 'i', token) : undefined
+    return stands ? pageAddressOf(request, 'i', token) : undefined
   }
 
   const showLink = async (request: TokenRequest, reply: FastifyReply, link: LinkRow, form: FormOf, status = 200) => {
     const payee = await payeeOf(link)
-    const place = placeOf(request, 'l')
+    const address = pageAddressOf(request, 'l')
     const own = await ownPayment(request, link)
     if (ecommerce.hasFreeUse(link)) {
-      const view = payViewOfLink(link, payee, place, form)
+      const view = payViewOfLink(link, payee, address, form)
       return send(reply, payPage({ ...view, paidUrl: own?.url }), link.redirect_urls, status)
     }
     if (own !== undefined) return redirect(reply, own)
-    const why = endViewOfLink(link, payee, place) ?? busyViewOfLink(link, payee, place)
+    const why = endViewOfLink(link, payee, address) ?? busyViewOfLink(link, payee, address)
     return send(reply, resultPage(why), link.redirect_urls)
   }
 
@@ -150,26 +163,31 @@ export async function mountCheckout(app: FastifyInstance, deps: CheckoutDependen
     problem?: FormOf['problem'],
   ) => {
     const payee = await payeeOf(intent)
-    const place = placeOf(request, 'i')
-    const result = resultViewOfIntent(intent, payee, place, queryOf(request).get('stay') !== null)
+    const address = pageAddressOf(request, 'i')
+    const query = queryOf(request)
+    const challengeUrl = await ecommerce.challengeUrl(intent)
+    const result = resultViewOfIntent(intent, payee, address, {
+      stay: query.get('stay') !== null,
+      challengeUrl: challengeUrl === undefined ? undefined : inLanguage(request, challengeUrl),
+    })
     if (result !== undefined) return send(reply, resultPage(result), intent.redirectUrls)
     const link = intent.linkId === null ? undefined : await ecommerce.findLinkOfIntent(intent.linkId)
-    if (link?.state === 'ACTIVE' && !ecommerce.hasFreeUse(link)) {
-      return send(reply, resultPage(busyViewOfLink(link, payee, place)), intent.redirectUrls)
+    if (link?.state === 'ACTIVE' && (!ecommerce.hasFreeUse(link) || query.get('full') !== null)) {
+      return send(reply, resultPage(busyViewOfLink(link, payee, address)), intent.redirectUrls)
     }
     const form = formFor(request.params.token, String(intent.attemptCount))
     const view = payViewOfIntent(
       intent,
       link,
       payee,
-      place,
+      address,
       problem === undefined ? form : { ...form, problem, declined: false },
     )
     return send(reply, payPage(view), intent.redirectUrls, problem === undefined ? 200 : 400)
   }
 
   const refuse = (error: unknown, request: FastifyRequest, reply: FastifyReply) => {
-    const { page, status, retryAfterSeconds } = noticeOf(error, localeOf(request), addressOf(request))
+    const { page, status, retryAfterSeconds } = noticeOf(error, languageOf(request), addressOf(request))
     if (status >= 500) edge.log.error({ err: error, correlation_id: request.id }, 'a page failed for a cause of ours')
     if (retryAfterSeconds !== undefined) reply.header('retry-after', String(retryAfterSeconds))
     return send(reply, page, null, status)
@@ -202,10 +220,13 @@ export async function mountCheckout(app: FastifyInstance, deps: CheckoutDependen
           const link = await findLink(request)
           const visited = await ecommerce.findIntentByForm(link.id, form.nonce)
           // Its page tells why there is nothing to pay any more.
-          if (visited === undefined && !ecommerce.hasFreeUse(link)) return redirect(reply, placeOf(request, 'l'))
+          if (visited === undefined && !ecommerce.hasFreeUse(link)) return redirect(reply, pageAddressOf(request, 'l'))
           const intent = visited ?? (await ecommerce.intentOfVisit(link, form.nonce))
-          if (intent === undefined) return redirect(reply, placeOf(request, 'l'))
-          reply.header('set-cookie', rememberPayment(ecommerce.checkoutTokenOf(intent.id), placeOf(request, 'l').url))
+          if (intent === undefined) return redirect(reply, pageAddressOf(request, 'l'))
+          reply.header(
+            'set-cookie',
+            rememberPayment(ecommerce.checkoutTokenOf(intent.id), pageAddressOf(request, 'l').url),
+          )
           return submit(request, reply, intent, form, 0, (problem) =>
             showLink(request, reply, link, { ...formFor(request.params.token, form.nonce), problem }, 400),
           )
@@ -216,6 +237,31 @@ export async function mountCheckout(app: FastifyInstance, deps: CheckoutDependen
         '/i/:token',
         { config: { operationId: 'checkout.intent' } },
         async (request, reply) => showIntent(request, reply, await findIntent(request)),
+      )
+
+      room.get<{ Params: { token: string } }>(
+        '/i/:token/status',
+        { config: { operationId: 'checkout.status' } },
+        async (request, reply) => {
+          const { shown } = await findIntent(request)
+          return reply
+            .headers({ ...pageHeaders(), 'content-type': 'application/json; charset=utf-8' })
+            .send(JSON.stringify({ outcome: outcomeOf(shown.status) }))
+        },
+      )
+
+      // The way back from a challenge. The address brings no result, so it may be opened by anybody, and any number of times.
+      room.get<{ Params: { token: string; attempt: string } }>(
+        '/i/:token/challenge/:attempt',
+        { config: { operationId: 'checkout.challenge' } },
+        async (request, reply) => {
+          const { attempt } = request.params
+          const found = await findIntent(request)
+          if (!isUuid(attempt)) throw nothingHere()
+          const { linkFull } = await ecommerce.takeChallenge(found, attempt.toLowerCase())
+          const { url } = pageAddressOf(request, 'i')
+          return redirect(reply, { url: linkFull ? `${url}${url.includes('?') ? '&' : '?'}full=1` : url })
+        },
       )
 
       room.post<{ Params: { token: string } }>(
@@ -254,17 +300,3 @@ const toldByIntent = new Set([
   'LINK_FULLY_RESERVED',
   'ATTEMPT_LIMIT_REACHED',
 ])
-
-const queryOf = (request: { url: string }): URLSearchParams => new URLSearchParams(request.url.split('?')[1] ?? '')
-
-/** The language that was asked for in the address, else the first of the browser's that we have. */
-function localeOf(request: { url: string; headers: { 'accept-language'?: string | undefined } }): Locale {
-  const asked = queryOf(request).get('lang')
-  if (asked === 'en' || asked === 'fil') return asked
-  for (const one of (request.headers['accept-language'] ?? '').split(',')) {
-    const language = one.trim().split(/[-;]/)[0]?.toLowerCase()
-    if (language === 'fil' || language === 'tl') return 'fil'
-    if (language === 'en') return 'en'
-  }
-  return 'en'
-}

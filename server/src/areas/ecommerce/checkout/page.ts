@@ -1,13 +1,13 @@
 import { attributes, html, htmlString } from '../../../kernel/html.ts'
 import type { HtmlPart, HtmlText } from '../../../kernel/html.ts'
-import { webAddress } from './addresses.ts'
+import { webAddress } from '../../../kernel/web-address.ts'
 import { icon, script, stylesheet } from './assets.ts'
 import { kahaMark } from './marks.ts'
 import { sentence, texts } from './texts.ts'
 import type { Locale } from './texts.ts'
 
 /** The parts of one page of the checkout. */
-export interface Page {
+export interface CheckoutPage {
   readonly locale: Locale
   /** The document's title, as plain text. */
   readonly title: string
@@ -27,7 +27,7 @@ export interface Page {
 }
 
 /** The whole document, ready to be sent with `pageHeaders()`. */
-export function page(parts: Page): string {
+export function page(parts: CheckoutPage): string {
   const words = texts(parts.locale)
   return htmlString(html`<!doctype html>
 <html lang="${parts.locale}">
@@ -75,13 +75,13 @@ export function ownAddress(url: string | undefined): string | undefined {
 }
 
 // The browser's frame takes the colour of what is on top: the ribbon, or the lid as checkout.css paints it.
-function topColour({ sandbox, outcome }: Page): string {
+function topColour({ sandbox, outcome }: CheckoutPage): string {
   if (sandbox) return '#f6bd4a'
-  return ['open', 'succeeded', 'processing'].includes(outcome) ? '#0c3d33' : '#2c3a36'
+  return ['open', 'succeeded', 'processing', 'challenge'].includes(outcome) ? '#0c3d33' : '#2c3a36'
 }
 
 // Inside noscript, for a timed redirect that the payer cannot stop is a barrier (WCAG 2.2.1).
-function refreshTag(refresh: Page['refresh']): HtmlPart {
+function refreshTag(refresh: CheckoutPage['refresh']): HtmlPart {
   if (refresh === undefined) return null
   const content = refresh.url === undefined ? String(refresh.seconds) : `${refresh.seconds};url=${refresh.url}`
   return html`<noscript><meta http-equiv="refresh" content="${content}"></noscript>`

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { assets, script, stylesheet } from './assets.ts'
-import { checkoutCsp, pageHeaders } from './headers.ts'
+import { pageCsp, pageHeaders } from '../../../kernel/http/page-headers.ts'
 import { noticePage } from './notice-page.ts'
 import { payPage } from './pay-page.ts'
 import type { PayView } from './pay-page.ts'
@@ -242,9 +242,10 @@ test('a redirect without seconds waits for the payer', () => {
   assert.match(page, /href="https:\/\/shop\.example\/declined"/)
 })
 
-test('only a payment that is processing looks again by itself', () => {
+test('only a payment that goes on elsewhere looks again by itself', () => {
   const redirect = undefined
-  assert.match(resultPage({ ...result, redirect, kind: 'processing' }), /http-equiv="refresh" content="3"/)
+  for (const kind of ['processing', 'challenge'] as const)
+    assert.match(resultPage({ ...result, redirect, kind }), /http-equiv="refresh" content="3"/)
   assert.doesNotMatch(resultPage({ ...result, redirect, kind: 'declined' }), /http-equiv/)
 })
 
@@ -264,19 +265,19 @@ test('both languages fill in the same words', () => {
 test('the policy allows nothing but our own files, and a submitted form to end at the merchant', () => {
   const common = `default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; connect-src 'self'; `
   const end = `; base-uri 'none'; frame-ancestors 'none'`
-  assert.equal(checkoutCsp(), `${common}form-action 'self'${end}`)
+  assert.equal(pageCsp(), `${common}form-action 'self'${end}`)
   const urls = [
     'https://shop.example/a;b',
     'https://shop.example/c',
     `javascript:'; script-src *`,
     'http://127.0.0.1:9/',
   ]
-  assert.equal(checkoutCsp(urls), `${common}form-action 'self' https://shop.example http://127.0.0.1:9${end}`)
+  assert.equal(pageCsp(urls), `${common}form-action 'self' https://shop.example http://127.0.0.1:9${end}`)
 })
 
 test('every page is sent with headers that keep it private, unframed and fresh', () => {
   const headers = pageHeaders()
-  assert.equal(headers['content-security-policy'], checkoutCsp())
+  assert.equal(headers['content-security-policy'], pageCsp())
   assert.equal(headers['cache-control'], 'no-store')
   assert.equal(headers['referrer-policy'], 'no-referrer')
   assert.equal(headers['x-content-type-options'], 'nosniff')

@@ -1,6 +1,6 @@
 import { attributes, html } from '../../../kernel/html.ts'
 import type { HtmlPart, HtmlText } from '../../../kernel/html.ts'
-import { webAddress } from './addresses.ts'
+import { webAddress } from '../../../kernel/web-address.ts'
 import { brandMarks, lineIcon } from './marks.ts'
 import { isolated, monogram, ownAddress, page } from './page.ts'
 import { moment, plainSentence, sentence, texts } from './texts.ts'
@@ -190,6 +190,7 @@ function testCards(words: Texts): HtmlText {
     ['4242 4242 4242 4242', words.testCardApproved],
     ['4000 0000 0000 0002', words.testCardDeclined],
     ['4000 0000 0000 9995', words.testCardWithoutFunds],
+    ['4000 0025 0000 3155', words.testCardChallenge],
   ]
   return html`<details class="test-cards"><summary>${words.testCards}</summary>
 <ul>${cards.map(([number, outcome]) => html`<li><code>${number}</code> <span>${outcome}</span></li>`)}</ul>

@@ -1,6 +1,6 @@
 import { html } from '../../../kernel/html.ts'
 import type { HtmlPart, HtmlText } from '../../../kernel/html.ts'
-import { webAddress } from './addresses.ts'
+import { webAddress } from '../../../kernel/web-address.ts'
 import { cardSchemeName, kahaMark, lineIcon } from './marks.ts'
 import { isolated, ownAddress, page } from './page.ts'
 import { moment, plainSentence, sentence, texts } from './texts.ts'
@@ -21,7 +21,9 @@ export interface ResultView {
   readonly redirect?:
     { readonly url: string; readonly seconds?: number | undefined; readonly stayUrl?: string | undefined } | undefined
   readonly retryUrl?: string | undefined
-  /** A page that is still processing looks again after so many seconds. */
+  /** Where the challenge is held that the payment waits for. */
+  readonly goOnUrl?: string | undefined
+  /** A page of a payment that goes on elsewhere looks again after so many seconds. */
   readonly refreshSeconds?: number | undefined
   readonly sandbox: boolean
   readonly otherLanguageUrl?: string | undefined
@@ -64,6 +66,7 @@ const emblems: Readonly<Record<ResultKind, HtmlText>> = {
   declined: lineIcon('refused'),
   failed: lineIcon('attention'),
   processing: kahaMark(44),
+  challenge: lineIcon('lock'),
   expired: lineIcon('waiting'),
   cancelled: lineIcon('refused'),
   used_up: lineIcon('done'),
@@ -89,11 +92,13 @@ function receipt(lines: ReceiptView, view: ResultView, words: Texts): HtmlText {
 
 function actions(view: ResultView, returnUrl: string | undefined, words: Texts): HtmlPart {
   const retryUrl = ownAddress(view.retryUrl)
+  const goOnUrl = webAddress(view.goOnUrl)?.href
   const merchant = isolated(view.merchantName)
   const retry = retryUrl !== undefined && html`<a class="button" href="${retryUrl}">${words.retry}</a>`
   // The first action is the filled button; next to a retry, going back is the quieter one.
   const look = retry === false ? 'button' : 'button second'
   return html`${returnUrl !== undefined && redirectNotice(view, words)}
+${goOnUrl !== undefined && html`<a class="button" href="${goOnUrl}" rel="noreferrer">${words.goOn}</a>`}
 ${retry}
 ${
   returnUrl !== undefined &&
@@ -116,5 +121,6 @@ function refresh(view: ResultView, returnUrl: string | undefined) {
   if (view.redirect?.seconds !== undefined && returnUrl !== undefined) {
     return { seconds: view.redirect.seconds, url: returnUrl }
   }
-  return view.kind === 'processing' && view.refreshSeconds !== undefined ? { seconds: view.refreshSeconds } : undefined
+  const goesOn = view.kind === 'processing' || view.kind === 'challenge'
+  return goesOn && view.refreshSeconds !== undefined ? { seconds: view.refreshSeconds } : undefined
 }

@@ -10,6 +10,7 @@ export const resultKinds = [
   'declined',
   'failed',
   'processing',
+  'challenge',
   'expired',
   'cancelled',
   'used_up',
@@ -58,12 +59,14 @@ const en = {
   testCardApproved: 'approved',
   testCardDeclined: 'declined',
   testCardWithoutFunds: 'not enough funds',
+  testCardChallenge: 'the bank asks first',
   testCardsHint: 'Any expiry date in the future, any CVC.',
   result: {
     succeeded: 'Payment complete',
     declined: 'Payment declined',
     failed: 'Payment not completed',
     processing: 'Confirming your payment',
+    challenge: 'Confirm with your bank',
     expired: 'This payment link has expired',
     cancelled: 'This payment link was cancelled',
     used_up: 'This payment link has been used',
@@ -72,8 +75,9 @@ const en = {
   resultTitle: '{outcome}: {amount} to {merchant}',
   amountTo: '{amount} to {merchant}',
   processing: 'This can take a moment. Please do not pay again: this page follows the payment by itself.',
-  challengeMissing:
-    'Your bank asks to confirm this payment, which cannot be done here yet. You have not been charged. You can use another card in 15 minutes.',
+  challenge:
+    'Your bank wants to know that it is you. You have not been charged yet. If nothing is confirmed within 15 minutes, the payment is declined.',
+  goOn: "Continue on your bank's page",
   tooManyTries:
     'This payment was tried too many times. You have not been charged. Please ask the merchant for a new link.',
   receipt: 'Receipt',
@@ -138,12 +142,14 @@ const fil: Texts = {
   testCardApproved: 'tinatanggap',
   testCardDeclined: 'tinatanggihan',
   testCardWithoutFunds: 'kulang ang pondo',
+  testCardChallenge: 'nagtatanong muna ang bangko',
   testCardsHint: 'Kahit anong expiry na hindi pa lumilipas, kahit anong CVC.',
   result: {
     succeeded: 'Nabayaran na',
     declined: 'Hindi tinanggap ang bayad',
     failed: 'Hindi natuloy ang bayad',
     processing: 'Kinukumpirma ang iyong bayad',
+    challenge: 'Kumpirmahin sa iyong bangko',
     expired: 'Nag-expire na ang payment link na ito',
     cancelled: 'Kinansela ang payment link na ito',
     used_up: 'Nagamit na ang payment link na ito',
@@ -153,8 +159,9 @@ const fil: Texts = {
   amountTo: '{amount} sa {merchant}',
   processing:
     'Maaaring tumagal ito nang sandali. Huwag munang magbayad ulit: kusang sinusundan ng pahinang ito ang bayad.',
-  challengeMissing:
-    'Humihingi ng kumpirmasyon ang iyong bangko, na hindi pa magagawa rito. Hindi ka siningil. Makakagamit ka ng ibang card makalipas ang 15 minuto.',
+  challenge:
+    'Gustong matiyak ng iyong bangko na ikaw nga ito. Hindi ka pa sinisingil. Kung walang makumpirma sa loob ng 15 minuto, hindi tatanggapin ang bayad.',
+  goOn: 'Magpatuloy sa pahina ng iyong bangko',
   tooManyTries:
     'Napakaraming beses nang sinubukan ang bayad na ito. Hindi ka siningil. Humingi ng bagong link sa merchant.',
   receipt: 'Resibo',

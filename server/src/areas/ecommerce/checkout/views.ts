@@ -1,6 +1,6 @@
 import { formatMoney } from '../../../kernel/money.ts'
 import type { Intent } from '../../../payments/intent.ts'
-import { attemptsMax } from '../../../payments/machine.ts'
+import { attemptsMax, type ShownStatus } from '../../../payments/machine.ts'
 import { linkInUse, userMessageOf } from '../../../payments/messages.ts'
 import type { LinkRow } from '../store.ts'
 import type { LineItemView, PayView } from './pay-page.ts'
@@ -9,7 +9,7 @@ import { texts } from './texts.ts'
 import type { Locale, ResultKind } from './texts.ts'
 
 /** Where a page stands: its language, and its own address in that language and in the other. */
-export interface Place {
+export interface PageAddress {
   readonly locale: Locale
   readonly sandbox: boolean
   readonly url: string
@@ -22,7 +22,7 @@ export interface Payee {
 
 const redirectSeconds = 8
 const refreshSeconds = 3
-const challengeRefreshSeconds = 60
+const challengeRefreshSeconds = 10
 
 const lines = (link: LinkRow, locale: Locale): LineItemView[] =>
   link.line_items.map((item) => ({
@@ -34,24 +34,24 @@ const lines = (link: LinkRow, locale: Locale): LineItemView[] =>
 
 export type FormOf = Pick<PayView, 'nonce' | 'csrf'> & Partial<Pick<PayView, 'problem' | 'declined'>>
 
-const common = ({ locale, sandbox, otherLanguageUrl }: Place, { merchantName }: Payee) => ({
+const common = ({ locale, sandbox, otherLanguageUrl }: PageAddress, { merchantName }: Payee) => ({
   locale,
   sandbox,
   otherLanguageUrl,
   merchantName,
 })
 
-export function payViewOfLink(link: LinkRow, payee: Payee, place: Place, form: FormOf): PayView {
+export function payViewOfLink(link: LinkRow, payee: Payee, address: PageAddress, form: FormOf): PayView {
   return {
-    ...common(place, payee),
+    ...common(address, payee),
     ...form,
     currency: link.currency,
-    amount: formatMoney(link.amount, link.currency, place.locale),
+    amount: formatMoney(link.amount, link.currency, address.locale),
     description: link.description ?? undefined,
     orderReference: link.order_reference ?? undefined,
-    lineItems: lines(link, place.locale),
+    lineItems: lines(link, address.locale),
     expiresAt: link.expires_at,
-    action: place.url,
+    action: address.url,
   }
 }
 
@@ -60,20 +60,20 @@ export function payViewOfIntent(
   intent: Intent,
   link: LinkRow | undefined,
   payee: Payee,
-  place: Place,
+  address: PageAddress,
   form: FormOf,
 ): PayView {
   const refused = intent.shown.status === 'DECLINED' || intent.shown.status === 'FAILED'
-  const message = intent.shown.userMessage?.[place.locale]
+  const message = intent.shown.userMessage?.[address.locale]
   return {
-    ...common(place, payee),
+    ...common(address, payee),
     currency: intent.currency,
-    amount: formatMoney(intent.amount, intent.currency, place.locale),
+    amount: formatMoney(intent.amount, intent.currency, address.locale),
     description: intent.description ?? undefined,
     orderReference: intent.orderReference ?? undefined,
-    lineItems: link === undefined ? [] : lines(link, place.locale),
+    lineItems: link === undefined ? [] : lines(link, address.locale),
     expiresAt: intent.expiresAt,
-    action: place.url,
+    action: address.url,
     backUrl: refused ? intent.redirectUrls?.['declined'] : undefined,
     ...(refused && message !== undefined ? { problem: { message }, declined: true } : {}),
     ...form,
@@ -86,43 +86,60 @@ const kindOfEnd = { CONSUMED: 'used_up', EXPIRED: 'expired', CANCELLED: 'cancell
 >
 
 /** A link that cannot be paid any more. */
-export function endViewOfLink(link: LinkRow, payee: Payee, place: Place): ResultView | undefined {
+export function endViewOfLink(link: LinkRow, payee: Payee, address: PageAddress): ResultView | undefined {
   if (link.state === 'ACTIVE') return undefined
   const message = userMessageOf({ status: link.state, category: null, reason: null })
   const back = link.state === 'EXPIRED' ? link.redirect_urls?.['expired'] : undefined
   return {
-    ...common(place, payee),
+    ...common(address, payee),
     kind: kindOfEnd[link.state],
-    amount: formatMoney(link.amount, link.currency, place.locale),
-    message: message?.[place.locale] ?? '',
+    amount: formatMoney(link.amount, link.currency, address.locale),
+    message: message?.[address.locale] ?? '',
     redirect: back === undefined ? undefined : { url: back },
   }
 }
 
 /** A link whose last free use is being paid by somebody else at this moment. */
-export function busyViewOfLink(link: LinkRow, payee: Payee, place: Place): ResultView {
+export function busyViewOfLink(link: LinkRow, payee: Payee, address: PageAddress): ResultView {
   return {
-    ...common(place, payee),
+    ...common(address, payee),
     kind: 'fully_reserved',
-    amount: formatMoney(link.amount, link.currency, place.locale),
-    message: linkInUse[place.locale],
-    retryUrl: place.url,
+    amount: formatMoney(link.amount, link.currency, address.locale),
+    message: linkInUse[address.locale],
+    retryUrl: address.url,
   }
 }
 
+/** What a page of an intent says of its state, for the script that follows it; `open` where the payer can still pay. */
+export function outcomeOf(status: ShownStatus): string {
+  return outcomes[status] ?? 'open'
+}
+
+const outcomes: Partial<Record<ShownStatus, ResultKind>> = {
+  SUCCEEDED: 'succeeded',
+  PROCESSING: 'processing',
+  REQUIRES_ACTION: 'challenge',
+  ...kindOfEnd,
+}
+
 /** How a payment ended, or that it has not yet; undefined while the payer can still pay. */
-export function resultViewOfIntent(intent: Intent, payee: Payee, place: Place, stay: boolean): ResultView | undefined {
+export function resultViewOfIntent(
+  intent: Intent,
+  payee: Payee,
+  address: PageAddress,
+  { stay, challengeUrl }: { readonly stay: boolean; readonly challengeUrl: string | undefined },
+): ResultView | undefined {
   const { status, userMessage } = intent.shown
   const base = {
-    ...common(place, payee),
-    amount: formatMoney(intent.amount, intent.currency, place.locale),
-    message: userMessage?.[place.locale] ?? '',
+    ...common(address, payee),
+    amount: formatMoney(intent.amount, intent.currency, address.locale),
+    message: userMessage?.[address.locale] ?? '',
   }
   switch (status) {
     case 'SUCCEEDED': {
       const back = intent.redirectUrls?.['success']
       const { receipt } = intent
-      const stayUrl = `${place.url}${place.url.includes('?') ? '&' : '?'}stay=1`
+      const stayUrl = `${address.url}${address.url.includes('?') ? '&' : '?'}stay=1`
       return {
         ...base,
         kind: 'succeeded',
@@ -132,13 +149,14 @@ export function resultViewOfIntent(intent: Intent, payee: Payee, place: Place, s
       }
     }
     case 'PROCESSING':
-      return { ...base, kind: 'processing', message: texts(place.locale).processing, refreshSeconds }
-    // The pages do not hold challenges yet: the payer is told, instead of being asked for a card that is refused.
+      return { ...base, kind: 'processing', message: texts(address.locale).processing, refreshSeconds }
+    // Whoever left the challenge, or looks here in another window, can go on with it.
     case 'REQUIRES_ACTION':
       return {
         ...base,
-        kind: 'failed',
-        message: texts(place.locale).challengeMissing,
+        kind: 'challenge',
+        message: texts(address.locale).challenge,
+        goOnUrl: challengeUrl,
         refreshSeconds: challengeRefreshSeconds,
       }
     case 'EXPIRED': {
@@ -153,7 +171,7 @@ export function resultViewOfIntent(intent: Intent, payee: Payee, place: Place, s
       if (intent.attemptCount < attemptsMax) return undefined
       const back = intent.redirectUrls?.['declined']
       const kind = status === 'DECLINED' ? 'declined' : 'failed'
-      const message = texts(place.locale).tooManyTries
+      const message = texts(address.locale).tooManyTries
       return { ...base, kind, message, redirect: back === undefined ? undefined : { url: back } }
     }
     default:

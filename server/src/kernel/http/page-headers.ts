@@ -1,14 +1,14 @@
-import { webAddress } from './addresses.ts'
+import { webAddress } from '../web-address.ts'
 
 // A host may hold characters that end a directive.
 const plainOrigin = /^https?:\/\/[\w.:[\]-]+$/
 
 /**
- * The content security policy of every payer's page, error pages included: nothing but our own files, no inline script or style,
- * no framing. `redirectUrls`: where a submitted form may end after redirects (browsers hold `form-action` against each hop).
+ * The content security policy of every page that a payer sees, error pages included: nothing but our own files, no inline script or
+ * style, no framing. `formEnds`: where a submitted form may end after redirects (browsers hold `form-action` against each hop).
  */
-export function checkoutCsp(redirectUrls: readonly string[] = []): string {
-  const origins = redirectUrls
+export function pageCsp(formEnds: readonly string[] = []): string {
+  const origins = formEnds
     .map((url) => webAddress(url)?.origin)
     .filter((origin) => origin !== undefined && plainOrigin.test(origin))
   return [
@@ -23,11 +23,11 @@ export function checkoutCsp(redirectUrls: readonly string[] = []): string {
   ].join('; ')
 }
 
-/** All headers of a payer's page. */
-export function pageHeaders(redirectUrls: readonly string[] = []): Readonly<Record<string, string>> {
+/** All headers of a page that a payer sees. */
+export function pageHeaders(formEnds: readonly string[] = []): Readonly<Record<string, string>> {
   return {
     'content-type': 'text/html; charset=utf-8',
-    'content-security-policy': checkoutCsp(redirectUrls),
+    'content-security-policy': pageCsp(formEnds),
     'cache-control': 'no-store',
     'referrer-policy': 'no-referrer',
     'x-content-type-options': 'nosniff',
@@ -38,3 +38,7 @@ export function pageHeaders(redirectUrls: readonly string[] = []): Readonly<Reco
     'x-robots-tag': 'noindex',
   }
 }
+
+/** Of some addresses, those that a page at `own` cannot reach as its own origin. */
+export const elsewhere = (own: string, urls: readonly string[]): readonly string[] =>
+  urls.filter((url) => webAddress(url)?.origin !== webAddress(own)?.origin)

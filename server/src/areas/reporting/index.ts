@@ -1,0 +1,2 @@
+export { reportingArea, reportingRoutes } from './routes.ts'
+export { createReportingService } from './service.ts'

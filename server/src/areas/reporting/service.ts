@@ -1,0 +1,209 @@
+import type { Principal } from '../../identity/principal.ts'
+import type { Clock } from '../../kernel/clock.ts'
+import type { Cursors } from '../../kernel/cursor.ts'
+import type { Db } from '../../kernel/db.ts'
+import { pageSizeDefault, type Listed } from '../../kernel/list.ts'
+import { refuse } from './errors.ts'
+import {
+  reportingStore as store,
+  type After,
+  type BranchRow,
+  type HistoryRow,
+  type MerchantRow,
+  type Order,
+  type SettlementRow,
+  type ShareRow,
+  type Sort,
+  type TransactionFilters,
+  type TransactionRow,
+} from './store.ts'
+
+export interface ReportingDependencies {
+  readonly db: Db
+  readonly clock: Clock
+  readonly cursors: Cursors
+}
+
+export interface PageQuery {
+  readonly page_size?: number
+  readonly cursor?: string
+}
+
+export interface TransactionQuery extends PageQuery {
+  readonly merchant_id?: string
+  readonly branch_id?: string
+  readonly activation_code?: string
+  readonly payment_method?: string
+  readonly card_brand?: string
+  readonly status?: readonly string[]
+  readonly date_from?: string
+  readonly date_to?: string
+  readonly sort_by?: Sort
+  readonly sort_order?: Order
+}
+
+/** A transaction, and what happened to it. */
+export interface TransactionStory {
+  readonly row: TransactionRow
+  readonly history: readonly HistoryRow[]
+}
+
+export type ReportingService = ReturnType<typeof createReportingService>
+
+const pageSizeMax = 100
+const historyRowsMax = 1_000
+const sharesMax = 10_000
+const exportRows = 1_000
+
+/** What a key may read of merchants, branches, transactions and settlements. Reads only what their owners publish. */
+export function createReportingService({ db, clock, cursors }: ReportingDependencies) {
+  const afterOf = (cursor: string | undefined, boundTo: readonly unknown[]): After | null => {
+    if (cursor === undefined) return null
+    const [position, id] = cursors.read(cursor, boundTo) ?? []
+    if (position !== undefined && id !== undefined) return { position, id }
+    throw refuse('BAD_REQUEST', 'cursor: is not one of this list with these parameters; start again without it.')
+  }
+
+  /** One page of a list in some order. `read` gives the rows after a place, and `placeOf` a row's own. */
+  const paged = async <Row extends object>(
+    query: PageQuery,
+    boundTo: readonly unknown[],
+    read: (after: After | null, rowsMax: number) => Promise<Row[]>,
+    placeOf: (row: Row) => After,
+  ): Promise<Listed<Row>> => {
+    const pageSize = Math.min(pageSizeMax, query.page_size ?? pageSizeDefault)
+    const found = await read(afterOf(query.cursor, boundTo), pageSize + 1)
+    const rows = found.slice(0, pageSize)
+    const last = rows.at(-1)
+    if (found.length <= pageSize || last === undefined) return { rows, pageSize, nextCursor: null }
+    const { position, id } = placeOf(last)
+    return { rows, pageSize, nextCursor: cursors.write([position, id], boundTo) }
+  }
+
+  const byName = ({ name, id }: MerchantRow): After => ({ position: name, id })
+
+  return {
+    listMerchants: (principal: Principal, query: PageQuery): Promise<Listed<MerchantRow>> =>
+      paged(query, ['merchants', principal.entityId], (...at) => store.listMerchants(db, principal, ...at), byName),
+
+    listBranches: (principal: Principal, query: PageQuery & { merchant_id?: string }): Promise<Listed<BranchRow>> => {
+      const merchantId = query.merchant_id ?? null
+      const bound = ['branches', principal.entityId, merchantId]
+      return paged(query, bound, (...at) => store.listBranches(db, principal, merchantId, ...at), byName)
+    },
+
+    async listTransactions(principal: Principal, query: TransactionQuery): Promise<Listed<TransactionRow>> {
+      const filters = filtersOf(query)
+      const read = (after: After | null, rowsMax: number) =>
+        store.listTransactions(db, principal, filters, after, rowsMax)
+      return paged(query, boundOf(principal, query), read, placeOf)
+    },
+
+    /**
+     * All transactions of a query, read in pages as they are taken; those that are created after it began are left out, so that it
+     * ends. The first page is read before it resolves: what is refused is refused here.
+     */
+    async exportTransactions(principal: Principal, query: TransactionQuery): Promise<AsyncIterable<TransactionRow[]>> {
+      const filters = filtersOf(query)
+      const now = clock.now()
+      const until = { ...filters, to: filters.to !== null && filters.to < now ? filters.to : now }
+      const read = (after: After | null) => store.listTransactions(db, principal, until, after, exportRows)
+      const first = await read(afterOf(query.cursor, boundOf(principal, query)))
+      return pagesFrom(first, read)
+    },
+
+    async retrieveTransaction(principal: Principal, id: string): Promise<TransactionStory> {
+      const row = await store.findTransaction(db, principal, id)
+      if (row === undefined) throw refuse('NOT_FOUND', 'There is no such transaction.')
+      return { row, history: await store.listHistory(db, principal, id, historyRowsMax) }
+    },
+
+    listSettlements: (principal: Principal, query: PageQuery): Promise<Listed<SettlementRow>> =>
+      paged(
+        query,
+        ['settlements', principal.entityId],
+        (...at) => store.listSettlements(db, principal, ...at),
+        (row) => ({ position: row.batch_number, id: row.currency }),
+      ),
+
+    /** The shares of one batch, at least one. */
+    async retrieveSettlement(
+      principal: Principal,
+      batchNumber: string,
+      { currency }: { currency?: string },
+    ): Promise<readonly ShareRow[]> {
+      if (!isDay(batchNumber)) throw refuse('BAD_REQUEST', 'batch_number: is no day.')
+      const all = await store.listShares(db, principal, batchNumber, sharesMax)
+      const shares = all.filter((share) => currency === undefined || share.currency === currency)
+      if (shares.length === 0) throw refuse('NOT_FOUND', 'There is no such settlement.')
+      const currencies = new Set(shares.map((share) => share.currency))
+      if (currencies.size > 1) {
+        throw refuse('BAD_REQUEST', `currency: is missing; this day has batches in ${[...currencies].join(', ')}.`)
+      }
+      return shares
+    },
+  }
+}
+
+const placeOf = ({ position, id }: TransactionRow): After => ({ position, id })
+
+async function* pagesFrom(
+  first: TransactionRow[],
+  read: (after: After) => Promise<TransactionRow[]>,
+): AsyncGenerator<TransactionRow[], void, undefined> {
+  for (let page = first; ;) {
+    yield page
+    const last = page.at(-1)
+    if (page.length < exportRows || last === undefined) return
+    page = await read(placeOf(last))
+  }
+}
+
+/** What a cursor is bound to: the entity that asked and every parameter but the page size, which may change on the way. */
+const boundOf = (principal: Principal, query: TransactionQuery): readonly unknown[] => [
+  'transactions',
+  principal.entityId,
+  query.merchant_id ?? null,
+  query.branch_id ?? null,
+  query.activation_code ?? null,
+  query.payment_method ?? null,
+  query.card_brand ?? null,
+  query.status ?? null,
+  query.date_from ?? null,
+  query.date_to ?? null,
+  query.sort_by ?? 'created_at',
+  query.sort_order ?? 'desc',
+]
+
+function filtersOf(query: TransactionQuery): TransactionFilters {
+  const from = query.date_from === undefined ? null : timeOf(query.date_from, { up: true })
+  const to = query.date_to === undefined ? null : timeOf(query.date_to, { up: false })
+  if (query.date_from !== undefined && query.date_to !== undefined && isAfter(query.date_from, query.date_to)) {
+    throw refuse('BAD_REQUEST', 'date_from: must not be later than date_to.')
+  }
+  return {
+    merchantId: query.merchant_id ?? null,
+    branchId: query.branch_id ?? null,
+    activationCode: query.activation_code ?? null,
+    paymentMethod: query.payment_method ?? null,
+    cardBrand: query.card_brand ?? null,
+    statuses: query.status ?? null,
+    from,
+    to,
+    sort: query.sort_by ?? 'created_at',
+    order: query.sort_order ?? 'desc',
+  }
+}
+
+const isAfter = (from: string, to: string): boolean => Date.parse(from) > Date.parse(to)
+
+// Transactions are created at whole milliseconds. Date.parse cuts what is finer; one of that millisecond came before.
+const finerThanMs = /\.\d{3}\d*[1-9]/
+const timeOf = (text: string, { up }: { up: boolean }): Date =>
+  new Date(Date.parse(text) + (up && finerThanMs.test(text) ? 1 : 0))
+
+/** Whether the calendar has this day. */
+function isDay(text: string): boolean {
+  const ms = Date.parse(`${text}T00:00:00Z`)
+  return !Number.isNaN(ms) && new Date(ms).toISOString().startsWith(text) && !text.startsWith('0000')
+}

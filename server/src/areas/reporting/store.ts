@@ -1,0 +1,260 @@
+import { perLevel, type Level, type Principal } from '../../identity/principal.ts'
+import { statement, type Queries, type Statement } from '../../kernel/db.ts'
+
+export interface MerchantRow {
+  readonly id: string
+  readonly name: string
+}
+
+export interface BranchRow extends MerchantRow {
+  readonly merchant_id: string
+}
+
+/** A transaction as everybody sees it, at the time that it was read. */
+export interface TransactionRow {
+  readonly id: string
+  readonly merchant_id: string
+  readonly branch_id: string
+  readonly status: string
+  readonly amount: bigint
+  readonly currency: string
+  readonly payment_method: string
+  readonly card_brand: string | null
+  readonly card_last_four: string | null
+  readonly correlation_id: string | null
+  readonly amount_authorized: bigint
+  readonly amount_received: bigint
+  readonly amount_refunded: bigint
+  readonly approval_code: string | null
+  readonly reference_number: string | null
+  readonly receipt_number: string | null
+  readonly settlement_status: string
+  readonly settled_at: Date | null
+  readonly batch_number: string | null
+  readonly terminal_device_id: string | null
+  readonly created_at: Date
+  readonly updated_at: Date
+  readonly partner_name: string
+  readonly merchant_name: string
+  readonly branch_name: string
+  readonly activation_code: string | null
+  /** What the list is sorted by, as text that loses nothing. */
+  readonly position: string
+}
+
+export interface HistoryRow {
+  readonly type: string
+  readonly at: Date
+  readonly amount: bigint
+  readonly reason: string | null
+}
+
+export interface SettlementRow {
+  readonly batch_number: string
+  readonly settled_at: Date
+  readonly currency: string
+  readonly count: bigint
+  readonly gross: bigint
+  readonly refunds: bigint
+}
+
+export interface ShareRow extends SettlementRow {
+  readonly merchant_id: string
+  readonly merchant_name: string
+}
+
+export const sorts = { created_at: 'timestamptz', updated_at: 'timestamptz', amount: 'bigint' } as const
+export type Sort = keyof typeof sorts
+export type Order = 'asc' | 'desc'
+
+export interface TransactionFilters {
+  readonly merchantId: string | null
+  readonly branchId: string | null
+  readonly activationCode: string | null
+  readonly paymentMethod: string | null
+  readonly cardBrand: string | null
+  readonly statuses: readonly string[] | null
+  /** Both inclusive. */
+  readonly from: Date | null
+  readonly to: Date | null
+  readonly sort: Sort
+  readonly order: Order
+}
+
+/** Where a page begins: after this row, in the order of its list. */
+export interface After {
+  readonly position: string
+  readonly id: string
+}
+
+const entityColumns: Readonly<Record<Level, string>> = {
+  partner: 'partner_id',
+  merchant: 'merchant_id',
+  branch: 'branch_id',
+}
+
+// A branch key sees the name of the merchant above it, and no other row of that.
+const seenMerchants: Readonly<Record<Level, string>> = {
+  partner: 'partner_id = $1',
+  merchant: 'merchant_id = $1',
+  branch: `id = (select own.merchant_id from identity.entity_names own where own.branch_id = $1 and own.level = 'branch')`,
+}
+const listMerchants = (level: Level): Statement =>
+  statement(
+    `reporting.listMerchantsOf.${level}`,
+    `select id, name from identity.entity_names
+      where ${seenMerchants[level]} and level = 'merchant' and ($2::text is null or (name, id) > ($2 collate "C", $3::uuid))
+      order by name, id limit $4`,
+  )
+
+const listBranches = perLevel(
+  'reporting.listBranches',
+  (entity) => `
+  select id, name, merchant_id from identity.entity_names
+   where ${entity} = $1 and level = 'branch' and ($5::uuid is null or merchant_id = $5)
+     and ($2::text is null or (name, id) > ($2 collate "C", $3::uuid))
+   order by name, id limit $4`,
+)
+
+const columns = `t.id, t.merchant_id, t.branch_id, t.partner_id, t.amount, t.currency, t.payment_method, t.card_brand,
+  t.card_last_four, t.correlation_id, t.amount_authorized, t.amount_received, t.amount_refunded, t.approval_code, t.reference_number,
+  t.receipt_number, t.settlement_status, t.settled_at, t.batch_number, t.terminal_device_id, t.created_at`
+
+const named = (rows: string, more: string): string => `
+  select r.*, p.name as partner_name, m.name as merchant_name, b.name as branch_name,
+         c.code as activation_code${more}
+    from ${rows} r
+    join identity.entity_names p on p.id = r.partner_id
+    join identity.entity_names m on m.id = r.merchant_id
+    join identity.entity_names b on b.id = r.branch_id
+    left join identity.branch_codes c on c.branch_id = r.branch_id`
+
+/**
+ * A page in the order of an index, which is why its text is made for the filters that are given and planned for their values. Deadlines
+ * that have passed and are not stored yet are in it: the few rows that they are about are left out of the walk and put in where they
+ * belong, so that a page is exact whenever it is read.
+ */
+function transactionsPage(
+  level: Level,
+  entityId: string,
+  filters: TransactionFilters,
+  after: After | null,
+  rowsMax: number,
+) {
+  const values: unknown[] = [entityId]
+  const value = (one: unknown): string => `$${values.push(one)}`
+  const { sort, order } = filters
+  const compared = order === 'asc' ? '>' : '<'
+  const stored: string[] = [`t.${entityColumns[level]} = $1`]
+  if (filters.merchantId !== null) stored.push(`t.merchant_id = ${value(filters.merchantId)}`)
+  if (filters.branchId !== null) stored.push(`t.branch_id = ${value(filters.branchId)}`)
+  if (filters.activationCode !== null)
+    stored.push(
+      `t.branch_id = (select branch_id from identity.branch_codes where code = ${value(filters.activationCode)})`,
+    )
+  if (filters.paymentMethod !== null) stored.push(`t.payment_method = ${value(filters.paymentMethod)}`)
+  if (filters.cardBrand !== null) stored.push(`t.card_brand = ${value(filters.cardBrand)}`)
+  if (filters.from !== null) stored.push(`t.created_at >= ${value(filters.from)}`)
+  if (filters.to !== null) stored.push(`t.created_at <= ${value(filters.to)}`)
+  const statuses = filters.statuses === null ? null : value(filters.statuses)
+  const last = after === null ? null : { position: value(after.position), id: value(after.id) }
+  const onward = (updatedAt: string): string[] => {
+    if (last === null) return []
+    const sorted = sort === 'updated_at' ? updatedAt : `t.${sort}`
+    return [`(${sorted}, t.id) ${compared} (${last.position}::${sorts[sort]}, ${last.id}::uuid)`]
+  }
+  const limit = value(rowsMax)
+  const inOrder = `order by ${sort} ${order}, id ${order} limit ${limit}`
+  const withStatus = (status: string) => (statuses === null ? [] : [`${status} = any (${statuses}::text[])`])
+  const text = `
+    with lapsed as materialized (select l.id, l.status, l.updated_at from payments.transaction_lapses l where l.${entityColumns[level]} = $1),
+    page as (
+      (select ${columns}, t.status, t.updated_at from payments.transaction_report t
+        where ${[...stored, ...withStatus('t.status'), ...onward('t.updated_at')].join(' and ')}
+          and (t.status <> 'PENDING' or t.id <> all (array(select l.id from lapsed l)))
+        ${inOrder})
+      union all
+      (select ${columns}, l.status, l.updated_at from lapsed l join payments.transaction_report t on t.id = l.id
+        where ${[...stored, ...withStatus('l.status'), ...onward('l.updated_at')].join(' and ')}
+        ${inOrder})
+    )
+    ${named(`(select * from page ${inOrder})`, `, r.${sort}::text as position`)}
+    order by r.${sort} ${order}, r.id ${order}`
+  return { query: statement('', text), values }
+}
+
+const findTransaction = perLevel(
+  'reporting.findTransaction',
+  (entity) => `
+  ${named(
+    `(select ${columns}, coalesce(l.status, t.status) as status, coalesce(l.updated_at, t.updated_at) as updated_at
+        from payments.transaction_report t left join payments.transaction_lapses l on l.id = t.id
+       where t.id = $1 and t.${entity} = $2)`,
+    `, '' as position`,
+  )}`,
+)
+
+const listHistory = perLevel(
+  'reporting.listHistory',
+  (entity) => `
+  select h.type, h.at, h.amount, h.reason from payments.transaction_history h
+   where h.transaction_id = $1 and h.${entity} = $2 order by h.at, h.step, h.source_id limit $3`,
+)
+
+const sums = `sum(s.transaction_count)::bigint as count, sum(s.gross)::bigint as gross, sum(s.refunds)::bigint as refunds`
+
+const listSettlements = perLevel(
+  'reporting.listSettlements',
+  (entity) => `
+  select s.batch_number, s.settled_at, s.currency, ${sums}
+    from payments.settlement_report s
+   where s.${entity} = $1 and ($2::text is null or (s.batch_number, s.currency) < ($2, $3::text))
+   group by s.batch_number, s.settled_at, s.currency
+   order by s.batch_number desc, s.currency desc limit $4`,
+)
+
+const listShares = perLevel(
+  'reporting.listShares',
+  (entity) => `
+  select s.batch_number, s.settled_at, s.currency, s.merchant_id, m.name as merchant_name, ${sums}
+    from payments.settlement_report s join identity.entity_names m on m.id = s.merchant_id
+   where s.${entity} = $1 and s.batch_number = $2::text
+   group by s.batch_number, s.settled_at, s.currency, s.merchant_id, m.name
+   order by s.currency, m.name, s.merchant_id limit $3`,
+)
+
+type Caller = Pick<Principal, 'level' | 'entityId'>
+
+export const reportingStore = {
+  listMerchants: (on: Queries, { level, entityId }: Caller, after: After | null, rowsMax: number) =>
+    on.run<MerchantRow>(listMerchants(level), [entityId, after?.position ?? null, after?.id ?? null, rowsMax]),
+  listBranches: (
+    on: Queries,
+    { level, entityId }: Caller,
+    merchantId: string | null,
+    after: After | null,
+    rowsMax: number,
+  ) =>
+    on.run<BranchRow>(listBranches[level], [entityId, after?.position ?? null, after?.id ?? null, rowsMax, merchantId]),
+  listTransactions: (
+    on: Queries,
+    { level, entityId }: Caller,
+    filters: TransactionFilters,
+    after: After | null,
+    rowsMax: number,
+  ) => {
+    const { query, values } = transactionsPage(level, entityId, filters, after, rowsMax)
+    return on.run<TransactionRow>(query, values)
+  },
+  findTransaction: async (on: Queries, { level, entityId }: Caller, id: string) =>
+    (await on.run<TransactionRow>(findTransaction[level], [id, entityId]))[0],
+  /** The earliest first. */
+  listHistory: (on: Queries, { level, entityId }: Caller, id: string, rowsMax: number) =>
+    on.run<HistoryRow>(listHistory[level], [id, entityId, rowsMax]),
+  /** `after` is a batch number and a currency. */
+  listSettlements: (on: Queries, { level, entityId }: Caller, after: After | null, rowsMax: number) =>
+    on.run<SettlementRow>(listSettlements[level], [entityId, after?.position ?? null, after?.id ?? null, rowsMax]),
+  /** What each merchant has in a day's batches, by currency. */
+  listShares: (on: Queries, { level, entityId }: Caller, batchNumber: string, rowsMax: number) =>
+    on.run<ShareRow>(listShares[level], [entityId, batchNumber, rowsMax]),
+}

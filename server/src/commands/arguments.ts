@@ -1,0 +1,21 @@
+import { parseArgs, type ParseArgsOptionsConfig } from 'node:util'
+import { StartFault } from '../kernel/fault.ts'
+
+/** The arguments of a command; an option that it does not know is told in one line. */
+export function argumentsOf<const Options extends ParseArgsOptionsConfig>(
+  command: string,
+  args: readonly string[],
+  options: Options,
+) {
+  try {
+    return parseArgs({ args: [...args], allowPositionals: true, options })
+  } catch (error) {
+    const [why = ''] = (error instanceof Error ? error.message : String(error)).split('\n')
+    throw new StartFault(
+      `${why.replace(/\.? To specify .*|\.$/, '')}; \`kaha ${command} --help\` tells what there is`,
+      {
+        cause: error,
+      },
+    )
+  }
+}

@@ -1,0 +1,116 @@
+import type { Config } from '../config.ts'
+import { createBranch, createMerchant, createPartner } from '../identity/issue.ts'
+import type { Level } from '../identity/principal.ts'
+import { identityStore, type EntityRow } from '../identity/store.ts'
+import { createClock } from '../kernel/clock.ts'
+import { createDb, refusedBy, type Db } from '../kernel/db.ts'
+import { StartFault } from '../kernel/fault.ts'
+import { isUuid } from '../kernel/ids.ts'
+import { argumentsOf } from './arguments.ts'
+import { joinDatabase, migrateOrExplain } from './database.ts'
+import { say } from './words.ts'
+
+export const entitiesHelp = [
+  'kaha entities list [--json]',
+  'kaha entities create --level partner --name NAME [--json]',
+  'kaha entities create --level merchant --name NAME --parent ID [--json]                    under a partner',
+  'kaha entities create --level branch --name NAME --parent ID --reference REFERENCE [--json]    under a merchant',
+  '',
+  'A reference is what the merchant calls the branch, and names one branch of the partner. `kaha keys issue` makes keys for each of them.',
+  '',
+].join('\n')
+
+const parentOf = { partner: null, merchant: 'partner', branch: 'merchant' } as const satisfies Record<
+  Level,
+  Level | null
+>
+
+// A reference as long as requests may name it.
+const charactersMax = { name: 255, reference: 100 } as const
+
+interface Wanted {
+  readonly level: Level
+  readonly name: string
+  readonly parentId: string | undefined
+  readonly reference: string | undefined
+}
+
+/** Lists and makes partners, merchants and branches, beside a running server or without one. */
+export async function entitiesCommand(config: Config, args: readonly string[]): Promise<void> {
+  const { values, positionals } = argumentsOf('entities', args, {
+    level: { type: 'string' },
+    name: { type: 'string' },
+    parent: { type: 'string' },
+    reference: { type: 'string' },
+    json: { type: 'boolean' },
+  })
+  const [action = 'list', ...more] = positionals
+  if (!['list', 'create'].includes(action) || more.length > 0) {
+    throw new StartFault(
+      `there is no \`kaha entities ${positionals.join(' ')}\`; \`kaha entities --help\` lists what there is`,
+    )
+  }
+  const wanted = action === 'create' ? wantedEntity(values) : undefined
+  await using database = await joinDatabase(config)
+  await migrateOrExplain(database.target)
+  await using db = createDb({ target: database.target, connectionsMax: 1, onError: () => {} })
+  if (wanted === undefined) return await list(db, values.json === true)
+  const { id, level, name, partner_id, merchant_id, reference_number } = await create(db, wanted)
+  say(
+    values.json === true
+      ? JSON.stringify({ id, level, name, partner_id, merchant_id, reference_number })
+      : `${id} is the ${level} ${name}.`,
+  )
+}
+
+async function list(db: Db, json: boolean): Promise<void> {
+  const entities = await identityStore.listEntities(db)
+  if (json) return say(JSON.stringify(entities))
+  if (entities.length === 0)
+    return say('There are no entities yet: the first `kaha start` of a sandbox makes some, and `kaha entities create`.')
+  say(`${'ID'.padEnd(36)}  LEVEL     ${'PARENT'.padEnd(36)}  NAME`)
+  for (const { id, level, partner_id, merchant_id, name, reference_number } of entities) {
+    const parent = { partner: '', merchant: partner_id, branch: merchant_id ?? '' }[level]
+    const reference = reference_number === null ? '' : ` (${reference_number})`
+    say(`${id}  ${level.padEnd(8)}  ${parent.padEnd(36)}  ${name}${reference}`)
+  }
+}
+
+function wantedEntity(values: { level?: string; name?: string; parent?: string; reference?: string }): Wanted {
+  const { parent, reference } = values
+  const level = (Object.keys(parentOf) as Level[]).find((one) => one === values.level)
+  if (level === undefined) throw new StartFault('say what it is: --level partner, merchant or branch')
+  const name = textOf('name', values.name)
+  if (level === 'partner' && parent !== undefined)
+    throw new StartFault('a partner stands under nobody: leave --parent out')
+  if (level !== 'partner' && (parent === undefined || !isUuid(parent)))
+    throw new StartFault(
+      `say whose it is: --parent and the id of a ${parentOf[level]}; \`kaha entities list\` shows them`,
+    )
+  if (level !== 'branch' && reference !== undefined)
+    throw new StartFault('only a branch has a reference: leave --reference out')
+  return { level, name, parentId: parent, reference: level === 'branch' ? textOf('reference', reference) : undefined }
+}
+
+function textOf(option: keyof typeof charactersMax, given: string | undefined): string {
+  const text = given?.trim() ?? ''
+  if (text === '' || text.length > charactersMax[option])
+    throw new StartFault(`say its ${option}: --${option} and a text of ${charactersMax[option]} characters at most`)
+  return text
+}
+
+async function create(db: Db, { level, name, parentId, reference }: Wanted): Promise<EntityRow> {
+  const clock = createClock()
+  await clock.refresh(db)
+  const parent = parentId === undefined ? undefined : await identityStore.findEntity(db, parentId)
+  if (level === 'partner') return createPartner(db, name, clock.now())
+  if (parent?.level !== parentOf[level])
+    throw new StartFault(`${parentId} is no ${parentOf[level]}; \`kaha entities list\` shows them`)
+  if (level === 'merchant') return createMerchant(db, parent.id, name, clock.now())
+  try {
+    return await createBranch(db, parent, name, reference ?? '', clock.now())
+  } catch (error) {
+    if (refusedBy(error) !== 'entities_partner_id_reference_number_key') throw error
+    throw new StartFault(`this partner has a branch with the reference ${reference}: take another`, { cause: error })
+  }
+}

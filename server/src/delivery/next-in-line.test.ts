@@ -1,0 +1,50 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { startDeliveryRoom, type DeliveryRoom } from '../../test/delivery-room.ts'
+import { eventually } from '../../test/faults/eventually.ts'
+import { startReceiver } from '../../test/receiver.ts'
+
+const queue = (room: DeliveryRoom) =>
+  room.query<{ attempt_no: number; leased: boolean }>(
+    'select attempt_no, lease_until is not null as leased from delivery.queue order by id',
+  )
+
+test('what is next in line for a destination goes back to the queue when the destination is paused, and out when it is open again', async () => {
+  await using room = await startDeliveryRoom({ flyingMax: 2 })
+  await using receiver = await startReceiver()
+  await room.endpoint(receiver.url)
+  const waiting: (() => void)[] = []
+  receiver.answer = (_request, response) => void waiting.push(() => response.writeHead(200).end())
+  room.work()
+  await room.happen(10)
+  await eventually(async () => waiting.length === 2 && (await queue(room)).every(({ leased }) => leased))
+
+  await room.query(`update delivery.lanes set state = 'PAUSED', version = version + 1`)
+  room.bus.hint('destinations')
+  for (const answer of waiting) answer()
+  await eventually(async () => (await queue(room)).length === 8)
+  assert.equal(receiver.received.length, 2)
+  const left = await queue(room)
+  assert.ok(left.every(({ leased, attempt_no }) => !leased && attempt_no === 0))
+
+  receiver.answer = (_request, response) => void response.writeHead(200).end()
+  await room.query(`update delivery.lanes set state = 'OPEN', look_at = kernel.now(), version = version + 1`)
+  room.bus.hint('deliveries')
+  await room.sandboxClock.idle()
+  assert.ok((await room.events()).every(({ status }) => status === 'DELIVERED'))
+})
+
+test('what is next in line behind an attempt that fails goes back to the queue, with nothing spent', async () => {
+  await using room = await startDeliveryRoom({ flyingMax: 1, random: () => 0 })
+  await using receiver = await startReceiver()
+  await room.endpoint(receiver.url)
+  receiver.answer = (_request, response) => void response.writeHead(500).end()
+  room.work()
+  await room.happen(6)
+  await room.sandboxClock.idle()
+  assert.equal(receiver.received.length, 6)
+  assert.deepEqual(
+    (await queue(room)).map(({ attempt_no }) => attempt_no),
+    [1, 1, 1, 1, 1, 1],
+  )
+})

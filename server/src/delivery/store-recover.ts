@@ -1,0 +1,140 @@
+import { statement, type Queries } from '../kernel/db.ts'
+import type { NewEvent } from './store-events.ts'
+
+/** Where the search for missed events goes on: from one branch of the list on, after one event of it. */
+export interface Place {
+  readonly branchIds: readonly string[]
+  /** Of the first of these branches. */
+  readonly afterId: string
+}
+
+export interface Wanted {
+  readonly destinationId: string
+  readonly dialect: string
+  readonly types: readonly string[]
+  /** Ids from this one on, and below that one: times are ranges of ids. */
+  readonly from: string
+  readonly before: string
+}
+
+/** What one look found. */
+export interface Missed {
+  readonly looked: number
+  readonly last_branch_id: string
+  readonly last_id: string
+  readonly event_ids: readonly string[]
+  readonly attempts_before: readonly number[]
+}
+
+// A piece of the events, branch after branch by the index of each, and those of it that neither reached the destination nor are on
+// their way to it. The piece is bounded before it is sifted, so that no statement is long however few were missed. `is not distinct from`
+// keeps PostgreSQL from the other index of the queue, that of the lane, in which a hundred thousand rows may stand.
+const findMissed = statement(
+  'delivery.findMissed',
+  `with piece as materialized (
+     select b.place, b.id as branch_id, e.id, e.type
+       from unnest($4::uuid[]) with ordinality as b (id, place)
+      cross join lateral (
+        select e.id, e.type
+          from delivery.events e
+         where e.branch_id = b.id and e.dialect = $2 and not e.test and e.id >= $5 and e.id < $6
+           and e.id > case when b.place = 1 then $7::uuid else '00000000-0000-0000-0000-000000000000' end
+         order by e.id
+         limit $8
+      ) e
+      order by b.place, e.id
+      limit $8
+   ),
+   missed as materialized (
+     select p.id, coalesce(d.attempt_count, 0) as attempts_before
+       from piece p
+       left join lateral (
+         select d.state, d.attempt_count from delivery.deliveries d where d.event_id = p.id and d.destination_id = $1 offset 0
+       ) d on true
+      where p.type = any ($3::text[]) and d.state is distinct from 'DELIVERED'
+        and not exists (select from delivery.queue q where q.event_id = p.id and q.destination_id is not distinct from $1 offset 0)
+        and not exists (select from delivery.outbox o where o.event_id = p.id offset 0)
+   )
+   select (select count(*) from piece)::integer as looked, p.branch_id as last_branch_id, p.id as last_id,
+          array(select m.id from missed m order by m.id) as event_ids, array(select m.attempts_before from missed m order by m.id) as attempts_before
+     from (select p.branch_id, p.id from piece p order by p.place desc, p.id desc limit 1) p`,
+)
+
+// Between the look and this an event can have been resent and acknowledged; it is then delivered once more, under the same webhook-id.
+const queueMissed = statement(
+  'delivery.queueMissed',
+  `with moment as materialized (select kernel.now() as now),
+   lane as materialized (
+     select l.destination_id, l.look_at, l.version
+       from delivery.lanes l where l.destination_id = $1 and l.state || '' = 'OPEN' for update
+   ),
+   queued as (
+     insert into delivery.queue (event_id, destination_id, attempts_before, run_at, dispatched_at)
+     select r.event_id, l.destination_id, r.attempts_before, m.now,
+            coalesce((select max(q.dispatched_at) from delivery.queue q where q.event_id = r.event_id), m.now)
+       from lane l
+      cross join (select * from unnest($2::uuid[], $3::integer[]) as r (event_id, attempts_before) order by r.event_id) r
+      cross join moment m
+     on conflict (event_id, destination_id) do nothing
+     returning event_id
+   ),
+   moved as (
+     insert into delivery.lanes (destination_id, look_at, version)
+     select l.destination_id, least(l.look_at, m.now), l.version + 1 from lane l, moment m
+     on conflict (destination_id) do update set look_at = excluded.look_at, version = excluded.version
+   )
+   select exists (select from lane) as open, (select count(*) from queued)::integer as queued`,
+)
+
+const insertTest = statement(
+  'delivery.insertTest',
+  `insert into delivery.events (id, dialect, type, partner_id, merchant_id, branch_id, body, test, created_at)
+   values ($1, $2, $3, $4, $5, $6, $7, true, $8)`,
+)
+
+export interface QueuedFor {
+  /** Whether the destination takes deliveries at all. */
+  readonly open: boolean
+  readonly queued: number
+}
+
+export const recoverStore = {
+  /** Looks at no more than `rowsMax` events; undefined when there are none any more. */
+  missed: async (on: Queries, wanted: Wanted, place: Place, rowsMax: number) =>
+    (
+      await on.run<Missed>(findMissed, [
+        wanted.destinationId,
+        wanted.dialect,
+        wanted.types,
+        place.branchIds,
+        wanted.from,
+        wanted.before,
+        place.afterId,
+        rowsMax,
+      ])
+    )[0],
+
+  /** Queues events for one destination, but for those that are queued for it already. */
+  async queue(
+    on: Queries,
+    destinationId: string,
+    eventIds: readonly string[],
+    attemptsBefore: readonly number[],
+  ): Promise<QueuedFor> {
+    const [row] = await on.run<QueuedFor>(queueMissed, [destinationId, eventIds, attemptsBefore])
+    return row ?? { open: false, queued: 0 }
+  },
+
+  /** Writes an event that goes through no dispatch. */
+  insertTest: (tx: Queries, event: Omit<NewEvent, 'paymentIntentId' | 'paymentLinkId'>) =>
+    tx.run(insertTest, [
+      event.id,
+      event.dialect,
+      event.type,
+      event.partnerId,
+      event.merchantId,
+      event.branchId,
+      event.body,
+      event.at,
+    ]),
+}

@@ -1,0 +1,131 @@
+import { perLevel, type Principal } from '../identity/principal.ts'
+import { statement, type Queries } from '../kernel/db.ts'
+import type { EventRecord } from './store-event-detail.ts'
+
+/** A destination that somebody wants an event sent to, deleted ones too. */
+export interface Target {
+  readonly id: string
+  readonly owner_id: string
+  readonly state: 'ENABLED' | 'DISABLED'
+  readonly deleted: boolean
+}
+
+const findTarget = perLevel(
+  'delivery.findTarget',
+  (entity) => `
+   select d.id, d.owner_id, d.state, d.deleted_at is not null as deleted
+     from delivery.destinations d where d.id = $2 and d.${entity} = $1 and d.dialect = $3`,
+)
+
+// As the dispatch finds them, of those that the principal sees.
+const listSubscribed = perLevel(
+  'delivery.listSubscribed',
+  (entity) => `
+   select d.id
+     from unnest($2::uuid[]) as owner (id)
+    cross join lateral (
+      select d.id
+        from delivery.destinations d
+       where d.owner_id = owner.id and d.${entity} is not distinct from $1 and d.dialect = $3 and d.deleted_at is null and d.state = 'ENABLED' and $4 = any (d.types)
+      offset 0
+    ) d
+    order by d.id`,
+)
+
+const listEarlier = perLevel(
+  'delivery.listEarlier',
+  (entity) => `
+   select d.id
+     from (
+       select q.destination_id from delivery.queue q where q.event_id = $2
+       union
+       select o.destination_id from delivery.deliveries o where o.event_id = $2
+     ) x
+    cross join lateral (
+      select d.id from delivery.destinations d
+       where d.id = x.destination_id and d.${entity} = $1 and d.deleted_at is null and d.state = 'ENABLED'
+      offset 0
+    ) d
+    order by d.id`,
+)
+
+// A resend takes three statements in one transaction: hold what is open, read what is over, queue. In one, a partitioned table would be read
+// beside rows that are locked (see the migration). While the open ones are held nobody settles them, so what is read as over is. They are
+// held in the order in which settling holds them.
+const holdOpen = statement(
+  'delivery.holdOpen',
+  `select q.destination_id
+     from (select q.id from delivery.queue q where q.event_id = $1 order by q.id) o
+    cross join lateral (select q.destination_id from delivery.queue q where q.id = o.id for update) q`,
+)
+
+const listEnded = statement(
+  'delivery.listEnded',
+  `select d.destination_id, d.attempt_count
+     from unnest($2::uuid[]) as r (destination_id)
+    cross join lateral (
+      select d.destination_id, d.attempt_count from delivery.deliveries d
+       where d.event_id = $1 and d.destination_id = r.destination_id
+      offset 0
+    ) d`,
+)
+
+// The lane decides: one that is not open takes nothing, whatever the destination seemed to be a moment ago. An attempt in flight is left to
+// its worker. The resend joins a dispatch that is going on, so that the status of the event tells of both.
+const resend = statement(
+  'delivery.resend',
+  `with moment as materialized (select kernel.now() as now),
+   dispatch as materialized (
+     select coalesce((select max(q.dispatched_at) from delivery.queue q where q.event_id = $1), m.now) as at from moment m
+   ),
+   lane as materialized (
+     select r.attempts_before, l.*
+       from (select * from unnest($2::uuid[], $3::integer[]) as r (destination_id, attempts_before) order by r.destination_id) r
+      cross join lateral (
+        select l.destination_id, l.look_at, l.version
+          from delivery.lanes l where l.destination_id = r.destination_id and l.state || '' = 'OPEN' for update
+      ) l
+   ),
+   queued as (
+     insert into delivery.queue as q (event_id, destination_id, attempts_before, run_at, dispatched_at)
+     select $1, l.destination_id, l.attempts_before, m.now, d.at from lane l, moment m, dispatch d
+     on conflict (event_id, destination_id) do update
+        set attempts_before = q.attempts_before + q.attempt_no, attempt_no = 0, setback_count = 0, run_at = excluded.run_at, lease_until = null
+      where q.lease_until is null or q.lease_until <= clock_timestamp()
+   ),
+   moved as (
+     insert into delivery.lanes (destination_id, look_at, version)
+     select l.destination_id, least(l.look_at, m.now), l.version + 1 from lane l, moment m
+     on conflict (destination_id) do update set look_at = excluded.look_at, version = excluded.version
+   )
+   select l.destination_id from lane l`,
+)
+
+const ids = (rows: readonly { readonly id: string }[]): string[] => rows.map(({ id }) => id)
+
+export const resendStore = {
+  /** One that the principal sees. */
+  target: async (on: Queries, principal: Principal, id: string, dialect: string) =>
+    (await on.run<Target>(findTarget[principal.level], [principal.entityId, id, dialect]))[0],
+
+  /** ENABLED ones of the event's entity and of those above it that subscribe to its type now. */
+  subscribed: async (on: Queries, principal: Principal, { dialect, type, ...event }: EventRecord) => {
+    const owners = [event.branch_id, event.merchant_id, event.partner_id]
+    return ids(
+      await on.run<{ id: string }>(listSubscribed[principal.level], [principal.entityId, owners, dialect, type]),
+    )
+  },
+
+  /** ENABLED ones that this event was queued for before. */
+  earlier: async (on: Queries, principal: Principal, event: EventRecord) =>
+    ids(await on.run<{ id: string }>(listEarlier[principal.level], [principal.entityId, event.id])),
+
+  /** In a transaction. Resolves to how many of these destinations took it. */
+  async resend(tx: Queries, eventId: string, destinationIds: readonly string[]): Promise<number> {
+    await tx.run(holdOpen, [eventId])
+    const ended = await tx.run<{ destination_id: string; attempt_count: number }>(listEnded, [eventId, destinationIds])
+    const attemptsOf = new Map(ended.map((row) => [row.destination_id, row.attempt_count]))
+    const attemptsBefore = destinationIds.map((id) => attemptsOf.get(id) ?? 0)
+    return (await tx.run(resend, [eventId, destinationIds, attemptsBefore])).length
+  },
+}

@@ -1,0 +1,34 @@
+import { existsSync, mkdirSync, mkdtempSync, realpathSync, rmdirSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { StartFault } from './fault.ts'
+
+/** The one line about a data directory in which nothing can be kept. */
+export const unusableDataDir = (path: string, cause: unknown): StartFault =>
+  new StartFault(
+    `the data directory ${path} cannot be used (${(cause as Error).message}): set KAHA_DATA_DIR to a folder that you may write`,
+    { cause },
+  )
+
+/** Makes the data directory where it is missing, closed to everybody else; gives its real path. A StartFault where it can keep nothing. */
+export function openDataDir(path: string): string {
+  try {
+    makeFolder(path)
+    // Its mode does not tell: root may write everywhere, a read-only disk and /proc included, until it tries.
+    rmdirSync(mkdtempSync(join(path, '.kaha-')))
+    return realpathSync(path)
+  } catch (error) {
+    throw unusableDataDir(path, error)
+  }
+}
+
+/** One folder after the other: Node's recursive mkdir tries for ever where a folder that is there answers ENOENT, as /proc does. */
+function makeFolder(path: string): void {
+  if (existsSync(path)) return
+  makeFolder(dirname(path))
+  try {
+    mkdirSync(path, { mode: 0o700 })
+  } catch (error) {
+    // Another process that starts at the same time has made it.
+    if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error
+  }
+}

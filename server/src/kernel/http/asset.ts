@@ -1,0 +1,32 @@
+import { createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+
+/** A file that pages load, read once at start. Its path names its content, so a browser may keep it for ever. */
+export interface Asset {
+  readonly path: string
+  readonly contentType: string
+  readonly bytes: Buffer
+  /** For the `integrity` attribute (Subresource Integrity), so that a page never runs a script that it was not made for. */
+  readonly integrity: string
+  readonly headers: Readonly<Record<string, string>>
+}
+
+/** Reads an asset that is made of `parts`, which lie beside the module at `beside`. */
+export function readAsset(beside: string, file: string, contentType: string, parts: readonly string[] = [file]): Asset {
+  const bytes = Buffer.concat(parts.map((part) => readFileSync(new URL(part, beside))))
+  const digest = createHash('sha256').update(bytes).digest()
+  const [name, extension] = file.split('.')
+  return {
+    path: `/assets/${name}.${digest.toString('hex').slice(0, 16)}.${extension}`,
+    contentType,
+    bytes,
+    integrity: `sha256-${digest.toString('base64')}`,
+    headers: {
+      'content-type': contentType,
+      'cache-control': 'public, max-age=31536000, immutable',
+      'x-content-type-options': 'nosniff',
+      'cross-origin-resource-policy': 'same-origin',
+      'referrer-policy': 'no-referrer',
+    },
+  }
+}

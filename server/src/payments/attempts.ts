@@ -1,0 +1,233 @@
+import type { Clock } from '../kernel/clock.ts'
+import type { Db, Queries } from '../kernel/db.ts'
+import { Fault } from '../kernel/fault.ts'
+import type { Keyring } from '../kernel/seal.ts'
+import { cardFingerprint, type Card } from './card.ts'
+import type { Outcome } from './connectors/connector.ts'
+import { leaseSeconds } from './inquiry.ts'
+import { intentOf, storedOf, type Intent } from './intent.ts'
+import {
+  attemptRefusal,
+  challengeWaitMs,
+  confirmRefusal,
+  moveAttempt,
+  owesExpiredEvent,
+  type AttemptEvent,
+  type AttemptState,
+} from './machine.ts'
+import type { PaymentOwner } from './owner.ts'
+import { overdueMoves } from './projection.ts'
+import { paymentsStore as store, type IntentRow } from './store.ts'
+
+export interface NewPayment {
+  readonly intent: Intent
+  readonly attemptId: string
+  readonly card: Card
+  readonly event: AttemptEvent
+  readonly correlationId: string | null
+  readonly attemptCount: number | undefined
+}
+
+/** What ends a challenge, as the issuer tells it. */
+export type ChallengeEnd = 'challenge_passed' | 'challenge_refused' | 'challenge_down'
+
+const transactionStatusOf: Readonly<Record<AttemptState, string>> = {
+  REQUIRES_ACTION: 'PENDING',
+  PROCESSING: 'PENDING',
+  SUCCEEDED: 'CAPTURED',
+  DECLINED: 'DECLINED',
+  FAILED: 'FAILED',
+  ABANDONED: 'CANCELLED',
+}
+
+/** Whether the intent waits for the challenge of this attempt, deadlines that have passed included. */
+export const waitsFor = ({ shown, latestAttempt }: Intent, attemptId: string): boolean =>
+  shown.status === 'REQUIRES_ACTION' && latestAttempt?.id === attemptId
+
+/** The moves of attempts, each in one transaction: the link's use first, then the intent's lock. */
+export function createAttempts({
+  db,
+  clock,
+  keyring,
+  owner,
+}: {
+  readonly db: Db
+  readonly clock: Clock
+  readonly keyring: Keyring
+  readonly owner: PaymentOwner
+}) {
+  const fingerprintKey = keyring.mac('card-fingerprint-key', '')
+
+  const readRow = async (on: Queries, id: string): Promise<IntentRow> => {
+    const row = await store.readIntent(on, id)
+    if (row === undefined) throw new Error('an intent vanished')
+    return row
+  }
+  const read = async (on: Queries, id: string): Promise<Intent> => intentOf(await readRow(on, id))
+
+  const refuseUnlessOpen = (intent: Intent) => {
+    const refusal = confirmRefusal(intent.shown.status)
+    if (refusal === 'INTENT_PROCESSING') {
+      throw new Fault(
+        'INTENT_PROCESSING',
+        'A payment of this intent is being processed; retrieve the intent for its outcome.',
+      )
+    }
+    if (refusal !== null) {
+      throw new Fault('INTENT_INVALID_STATE', `This intent is ${intent.shown.status}; make another one to pay again.`)
+    }
+  }
+
+  const refuseAttempt = (intent: Intent, useFree: boolean) => {
+    const refusal = attemptRefusal({ attempts: intent.attemptCount, useFree })
+    if (refusal === 'ATTEMPT_LIMIT_REACHED') {
+      throw new Fault(refusal, 'This intent has had as many attempts as it may; make another one.')
+    }
+    if (refusal !== null) throw new Fault(refusal, 'Others are paying with this link right now; try again in a moment.')
+  }
+
+  const refuseUnlessWaiting = (intent: Intent, attemptId: string) => {
+    if (!waitsFor(intent, attemptId)) throw new Fault('INTENT_INVALID_STATE', 'This challenge is over.')
+  }
+
+  /** A challenge past its deadline that no sweeper has come by yet still holds the one open place of its intent. */
+  const storeAbandonedChallenge = async (tx: Queries, intentId: string): Promise<void> => {
+    const row = await store.readIntent(tx, intentId)
+    if (row === undefined || row.attempt_id === null) return
+    const overdue = overdueMoves(storedOf(row), row.read_at).find(({ of }) => of === 'attempt')
+    if (overdue !== undefined)
+      await settleLocked(tx, intentId, row.attempt_id, 'REQUIRES_ACTION', 'challenge_abandoned', null, overdue.at)
+  }
+
+  /** Creates the attempt in the state that its first event leads to. */
+  const start = ({ intent, attemptId, card, event, correlationId, attemptCount }: NewPayment): Promise<void> =>
+    db.tx(async (tx) => {
+      const at = clock.now()
+      const move = moveAttempt('NONE', event)
+      if ('refusal' in move) throw new Error(`no first move ${event}`)
+      const got =
+        intent.linkId === null || move.to !== 'PROCESSING'
+          ? 'taken'
+          : await owner.reserve(tx, { linkId: intent.linkId, attemptId })
+      await store.lockIntent(tx, intent.id)
+      await storeAbandonedChallenge(tx, intent.id)
+      const present = await read(tx, intent.id)
+      refuseUnlessOpen(present)
+      if (attemptCount !== undefined && present.attemptCount !== attemptCount) {
+        throw new Fault('INTENT_PROCESSING', 'This form has been submitted before; see how the payment stands.')
+      }
+      refuseAttempt(present, got !== 'full')
+      if (got === 'ended')
+        throw new Fault('INTENT_INVALID_STATE', 'The link of this intent has ended; it takes no more payments.')
+      await store.insertAttempt(tx, {
+        id: attemptId,
+        intentId: intent.id,
+        state: move.to,
+        category: move.category,
+        cardBrand: card.brand,
+        cardLastFour: card.lastFour,
+        cardFingerprint: cardFingerprint(card.number(), fingerprintKey),
+        challengeExpiresAt: move.to === 'REQUIRES_ACTION' ? new Date(at.getTime() + challengeWaitMs) : null,
+        transactionStatus: transactionStatusOf[move.to],
+        correlationId,
+        leaseSeconds,
+        at,
+      })
+      if (move.emits !== null) await owner.announce(tx, await read(tx, intent.id), move.emits)
+    })
+
+  /** The move itself, under the intent's lock. Undefined when another has made one before. */
+  const settleLocked = async (
+    tx: Queries,
+    intentId: string,
+    attemptId: string,
+    from: AttemptState,
+    event: AttemptEvent,
+    outcome: Outcome | null,
+    at: Date,
+  ): Promise<IntentRow | undefined> => {
+    const move = moveAttempt(from, event)
+    if ('refusal' in move) return undefined
+    const moved = await store.settleAttempt(
+      tx,
+      {
+        attemptId,
+        state: move.to,
+        category: move.category,
+        reason: outcome?.kind === 'declined' ? outcome.reason : null,
+        approval: outcome?.kind === 'approved' ? outcome : null,
+        transactionStatus: transactionStatusOf[move.to],
+        at,
+      },
+      from,
+    )
+    if (!moved) return undefined
+    const row = await readRow(tx, intentId)
+    if (move.emits !== null) await owner.announce(tx, intentOf(row), move.emits)
+    return row
+  }
+
+  /**
+   * Moves an attempt by its outcome, once: whoever comes second changes nothing. Repeatable, so that a lost answer to COMMIT is
+   * resolved by doing it again.
+   */
+  const settle = (
+    intentId: string,
+    attemptId: string,
+    from: AttemptState,
+    event: AttemptEvent,
+    outcome: Outcome | null,
+    at: Date,
+  ) =>
+    db.tx(async (tx) => {
+      const { linkId } = await read(tx, intentId)
+      const succeeded = outcome?.kind === 'approved'
+      const { linkConsumed } =
+        linkId === null || from !== 'PROCESSING'
+          ? { linkConsumed: false }
+          : await owner.settle(tx, { linkId, attemptId, succeeded, at })
+      await store.lockIntent(tx, intentId)
+      const row = await settleLocked(tx, intentId, attemptId, from, event, outcome, at)
+      if (row === undefined) return
+      // The end was stored while the attempt was being processed, and told to nobody; now nothing is left that could pay it. An end
+      // that is not stored yet is told when it is.
+      if (from === 'PROCESSING' && owesExpiredEvent(endOf(row)))
+        await owner.announce(tx, intentOf(row), 'payment.expired')
+      if (linkId !== null && linkConsumed) await store.endIntentsOfLink(tx, linkId, 'CONSUMED', at)
+    })
+
+  /**
+   * Ends a challenge, once: throws INTENT_INVALID_STATE for a result that comes late or twice. `passed`: the payment is being processed
+   * and its use of the link is taken; `full`: it was passed, and no use was free.
+   */
+  const endChallenge = (intent: Intent, attemptId: string, end: ChallengeEnd): Promise<'passed' | 'full' | 'over'> =>
+    db.tx(async (tx) => {
+      const at = clock.now()
+      const passed = end === 'challenge_passed'
+      await store.lockChallenge(tx, attemptId)
+      refuseUnlessWaiting(await read(tx, intent.id), attemptId)
+      const got =
+        intent.linkId === null || !passed ? 'taken' : await owner.reserve(tx, { linkId: intent.linkId, attemptId })
+      await store.lockIntent(tx, intent.id)
+      refuseUnlessWaiting(await read(tx, intent.id), attemptId)
+      // The end of a link ends its intents in the same transaction, so this is a challenge that came late as well.
+      if (got === 'ended') throw new Fault('INTENT_INVALID_STATE', 'The link of this intent has ended.')
+      if (passed && got === 'taken') {
+        if (!(await store.resumeAttempt(tx, attemptId, leaseSeconds, at))) throw new Error('a locked attempt moved')
+        return 'passed'
+      }
+      const event = passed ? 'challenge_passed_no_use_free' : end
+      await settleLocked(tx, intent.id, attemptId, 'REQUIRES_ACTION', event, null, at)
+      return passed ? 'full' : 'over'
+    })
+
+  return { readRow, read, refuseUnlessOpen, refuseAttempt, start, settle, endChallenge }
+}
+
+/** What an intent's end is judged by. */
+export const endOf = (row: IntentRow) => ({
+  state: row.state,
+  latest: row.attempt_state,
+  succeeded: row.succeeded_at !== null,
+  hasLink: row.link_id !== null,
+})

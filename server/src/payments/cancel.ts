@@ -1,0 +1,34 @@
+import type { Clock } from '../kernel/clock.ts'
+import type { Queries } from '../kernel/db.ts'
+import { Fault } from '../kernel/fault.ts'
+import { intentOf, storedOf, type Intent } from './intent.ts'
+import { endIntent } from './machine.ts'
+import { asOf } from './projection.ts'
+import { paymentsStore as store, type IntentRow } from './store.ts'
+
+/**
+ * Ends an intent at its merchant's word, with a challenge that is open on it; one that is CANCELLED stays as it is. Takes the intent's
+ * lock alone. Throws INTENT_PROCESSING, INTENT_INVALID_STATE.
+ */
+export async function cancelIntent(tx: Queries, clock: Clock, id: string): Promise<Intent> {
+  await store.lockIntent(tx, id)
+  const row = await present(tx, id)
+  const { state, latest, succeededAt } = asOf(storedOf(row), row.read_at)
+  const end = endIntent({ state, latest: latest?.state ?? null, succeeded: succeededAt !== null }, 'merchant_cancels')
+  if ('refusal' in end && end.refusal === 'INTENT_PROCESSING') {
+    throw new Fault(end.refusal, 'A payment of this intent is being processed; retrieve the intent for its outcome.')
+  }
+  if ('refusal' in end) throw ended(intentOf(row).shown.status)
+  if (state === 'CANCELLED') return intentOf(row)
+  if (!(await store.cancelIntent(tx, id, clock.now()))) throw ended('EXPIRED')
+  return intentOf(await present(tx, id))
+}
+
+async function present(tx: Queries, id: string): Promise<IntentRow> {
+  const row = await store.readIntent(tx, id)
+  if (row === undefined) throw new Error('an intent vanished')
+  return row
+}
+
+const ended = (status: string) =>
+  new Fault('INTENT_INVALID_STATE', `This intent is ${status}; it cannot be cancelled any more.`)

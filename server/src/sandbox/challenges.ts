@@ -1,0 +1,124 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { Fault } from '../kernel/fault.ts'
+import { nothingHere } from '../kernel/http/area.ts'
+import { languageOf, queryOf } from '../kernel/http/language.ts'
+import { elsewhere, pageHeaders } from '../kernel/http/page-headers.ts'
+import type { Log } from '../kernel/log.ts'
+import {
+  challengeResults,
+  type ChallengeDesk,
+  type HeldChallenge,
+} from '../payments/connectors/simulator-challenges.ts'
+import { challengeNotice, challengePage, stylesheet } from './challenge-page.ts'
+
+export interface ChallengesDependencies {
+  readonly challenges: ChallengeDesk
+  readonly addresses: { readonly sandbox: string }
+  readonly log: Log
+}
+
+const formBytesMax = 1024
+const tokenForm = /^[\w-]{22}$/
+const prefix = '/sandbox/challenges'
+
+type TokenRequest = FastifyRequest<{ Params: { token: string } }>
+
+/**
+ * The pages of the simulated card issuer, `/sandbox/challenges/{token}`: the payer approves, refuses, finds the service down, or leaves.
+ * They stand for pages of another company, so they share nothing with the checkout but the way back.
+ */
+export async function mountChallenges(
+  app: FastifyInstance,
+  { challenges, addresses, log }: ChallengesDependencies,
+): Promise<void> {
+  const find = async ({ params }: TokenRequest): Promise<HeldChallenge> => {
+    const held = tokenForm.test(params.token) ? await challenges.findByToken(params.token) : undefined
+    if (held === undefined) throw new Fault('NOT_FOUND', 'There is no such challenge.')
+    return held
+  }
+
+  // The answer's form ends at the checkout, which may have a host name of its own.
+  const headersOf = ({ returnUrl }: HeldChallenge) => pageHeaders(elsewhere(addresses.sandbox, [returnUrl]))
+
+  // A language that was asked for goes along.
+  const wayBack = ({ returnUrl }: HeldChallenge, request: TokenRequest): string => {
+    const url = new URL(returnUrl)
+    if (queryOf(request).has('lang')) url.searchParams.set('lang', languageOf(request))
+    return url.href
+  }
+
+  const goBack = (request: TokenRequest, reply: FastifyReply, held: HeldChallenge) =>
+    reply.code(303).headers(headersOf(held)).header('location', wayBack(held, request)).send()
+
+  const refuse = (error: unknown, request: FastifyRequest, reply: FastifyReply) => {
+    const status = statusOf(error)
+    if (status >= 500) log.error({ err: error, correlation_id: request.id }, 'a page failed for a cause of ours')
+    return reply
+      .code(status)
+      .headers(pageHeaders())
+      .send(challengeNotice(languageOf(request), status < 500))
+  }
+  app.refusers.push({ prefix, refuse })
+
+  await app.register(
+    async (room) => {
+      room.removeAllContentTypeParsers()
+      room.addContentTypeParser(
+        'application/x-www-form-urlencoded',
+        { parseAs: 'string', bodyLimit: formBytesMax },
+        (_request, body, done) => done(null, new URLSearchParams(body as string)),
+      )
+      room.setErrorHandler(refuse)
+      room.setNotFoundHandler((request, reply) => refuse(nothingHere(), request, reply))
+
+      room.get<{ Params: { token: string } }>(
+        '/:token',
+        { config: { operationId: 'sandbox.challenge' } },
+        async (request, reply) => {
+          const held = await find(request)
+          if (held.result !== null) return goBack(request, reply, held)
+          const language = languageOf(request)
+          const other = language === 'en' ? 'fil' : 'en'
+          const url = `${addresses.sandbox}/challenges/${held.token}`
+          return reply.headers(headersOf(held)).send(
+            challengePage({
+              ...held,
+              language,
+              action: queryOf(request).has('lang') ? `${url}?lang=${language}` : url,
+              returnUrl: wayBack(held, request),
+              otherLanguageUrl: `${url}?lang=${other}`,
+            }),
+          )
+        },
+      )
+
+      room.post<{ Params: { token: string } }>(
+        '/:token',
+        { config: { operationId: 'sandbox.answerChallenge' } },
+        async (request, reply) => {
+          const held = await find(request)
+          const given = request.body instanceof URLSearchParams ? request.body.get('result') : null
+          const result = challengeResults.find((one) => one === given)
+          if (result === undefined) throw new Fault('BAD_REQUEST', 'This form did not come from its own page.')
+          // Answered twice, the first answer stays; the way back is the same.
+          await challenges.answer(held.token, result)
+          return goBack(request, reply, held)
+        },
+      )
+    },
+    { prefix },
+  )
+
+  // With a host name of its own, every path of the sandbox stands under the prefix.
+  for (const path of [stylesheet.path, `/sandbox${stylesheet.path}`]) {
+    app.get(path, { config: { operationId: 'sandbox.challengeAsset' } }, async (_request, reply) =>
+      reply.headers(stylesheet.headers).send(stylesheet.bytes),
+    )
+  }
+}
+
+const statusOf = (error: unknown): number => {
+  if (error instanceof Fault) return { NOT_FOUND: 404, BAD_REQUEST: 400, UNAVAILABLE: 503 }[error.code] ?? 500
+  const thrown = typeof error === 'object' && error !== null && 'statusCode' in error ? Number(error.statusCode) : 500
+  return thrown >= 400 && thrown < 500 ? thrown : 500
+}

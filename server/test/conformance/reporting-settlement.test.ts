@@ -1,0 +1,200 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { createSettlement } from '../../src/payments/settlement.ts'
+import { cards, platform, type Platform } from '../platform.ts'
+import { assertRefused, call } from './call.ts'
+import { dayOf, midnightAfter } from './operations.ts'
+import { everybody, keyFor } from './people.ts'
+import { jump, rowsOf, withoutWorker } from './shop.ts'
+
+// Area B: the daily settlement.
+
+const dayMs = 24 * 3_600_000
+
+const toMidnight = async ({ kaha }: Platform): Promise<Date> => {
+  const midnight = midnightAfter(kaha.clock.now())
+  await kaha.sandboxClock.advance(midnight)
+  return midnight
+}
+
+const refundOf = async (p: Platform, intentId: string, amount: number) => {
+  await p.sdk.refunds.create({ payment_intent_id: intentId, amount })
+  await p.idle()
+}
+
+test('[B3.settlement.midnight, B3.settlement.status, B3.settlement.batch-number] what was captured is SETTLED at 00:00 in Manila, in the batch of that day, and nothing else is', async (t) => {
+  const p = await platform(t)
+  const paid = await p.pay()
+  await p.pay({ card: cards.declined })
+  const { reports } = p.sdk
+  const detail = async (status: 'CAPTURED' | 'DECLINED') => {
+    const [row] = (await reports.listTransactions({ status: [status] })).data
+    return (await reports.retrieveTransaction(row?.id ?? '')).data
+  }
+  const before = await detail('CAPTURED')
+  assert.deepEqual(
+    [before.settlement_status, before.settled_at, before.receipt?.batch_number],
+    ['UNSETTLED', null, undefined],
+  )
+  assert.equal(before.id, paid.payment_attempt_id)
+  const midnight = midnightAfter(p.kaha.clock.now())
+  await p.kaha.sandboxClock.advance(new Date(midnight.getTime() - 60_000))
+  assert.deepEqual((await detail('CAPTURED')).settlement_status, 'UNSETTLED')
+  assert.deepEqual((await reports.listSettlements()).data, [])
+  await p.kaha.sandboxClock.advance(midnight)
+  const after = await detail('CAPTURED')
+  assert.deepEqual(
+    [after.settlement_status, after.settled_at, after.receipt?.batch_number, after.updated_at],
+    ['SETTLED', midnight.toISOString(), dayOf(midnight), midnight.toISOString()],
+  )
+  assert.deepEqual(after.events.at(-1), {
+    event_type: 'SETTLED',
+    created_at: midnight.toISOString(),
+    amount: '9800',
+    description: 'The payment was settled.',
+    reason: null,
+  })
+  const declined = await detail('DECLINED')
+  assert.deepEqual([declined.settlement_status, declined.settled_at], ['NOT_APPLICABLE', null])
+})
+
+test('[B3.settlements.list, B3.settlements.retrieve, B3.settlement.sum, B3.settlements.unknown] each day has its batch, a day without payments has none, and a batch is the sum of its transactions', async (t) => {
+  const p = await platform(t)
+  const { reports } = p.sdk
+  for (const amount of [100, 250]) await p.pay({ amount })
+  const first = await toMidnight(p)
+  await p.pay({ amount: 999_999_999_999 })
+  const second = await toMidnight(p)
+  await p.kaha.sandboxClock.advance(new Date(second.getTime() + 5 * dayMs))
+  await p.pay({ amount: 7 })
+  const third = await toMidnight(p)
+  const batch = (midnight: Date, count: number, gross: number) => ({
+    batch_number: dayOf(midnight),
+    settled_at: midnight.toISOString(),
+    currency: 'PHP',
+    count,
+    gross,
+    refunds: 0,
+    net: gross,
+  })
+  const all = [batch(third, 1, 7), batch(second, 1, 999_999_999_999), batch(first, 2, 350)]
+  assert.deepEqual((await reports.listSettlements()).data, all)
+  const paged = []
+  for await (const one of reports.listAllSettlements({ page_size: 1 })) paged.push(one)
+  assert.deepEqual(paged, all)
+  for (const one of all) {
+    const { data } = await reports.retrieveSettlement(one.batch_number)
+    const { merchants, ...rest } = data
+    assert.deepEqual(rest, one)
+    const { count, gross, refunds, net } = one
+    const { id: merchant_id, name: merchant_name } = p.merchant
+    assert.deepEqual(merchants, [{ merchant_id, merchant_name, count, gross, refunds, net }])
+    let [sum, found] = [0, 0]
+    for await (const row of reports.listAllTransactions()) {
+      if (row.receipt?.batch_number !== one.batch_number) continue
+      sum += row.amount_details.amount_received - row.amount_details.amount_refunded
+      found += 1
+    }
+    assert.deepEqual([found, sum], [one.count, one.net])
+  }
+  const path = '/reports/v1/settlements'
+  const ask = (number: string) => call(p.url, { path: `${path}/${number}`, key: p.merchant.secret_key })
+  for (const number of ['x', '2026-02-30', '20260101', '0000-01-01', '%20'])
+    assertRefused(path, await ask(number), 400, 'BAD_REQUEST')
+  for (const number of ['2020-01-01', dayOf(new Date(third.getTime() + dayMs))])
+    assertRefused(path, await ask(number), 404, 'NOT_FOUND')
+  assert.equal((await ask(`${dayOf(first)}?currency=PHP`)).status, 200)
+  assertRefused(path, await ask(`${dayOf(first)}?currency=USD`), 404, 'NOT_FOUND')
+})
+
+test('[B3.settlement.refunds] a refund before the batch is taken off it, one afterwards is in the next, and no centavo is counted twice', async (t) => {
+  const p = await platform(t)
+  const { reports } = p.sdk
+  const [one, other] = [await p.pay({ amount: 1_000 }), await p.pay({ amount: 500 })]
+  await refundOf(p, one.id, 300)
+  const first = await toMidnight(p)
+  await refundOf(p, one.id, 100)
+  await refundOf(p, other.id, 500)
+  const second = await toMidnight(p)
+  const { data } = await reports.listSettlements()
+  assert.deepEqual(
+    data.map(({ batch_number: number, count, gross, refunds, net }) => [number, count, gross, refunds, net]),
+    [
+      [dayOf(second), 0, 0, 600, -600],
+      [dayOf(first), 2, 1_500, 300, 1_200],
+    ],
+  )
+  await p.kaha.sandboxClock.advance(new Date(second.getTime() + 3 * dayMs))
+  assert.equal((await reports.listSettlements()).data.length, 2)
+})
+
+test('[B3.settlements.scoped] settlements are those of the entity of the key and of everything under it', async (t) => {
+  const p = await platform(t)
+  const people = await everybody(p)
+  const pay = async (key: string, amount: number) => {
+    const sdk = p.as(key)
+    const intent = await sdk.paymentIntents.create({ amount, currency: 'PHP' })
+    const card = { number: cards.approved, exp_month: 1, exp_year: 2050, cvc: '123' }
+    await sdk.paymentIntents.confirm(intent.id, { payment_method: { type: 'card', card } })
+  }
+  await pay(people.branch.key, 1)
+  await pay(people.otherBranch.key, 20)
+  await pay(people.otherMerchantsBranch.key, 300)
+  await pay(people.otherPartnersBranch.key, 4_000)
+  const number = dayOf(await toMidnight(p))
+  const expected = [
+    [people.partner, 321],
+    [people.merchant, 21],
+    [people.branch, 1],
+    [people.otherBranch, 20],
+    [people.otherMerchant, 300],
+    [people.otherMerchantsBranch, 300],
+    [people.otherPartner, 4_000],
+    [people.otherPartnersMerchant, 4_000],
+    [people.otherPartnersBranch, 4_000],
+  ] as const
+  for (const [{ key }, gross] of expected) {
+    const { reports } = p.as(key)
+    assert.deepEqual(
+      (await reports.listSettlements()).data.map((row) => row.gross),
+      [gross],
+    )
+    assert.equal((await reports.retrieveSettlement(number)).data.gross, gross)
+  }
+  const shares = (await p.as(people.partner.key).reports.retrieveSettlement(number)).data.merchants
+  assert.deepEqual(
+    shares.map(({ gross }) => gross),
+    [21, 300],
+  )
+  const { secretKey } = await keyFor(p, { id: p.merchant.branches[1]?.id ?? '', level: 'branch' })
+  assert.equal((await p.as(secretKey).reports.listSettlements()).data.length, 1)
+})
+
+test('[B3.settlement.missed, B3.settlement.sum] many processes and small steps make one batch a day, over days that were missed', async (t) => {
+  const p = await platform(t, withoutWorker)
+  const made: Date[] = []
+  for (let day = 0; day < 3; day += 1) {
+    made.push(midnightAfter(p.kaha.clock.now()))
+    for (let payment = 0; payment < 3; payment += 1) {
+      const intent = await p.as(p.branch.secret_key).paymentIntents.create({ amount: 10 + payment, currency: 'PHP' })
+      const card = { number: cards.approved, exp_month: 1, exp_year: 2050, cvc: '123' }
+      await p.sdk.paymentIntents.confirm(intent.id, { payment_method: { type: 'card', card } })
+    }
+    await jump(p, dayMs)
+  }
+  const worker = async () => {
+    const turn = createSettlement({ db: p.kaha.work, rowsMax: 2 })
+    while ((await turn()) === 0);
+  }
+  await Promise.all([worker(), worker(), worker()])
+  const { data } = await p.sdk.reports.listSettlements()
+  assert.deepEqual(
+    data.map(({ batch_number: number, count, gross }) => [number, count, gross]),
+    made.toReversed().map((midnight) => [dayOf(midnight), 3, 33]),
+  )
+  const [open] = await rowsOf<{ open: number }>(
+    p,
+    'select count(*)::integer as open from payments.settlement_days where closed_at is null',
+  )
+  assert.equal(open?.open, 0)
+})

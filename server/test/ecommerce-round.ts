@@ -1,0 +1,40 @@
+import assert from 'node:assert/strict'
+import { hourMs, jump, withoutWorker } from './conformance/shop.ts'
+import { auditInTheEnd } from './ecommerce-audit.ts'
+import { startWalk } from './ecommerce-walk.ts'
+import { platform } from './platform.ts'
+
+const compareEvery = 400
+
+/** One walk from the beginning to when everything has ended, on a platform of its own; what `say` hears of a failure repeats it. */
+export async function walkOnce(
+  t: { after(close: () => Promise<void>): void },
+  { seed, steps }: { seed: number; steps: number },
+  say: (line: string) => void,
+): Promise<void> {
+  const p = await platform(t, withoutWorker)
+  const walk = startWalk(p, seed)
+  const done: string[] = []
+  try {
+    for (let compared = 0; walk.steps < steps;) {
+      done.push(await walk.move())
+      if (walk.steps < compared + compareEvery && walk.steps < steps) continue
+      compared = walk.steps
+      await walk.compareAll()
+    }
+  } catch (error) {
+    say(`seed ${seed}, after ${walk.steps} steps; the last moves before it:\n${done.slice(-15).join('\n')}`)
+    throw error
+  }
+  const { links, intents } = walk.world
+  const paid = intents.filter(({ latest }) => latest?.state === 'SUCCEEDED').length
+  say(`${links.length} links, ${intents.length} intents, ${paid} paid`)
+  const ended = new Set([...links, ...intents].map((one) => one.ended))
+  assert.ok(steps < 500 || (paid > 10 && ended.size === 3), 'hardly anything was paid, used up or cancelled')
+
+  // In the end everything's time is over, and a worker comes by.
+  await jump(p, 48 * hourMs)
+  await p.another({ KAHA_ROLES: 'worker' })
+  await p.idle()
+  await auditInTheEnd(p)
+}

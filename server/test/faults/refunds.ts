@@ -1,0 +1,146 @@
+import { randomBytes, randomUUID } from 'node:crypto'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createKaha } from '@kaha/sdk'
+import { freshDatabase } from '../cluster.ts'
+import { urlOf, withDatabase, type Query } from './database-of.ts'
+import { eventually } from './eventually.ts'
+import { startKahaProcess, type KahaProcess } from './kaha-process.ts'
+import { withMutation, type Mutation } from './mutation.ts'
+
+const received = 9_800
+const asked = 4_000
+
+/** When the process is killed: with its call of the processor on the way, which then arrives, or never does. */
+type Moment = 'the processor has it' | 'the processor never gets it'
+
+interface Found {
+  readonly losses: readonly string[]
+  readonly status: string
+  /** Refunds that the processor has made. */
+  readonly made: number
+}
+
+/**
+ * Kills a server (signal 9) while it waits for the processor's answer about a refund and starts another. Then the merchant repeats the
+ * refund with its key (`retry`), or the reconciler alone is left to find out. Resolves to what is wrong afterwards.
+ */
+export async function killedInRefund(moment: Moment, retry: boolean, mutation?: Mutation): Promise<Found> {
+  await using held = new AsyncDisposableStack()
+  const { target } = held.use(await freshDatabase())
+  const folder = await mkdtemp(join(tmpdir(), 'kaha-refund-'))
+  held.defer(() => rm(folder, { recursive: true, force: true }))
+  const { nodeArgs, settings } = withMutation(mutation)
+  const base = { KAHA_DATABASE_URL: urlOf(target), KAHA_MASTER_KEY: randomBytes(32).toString('base64'), ...settings }
+  const start = async (roles: string) =>
+    held.use(
+      await startKahaProcess({
+        dataDir: join(folder, randomUUID()),
+        settings: { ...base, KAHA_ROLES: roles },
+        ...(nodeArgs === undefined ? {} : { nodeArgs }),
+      }),
+    )
+
+  const first = await start('api')
+  const intentId = await paid(first)
+  const body = { payment_intent_id: intentId, amount: asked, reason: 'One of two' }
+  const idempotencyKey = randomUUID()
+  await withDatabase(target, async (query) => {
+    // The processor cannot write anything down, so its call does not end.
+    await query('begin')
+    await query('lock table sandbox.refunds in share row exclusive mode')
+    const call = merchant(first)
+      .refunds.create(body, { idempotencyKey })
+      .catch(() => {})
+    const [backend = 0] = await withDatabase(target, (beside) => waiting(beside))
+    await first.kill()
+    await call
+    if (moment === 'the processor never gets it') await query('select pg_terminate_backend($1)', [backend])
+    await query('rollback')
+    await withDatabase(target, (beside) => gone(beside, backend, moment))
+    // Its lease ends as it would in 20 seconds.
+    await query(
+      `update payments.refunds set lease_until = clock_timestamp() - interval '1 ms' where lease_until is not null`,
+    )
+  })
+
+  const second = await start(retry ? 'api' : 'api,worker')
+  if (retry) await merchant(second).refunds.create(body, { idempotencyKey })
+  else await comeToRest(second)
+  return withDatabase(target, async (query) => {
+    const [row] = await query<{ made: number }>(
+      `select count(*)::int as made from sandbox.refunds where outcome = 'refunded'`,
+    )
+    const [stored] = await query<{ state: string }>(
+      'select state from payments.refunds order by created_at desc limit 1',
+    )
+    return { losses: await refundLosses(query), status: stored?.state ?? 'none', made: row?.made ?? -1 }
+  })
+}
+
+const comeToRest = ({ sandbox }: KahaProcess) =>
+  createKaha({ baseUrl: sandbox.base_url, apiKey: sandbox.partner.secret_key }).sandbox.advanceClock({ seconds: 3_600 })
+
+const merchant = ({ sandbox }: KahaProcess) =>
+  createKaha({ baseUrl: sandbox.base_url, apiKey: sandbox.merchants[0]?.secret_key ?? '', timeoutMs: 20_000 })
+
+async function paid(kaha: KahaProcess): Promise<string> {
+  const { paymentIntents } = merchant(kaha)
+  const { id } = await paymentIntents.create({
+    amount: received,
+    currency: 'PHP',
+    merchant_branch_reference_number: kaha.sandbox.merchants[0]?.branches[0]?.reference_number ?? '',
+  })
+  const card = { number: '4242424242424242', exp_month: 12, exp_year: 2060, cvc: '123' }
+  await paymentIntents.confirm(id, { payment_method: { type: 'card', card } })
+  return id
+}
+
+/** The connections that wait for the processor's table. */
+const waiting = (query: Query) =>
+  eventually(
+    async () => {
+      const rows = await query<{ pid: number }>(
+        `select l.pid from pg_locks l where not l.granted and l.relation = 'sandbox.refunds'::regclass`,
+      )
+      return rows.length > 0 && rows.map(({ pid }) => pid)
+    },
+    { what: 'the call of the processor' },
+  )
+
+/** The connection of the dead server has done what it was asked, or has ended. */
+const gone = (query: Query, pid: number, moment: Moment) =>
+  eventually(
+    async () => {
+      if (moment === 'the processor has it')
+        return (await query(`select 1 from sandbox.refunds where outcome = 'refunded'`)).length > 0
+      return (await query('select 1 from pg_stat_activity where pid = $1', [pid])).length === 0
+    },
+    { what: 'the end of the call' },
+  )
+
+/** What is wrong between the refunds that the processor made and those that are written down, at rest. */
+async function refundLosses(query: Query): Promise<string[]> {
+  const rows = await query<{ loss: string }>(
+    `select 'the processor refunded ' || s.refund_id || ', and nobody wrote it down' as loss
+       from sandbox.refunds s where s.outcome = 'refunded'
+        and not exists (select from payments.refunds r where r.id = s.refund_id and r.state = 'SUCCEEDED')
+     union all
+     select 'refund ' || r.id || ' is SUCCEEDED, and the processor did not make it'
+       from payments.refunds r where r.state = 'SUCCEEDED'
+        and not exists (select from sandbox.refunds s where s.refund_id = r.id and s.outcome = 'refunded')
+     union all
+     select 'refund ' || r.id || ' is stuck in PENDING' from payments.refunds r where r.state = 'PENDING'
+     union all
+     select 'the books of transaction ' || t.id || ' do not add up'
+       from payments.transactions t
+       left join lateral (
+         select coalesce(sum(r.amount) filter (where r.state = 'SUCCEEDED'), 0) as refunded,
+                coalesce(sum(r.amount) filter (where r.state = 'PENDING'), 0) as reserved
+           from payments.refunds r where r.transaction_id = t.id
+       ) r on true
+      where t.amount_refunded <> r.refunded or t.amount_refund_reserved <> r.reserved or r.refunded > t.amount_received`,
+  )
+  return rows.map(({ loss }) => loss)
+}

@@ -1,0 +1,29 @@
+import assert from 'node:assert/strict'
+import { randomInt } from 'node:crypto'
+import { test } from 'node:test'
+import type { Mutation } from './mutation.ts'
+import { killWorkers } from './workers.ts'
+
+// A claim that takes what another holds.
+const leasesIgnored: Mutation = {
+  file: '/server/src/delivery/store-claim.ts',
+  from: `            and (q.lease_until is null or q.lease_until <= clock_timestamp())
+          order by q.run_at
+          limit l.room`,
+  to: `          order by q.run_at
+          limit l.room`,
+}
+
+test('deliveries arrive again without a kill where a claim does not respect leases', async (t) => {
+  const { losses } = await killWorkers({
+    rounds: 1,
+    seed: randomInt(2 ** 31),
+    measured: false,
+    say: (line) => t.diagnostic(line),
+    mutation: leasesIgnored,
+  })
+  assert.ok(
+    losses.some((loss) => loss.endsWith('in flight at 0 kills')),
+    losses.join('\n'),
+  )
+})

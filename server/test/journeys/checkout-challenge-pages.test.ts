@@ -1,0 +1,35 @@
+import { after, test } from 'node:test'
+import { cards } from '../platform.ts'
+import { examine, waysInto, type State } from './looks.ts'
+import { openShop } from './shop.ts'
+
+const { shop, skip } = await openShop({ after })
+const { paid } = waysInto(shop)
+
+const states: Readonly<Record<string, State>> = {
+  "the bank's challenge": {
+    outcome: null,
+    heading: /Confirm your payment/,
+    async arrive(page) {
+      await paid(cards.challenge)(page)
+      await page.waitForURL(/\/challenges\//)
+    },
+  },
+  'a challenge that the payer has left': {
+    outcome: 'challenge',
+    heading: /Confirm with your bank/,
+    async arrive(page) {
+      await paid(cards.challenge)(page)
+      await page.getByRole('link', { name: 'Leave without an answer' }).click()
+      await page.waitForURL(/\/pay\/i\//)
+    },
+  },
+}
+
+for (const [state, described] of Object.entries(states)) {
+  test(
+    `the page of ${state} has no barrier that axe knows, in light and dark, on a phone and at a desktop, and obeys its policy`,
+    { skip },
+    (t) => examine(t, shop, state, described),
+  )
+}
