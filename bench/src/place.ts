@@ -5,6 +5,7 @@ import pg from 'pg'
 import { connectionConfig, type DbTarget } from '../../server/src/kernel/db.ts'
 import { migrate } from '../../server/src/kernel/migrate.ts'
 import { startEmbeddedPostgres } from '../../server/src/kernel/postgres/embedded.ts'
+import { urlOf } from '../../server/test/faults/database-of.ts'
 import { startKahaProcess, type KahaProcess } from '../../server/test/faults/kaha-process.ts'
 import { cpuMsWithChildren } from './cpu.ts'
 
@@ -63,6 +64,3 @@ export async function profiling(profileDir: string | undefined): Promise<string[
   await mkdir(profileDir, { recursive: true })
   return ['--cpu-prof', `--cpu-prof-dir=${profileDir}`]
 }
-
-const urlOf = ({ socketDir, user, database }: Target): string =>
-  `postgres://${user}@localhost/${database}?host=${encodeURIComponent(socketDir)}`

@@ -1,8 +1,8 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { Fault } from '../kernel/fault.ts'
-import { nothingHere } from '../kernel/http/area.ts'
 import { languageOf, queryOf } from '../kernel/http/language.ts'
 import { elsewhere, pageHeaders } from '../kernel/http/page-headers.ts'
+import { preparePageRoom } from '../kernel/http/page-room.ts'
 import type { Log } from '../kernel/log.ts'
 import {
   challengeResults,
@@ -62,14 +62,7 @@ export async function mountChallenges(
 
   await app.register(
     async (room) => {
-      room.removeAllContentTypeParsers()
-      room.addContentTypeParser(
-        'application/x-www-form-urlencoded',
-        { parseAs: 'string', bodyLimit: formBytesMax },
-        (_request, body, done) => done(null, new URLSearchParams(body as string)),
-      )
-      room.setErrorHandler(refuse)
-      room.setNotFoundHandler((request, reply) => refuse(nothingHere(), request, reply))
+      preparePageRoom(room, formBytesMax, refuse)
 
       room.get<{ Params: { token: string } }>(
         '/:token',

@@ -5,6 +5,7 @@ import { Fault } from '../../../kernel/fault.ts'
 import { nothingHere, type Edge } from '../../../kernel/http/area.ts'
 import { languageOf, queryOf } from '../../../kernel/http/language.ts'
 import { elsewhere, pageHeaders } from '../../../kernel/http/page-headers.ts'
+import { preparePageRoom } from '../../../kernel/http/page-room.ts'
 import { isUuid, randomText } from '../../../kernel/ids.ts'
 import { visitorOf, type RateLimit } from '../../../kernel/rate-limit.ts'
 import type { Keyring } from '../../../kernel/seal.ts'
@@ -196,14 +197,7 @@ export async function mountCheckout(app: FastifyInstance, deps: CheckoutDependen
 
   await app.register(
     async (room) => {
-      room.removeAllContentTypeParsers()
-      room.addContentTypeParser(
-        'application/x-www-form-urlencoded',
-        { parseAs: 'string', bodyLimit: formBytesMax },
-        (_request, body, done) => done(null, new URLSearchParams(body as string)),
-      )
-      room.setErrorHandler(refuse)
-      room.setNotFoundHandler((request, reply) => refuse(nothingHere(), request, reply))
+      preparePageRoom(room, formBytesMax, refuse)
 
       room.get<{ Params: { token: string } }>(
         '/l/:token',
