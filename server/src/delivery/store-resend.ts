@@ -49,9 +49,17 @@ const listEarlier = perLevel(
     order by d.id`,
 )
 
-// A resend takes three statements in one transaction: hold what is open, read what is over, queue. In one, a partitioned table would be read
-// beside rows that are locked (see the migration). While the open ones are held nobody settles them, so what is read as over is. They are
-// held in the order in which settling holds them.
+// A resend takes four statements in one transaction: wait for other resends of the event, hold what is open, read what is over, queue. In
+// one, a partitioned table would be read beside rows that are locked (see the migration). While the open ones are held nobody settles them,
+// so what is read as over is. They are held in the order in which settling holds them.
+//
+// Without the first, of two resends that find nothing open one has the lane and waits for the row that the other has just made, and a third
+// has that row and waits for the lane.
+const takeTurn = statement(
+  'delivery.takeTurn',
+  `select from (select pg_advisory_xact_lock(hashtextextended('delivery.resend ' || $1::uuid, 0))) turn`,
+)
+
 const holdOpen = statement(
   'delivery.holdOpen',
   `select q.destination_id
@@ -122,6 +130,7 @@ export const resendStore = {
 
   /** In a transaction. Resolves to how many of these destinations took it. */
   async resend(tx: Queries, eventId: string, destinationIds: readonly string[]): Promise<number> {
+    await tx.run(takeTurn, [eventId])
     await tx.run(holdOpen, [eventId])
     const ended = await tx.run<{ destination_id: string; attempt_count: number }>(listEnded, [eventId, destinationIds])
     const attemptsOf = new Map(ended.map((row) => [row.destination_id, row.attempt_count]))
