@@ -25,7 +25,7 @@ function judged(
     attempt_no: attemptNo,
     setback_count: 0,
   }
-  const rest = { type: 't', body: '{}', expired: false, claimed_at: startedAt }
+  const rest = { type: 't', body: '{}', expired: false, claimed_at_ms: startedAt.getTime() }
   const lane = {
     destination_id: 'destination',
     dialect: 'signed',

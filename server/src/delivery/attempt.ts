@@ -41,7 +41,7 @@ export function createAttempt({ clock, egress, dialects, open, random, deadlineM
   return async (work: Work, signal: AbortSignal): Promise<Attempted> => {
     const { row, lane } = work
     // The claim's time and what has passed since: this process hears of an advance later than the database, and its system clock may step.
-    const startedAt = new Date(row.claimed_at.getTime() + performance.now() - work.hadAt)
+    const startedAt = new Date(row.claimed_at_ms + performance.now() - work.hadAt)
     const setback = (cause: unknown) => afterSetback(work, startedAt, random, cause)
     const dialect = dialects[lane.dialect]
     if (dialect === undefined) return setback(new Error(`no dialect ${lane.dialect} is spoken here`))

@@ -4,6 +4,8 @@ import type { Log } from '../kernel/log.ts'
 import { startLoop } from '../kernel/loop.ts'
 import type { Figures } from './figures.ts'
 import { waitAfterSetback } from './schedule.ts'
+import type { Sender } from './sender.ts'
+import { claimStore, type Taken } from './store-claim.ts'
 import { dispatchStore as store, type ClaimedEvent, type Dispatched } from './store-dispatch.ts'
 
 export interface DispatcherDependencies {
@@ -11,17 +13,25 @@ export interface DispatcherDependencies {
   readonly bus: Bus
   readonly log: Log
   readonly figures: Figures
+  readonly sender: Pick<Sender, 'hand' | 'freed'>
   readonly options: { readonly leaseMs: number; readonly random: () => number }
 }
 
 const batchMax = 500
+// While there are more events than can be sent, room for so many deliveries is waited for, that long: what is handed over needs no claim,
+// and what is queued does.
+const batchMin = 96
+const waitMsMax = 50
 
 /** Turns events into deliveries, one for each destination that subscribes. Works until disposed. */
-export function startDispatcher({ db, bus, log, figures, options }: DispatcherDependencies): AsyncDisposable {
+export function startDispatcher({ db, bus, log, figures, sender, options }: DispatcherDependencies): AsyncDisposable {
   const { leaseMs, random } = options
   // After a failure the events are claimed and dispatched apart from each other. They stay in hand while the database is away; whoever
   // takes them over meanwhile has the fence.
   let inHand: readonly ClaimedEvent[] = []
+  let handing = false
+  let waitingSince: number | undefined
+  let missing = 0
 
   const dispatched = ({ queued, lags }: Dispatched) => {
     for (const lagMs of lags) figures.dispatched(lagMs)
@@ -60,9 +70,22 @@ export function startDispatcher({ db, bus, log, figures, options }: DispatcherDe
       inHand = []
     }
     try {
-      const done = await store.dispatchDue(db, batchMax)
-      dispatched(done)
-      return done.lookInMs
+      let lookInMs = 0
+      await sender.hand(async (request, worth) => {
+        if (handing && worth < batchMin) {
+          waitingSince ??= performance.now()
+          lookInMs = waitingSince + waitMsMax - performance.now()
+          missing = batchMin - worth
+          if (lookInMs > 0) return nothing
+        }
+        waitingSince = undefined
+        const done = await store.dispatchDue(db, Math.min(Math.max(worth, batchMin), batchMax), request)
+        lookInMs = done.lookInMs
+        handing = done.handed.count > 0 && done.lookInMs === 0
+        dispatched(done)
+        return done.handed.count > 0 ? claimStore.handed(db, done.handed) : nothing
+      })
+      return lookInMs
     } catch (error) {
       if (isAway(error)) throw error
       inHand = await store.claim(db, batchMax, leaseMs)
@@ -71,6 +94,10 @@ export function startDispatcher({ db, bus, log, figures, options }: DispatcherDe
   }
 
   const loop = startLoop('delivery.dispatch', log, turn)
+  sender.freed(() => {
+    missing -= 1
+    if (missing === 0) loop.wake()
+  })
   const unlisten = [bus.listen('events', () => loop.wake()), bus.listen('clock', () => loop.wake())]
   return {
     async [Symbol.asyncDispose]() {
@@ -79,3 +106,5 @@ export function startDispatcher({ db, bus, log, figures, options }: DispatcherDe
     },
   }
 }
+
+const nothing: Taken = { deliveries: [], lanes: new Map() }

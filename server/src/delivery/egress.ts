@@ -116,6 +116,7 @@ export function egress(options: EgressOptions): Egress {
     connectionAgeMsMax,
   })
   const stops = new Set<() => void>()
+  const stopsOf = stopsBySignal()
   let closed = false
 
   function post(request: EgressRequest): Promise<EgressResult> {
@@ -130,7 +131,7 @@ export function egress(options: EgressOptions): Egress {
     return new Promise((resolve) => {
       const end = (result: EgressResult) => {
         clearTimeout(deadline)
-        signal?.removeEventListener('abort', stop)
+        stopsHere?.delete(stop)
         stops.delete(stop)
         resolve(result)
       }
@@ -153,7 +154,8 @@ export function egress(options: EgressOptions): Egress {
         () => end(failed(late[connections.abandon(exchange)], startedAt)),
         request.deadlineMs ?? deadlineMs,
       )
-      signal?.addEventListener('abort', stop)
+      const stopsHere = signal && stopsOf(signal)
+      stopsHere?.add(stop)
       stops.add(stop)
       connections.run(exchange)
     })
@@ -171,6 +173,21 @@ export function egress(options: EgressOptions): Egress {
       for (const stop of stops) stop()
       await connectionsClosed
     },
+  }
+}
+
+/** What a signal stops. One listener for each, since a signal takes long to add one and longer to find it again among many. */
+function stopsBySignal(): (signal: AbortSignal) => Set<() => void> {
+  const known = new WeakMap<AbortSignal, Set<() => void>>()
+  return (signal) => {
+    let stops = known.get(signal)
+    if (stops === undefined) {
+      const here = new Set<() => void>()
+      signal.addEventListener('abort', () => here.forEach((stop) => stop()), { once: true })
+      known.set(signal, here)
+      stops = here
+    }
+    return stops
   }
 }
 

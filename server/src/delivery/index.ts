@@ -79,7 +79,7 @@ export function createDelivery({
 }: DeliveryDependencies): Delivery {
   const {
     leaseMs = 15_000,
-    inHandMax = 1_024,
+    inHandMax = 2_048,
     perDestinationMax = 256,
     flyingMax = 64,
     drainMsMax = 3_000,
@@ -106,10 +106,10 @@ export function createDelivery({
     worker() {
       const parts = new AsyncDisposableStack()
       parts.use(startRetention({ db: work, bus, clock, log }, options.retention ?? retentionDefaults))
-      parts.use(
+      const sender = parts.use(
         startSender({ db: work, bus, clock, log, slots, attempt, figures, options: { leaseMs, drainMsMax, random } }),
       )
-      parts.use(startDispatcher({ db: work, bus, log, figures, options: { leaseMs, random } }))
+      parts.use(startDispatcher({ db: work, bus, log, figures, sender, options: { leaseMs, random } }))
       return { stop: () => parts.disposeAsync(), [Symbol.asyncDispose]: () => parts.disposeAsync() }
     },
     ensurePartitions: (around) => ensurePartitions(db, around),

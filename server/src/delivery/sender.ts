@@ -11,7 +11,8 @@ import { createPace } from './pace.ts'
 import { waitAfterSetback } from './schedule.ts'
 import { createSettler } from './settler.ts'
 import type { Slots } from './slots.ts'
-import { claimStore, type Claim } from './store-claim.ts'
+import { claimStore, type Taken } from './store-claim.ts'
+import type { HandRequest } from './store-dispatch.ts'
 import { settleStore, type Held, type Settlement } from './store-settle.ts'
 
 export interface SenderDependencies {
@@ -27,19 +28,35 @@ export interface SenderDependencies {
 
 const troubleWaitMs = 100
 const unsettledMax = 2_000
+// What a dispatch hands to another worker, nobody hears of; when that worker dies, the end of the lease is found by looking.
+const lookAgainMs = 1_000
 
 /** Claims what is due, sends it, has the results stored. Works until disposed, which lets attempts in flight end first. */
-export function startSender(dependencies: SenderDependencies): AsyncDisposable {
+export interface Sender extends AsyncDisposable {
+  /**
+   * Runs a dispatch with the room that there is for its deliveries, none while results wait to be stored, and with how many are worth one;
+   * sends what it brings. No claim is made meanwhile, for it would take the same room.
+   */
+  hand(dispatch: (request: HandRequest, worth: number) => Promise<Taken>): Promise<void>
+  /** `heard` is called whenever there is room for one more. */
+  freed(heard: () => void): void
+}
+
+export function startSender(dependencies: SenderDependencies): Sender {
   const { db, bus, clock, log, slots, options } = dependencies
   const setbackOf = ({ held }: Settlement): Settlement => {
     const runAt = new Date(clock.now().getTime() + waitAfterSetback(1, options.random))
     return { held, end: null, runAt, attempt: null }
   }
+  let hearFreed = () => {}
   const settler = createSettler({ db, log, setbackOf })
   const leases = startLeases({ db, log, leaseMs: options.leaseMs })
   const pace = createPace(() => loop.wake())
   const flights = createFlights(dependencies, {
-    ended: () => pace.slotFreed(slots.inHand),
+    ended() {
+      pace.slotFreed(slots.inHand)
+      hearFreed()
+    },
     settle(attempted, { row }, lease) {
       const { settlement, change } = attempted
       settler.add({
@@ -58,6 +75,8 @@ export function startSender(dependencies: SenderDependencies): AsyncDisposable {
     },
   })
 
+  const hold = (held: Held) => leases.hold(held)
+
   const turn = async (): Promise<number> => {
     // What is in hand is stored before more is taken, or this process would take its own deliveries again after an outage.
     if (settler.troubled) return troubleWaitMs
@@ -68,13 +87,13 @@ export function startSender(dependencies: SenderDependencies): AsyncDisposable {
       return Infinity
     }
     const claim = await claimStore.claimDue(db, { ...request, leaseMs: options.leaseMs })
-    flights.begin(claim, (held) => leases.hold(held))
+    flights.begin(claim, hold)
     pace.looked(claim.more || claim.cut || request.full.length > 0, slots.inHand)
     const lookInMs = claim.closing ? Math.min(claim.lookInMs, await settleStore.closeLanes(db)) : claim.lookInMs
-    return claim.more ? 0 : lookInMs
+    return claim.more ? 0 : Math.min(lookInMs, lookAgainMs)
   }
 
-  const loop = startLoop('delivery.send', log, turn)
+  const loop = startLoop('delivery.send', log, () => slots.oneByOne(turn))
   const unlisten = [
     bus.listen('deliveries', () => loop.wake()),
     bus.listen('clock', () => loop.wake()),
@@ -83,6 +102,15 @@ export function startSender(dependencies: SenderDependencies): AsyncDisposable {
   ]
 
   return {
+    hand: (dispatch) =>
+      slots.oneByOne(async () => {
+        const { rowsMax, worth, ...request } = slots.handRequest()
+        const room = settler.troubled || settler.waiting >= unsettledMax ? 0 : rowsMax
+        flights.begin(await dispatch({ ...request, rowsMax: room, leaseMs: options.leaseMs }, worth), hold)
+      }),
+    freed(heard) {
+      hearFreed = heard
+    },
     async [Symbol.asyncDispose]() {
       for (const stopListening of unlisten) stopListening()
       await loop[Symbol.asyncDispose]()
@@ -99,8 +127,8 @@ export function startSender(dependencies: SenderDependencies): AsyncDisposable {
 }
 
 interface Flights {
-  /** Takes each delivery of a claim in hand: an attempt begins at once, or when another to the same destination has ended. */
-  begin(claim: Claim, hold: (held: Held) => Lease): void
+  /** Takes each delivery in hand: an attempt begins at once, or when another to the same destination has ended. */
+  begin(taken: Taken, hold: (held: Held) => Lease): void
   /** What is in hand for a destination and has not begun: no longer in hand. */
   takeBack(destinationId: string): readonly Held[]
   takeBackAll(): readonly Held[]

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import * as fc from 'fast-check'
 import { createSlots, type Slots } from './slots.ts'
 
-const options = { inHandMax: 1_024, perDestinationMax: 256, flyingMax: 64 }
+const options = { inHandMax: 2_048, perDestinationMax: 256, flyingMax: 64 }
 
 /** Destinations that always have more work take what they are offered, one after the other, until nobody is offered anything. */
 function fill(slots: Slots, hungry: readonly { id: string; slow: boolean }[]): Map<string, number> {
@@ -48,7 +48,7 @@ for (const count of [1, 50, 10_000]) {
   test(`${count} slow destinations together hold at most half of the slots, and a quick one finds its own`, () => {
     const slots = createSlots(options)
     fill(slots, lanes(count, true))
-    assert.ok(slots.inHand <= 512)
+    assert.ok(slots.inHand <= options.inHandMax / 2)
     const held = fill(slots, lanes(1, false))
     assert.ok((held.get('false0') ?? 0) >= 30)
   })
@@ -91,4 +91,30 @@ test('attempts in flight to one destination are bounded, and the next begins whe
   slots.give('a')
   assert.deepEqual([slots.inFlight, slots.inHand], [2, 2])
   assert.equal(slots.begin('b'), false)
+})
+
+test('a dispatch hands over what there is room for, leaves the reserve alone, and gives nothing to a destination that is full', () => {
+  const slots = createSlots(options)
+  const idle = slots.handRequest()
+  assert.deepEqual([idle.full, idle.busy, idle.worth], [[], [], options.perDestinationMax])
+  for (let taken = 0; taken < options.perDestinationMax; taken += 1) slots.take('a', false)
+  assert.deepEqual(slots.handRequest().full, ['a'])
+  assert.equal(slots.handRequest().worth, 0)
+  fill(slots, lanes(250, false))
+  assert.equal(slots.handRequest().rowsMax, 0)
+})
+
+test('what asks for slots asks one after another, also after one that failed', async () => {
+  const slots = createSlots(options)
+  const order: string[] = []
+  const first = slots.oneByOne(async () => {
+    order.push('first')
+    await Promise.resolve()
+    order.push('first is over')
+    throw new Error('planted')
+  })
+  const second = slots.oneByOne(async () => order.push('second'))
+  await assert.rejects(first, /planted/)
+  await second
+  assert.deepEqual(order, ['first', 'first is over', 'second'])
 })

@@ -1,4 +1,5 @@
 import type { ClaimRequest } from './store-claim.ts'
+import type { HandRequest } from './store-dispatch.ts'
 
 export interface SlotOptions {
   /** Deliveries in hand, over all destinations: in flight, or next in line. */
@@ -15,6 +16,10 @@ export interface Slots {
   readonly inFlight: number
   /** What may be claimed now. */
   request(): Omit<ClaimRequest, 'leaseMs'>
+  /** What may be handed over by a dispatch now, and how many deliveries are worth one. */
+  handRequest(): Omit<HandRequest, 'leaseMs'> & { readonly worth: number }
+  /** Runs one after another what asks for slots and takes some of them: two requests at once would offer the same ones. */
+  oneByOne<T>(taking: () => Promise<T>): Promise<T>
   take(destinationId: string, slow: boolean): void
   /** Whether one more attempt may begin now; if so, it has. */
   begin(destinationId: string): boolean
@@ -35,6 +40,9 @@ const reserveShareOfAll = 1 / 4
 const quickShareOfFree = 1 / 4
 const slowShareOfAll = 1 / 2
 const slowShareOfFree = 1 / 16
+// A dispatch is for several destinations at once, not for each as much as it has room for. What it brings beyond that, up to so many, saves
+// those their way through the queue.
+const handedBeyondMax = 64
 
 /**
  * Slots are kept free by three rules, so that no destination waits for another:
@@ -51,6 +59,7 @@ export function createSlots({ inHandMax, perDestinationMax, flyingMax }: SlotOpt
   let inHand = 0
   let inFlight = 0
   let slowInHand = 0
+  let lastTaking: Promise<unknown> = Promise.resolve()
 
   const reserve = Math.floor(inHandMax * reserveShareOfAll)
   const roomIn = (free: number, share: number) => Math.max(1, Math.min(perDestinationMax, Math.floor(free * share)))
@@ -92,6 +101,26 @@ export function createSlots({ inHandMax, perDestinationMax, flyingMax }: SlotOpt
         slowRoom,
         slowLanesMax: Math.floor(slowFree / slowRoom),
       }
+    },
+    handRequest() {
+      const free = inHandMax - inHand - reserve
+      const quickRoom = roomIn(free, quickShareOfFree)
+      const full: string[] = []
+      const busy: { destinationId: string; room: number }[] = []
+      let worth = lanes.size === 0 ? quickRoom : 0
+      for (const [destinationId, lane] of lanes) {
+        const room = quickRoom - lane.inHand
+        const most = Math.min(perDestinationMax - lane.inHand, room + handedBeyondMax)
+        if (most > 0) busy.push({ destinationId, room: most })
+        else full.push(destinationId)
+        if (room > 0 && !lane.slow) worth += room
+      }
+      return { rowsMax: Math.max(0, Math.min(free, claimedMax)), full, busy, quickRoom, worth }
+    },
+    oneByOne(taking) {
+      const taken = lastTaking.then(taking)
+      lastTaking = taken.catch(() => {})
+      return taken
     },
     take(destinationId, slow) {
       inHand += 1

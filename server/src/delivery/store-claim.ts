@@ -1,3 +1,4 @@
+import { arrayOf } from '../kernel/array.ts'
 import { statement, type Queries } from '../kernel/db.ts'
 import type { DialectName } from './dialects.ts'
 import type { Held } from './store-settle.ts'
@@ -18,6 +19,14 @@ export interface ClaimRequest {
   readonly leaseMs: number
 }
 
+/** Deliveries that their dispatch made ours, in arrays as PostgreSQL writes and reads them. */
+export interface Handed {
+  readonly count: number
+  readonly ids: string
+  readonly eventIds: string
+  readonly destinationIds: string
+}
+
 /** A delivery that is ours until its lease runs out. */
 export interface ClaimedRow extends Held {
   readonly event_id: string
@@ -28,8 +37,8 @@ export interface ClaimedRow extends Held {
   readonly body: string
   /** Whether a lease of somebody else ran out on it. */
   readonly expired: boolean
-  /** Business time of the claim. */
-  readonly claimed_at: Date
+  /** Business time of the claim, in ms since 1970. */
+  readonly claimed_at_ms: number
 }
 
 /** A destination as the claim found it. */
@@ -43,9 +52,13 @@ export interface LaneRow {
   readonly secrets: readonly { readonly id: string; readonly sealed: string }[]
 }
 
-export interface Claim {
+/** Deliveries in our hands, with their destinations. */
+export interface Taken {
   readonly deliveries: readonly ClaimedRow[]
   readonly lanes: ReadonlyMap<string, LaneRow>
+}
+
+export interface Claim extends Taken {
   /** There may be more for the asking. */
   readonly more: boolean
   /** A destination got as much as it may hold: more of it may be due. */
@@ -55,6 +68,19 @@ export interface Claim {
   /** When to look again, if nothing happens before; in ms. */
   readonly lookInMs: number
 }
+
+// Where deliveries `c` go to, told with the first of each destination.
+const destinationOf = `
+     left join lateral (
+       select d.dialect, d.url, l.slow, l.failing_since, (
+                select json_agg(json_build_object('id', s.id, 'sealed', encode(s.sealed, 'base64')) order by s.id desc)
+                  from delivery.secrets s
+                 where s.destination_id = d.id and (s.expires_at is null or s.expires_at > t.now)) as secrets
+         from delivery.destinations d
+        cross join lateral (select l.slow, l.failing_since from delivery.lanes l where l.destination_id = d.id offset 0) l
+        where c.first and d.id = c.destination_id
+       offset 0
+     ) d on true`
 
 // The claim, and the reason for lanes. Measured on 2 cores with bodies of 700 bytes: 244 deliveries of 50 destinations in 8 ms, and in
 // 8 ms with a million due deliveries of one dead destination at the head of the queue; their settlement takes 12 ms either way.
@@ -152,7 +178,7 @@ const claimDue = statement(
             m.now
        from moment m
    )
-   select t.more, t.cut, t.closing, t.look_in_ms, t.now as claimed_at,
+   select t.more, t.cut, t.closing, t.look_in_ms, extract(epoch from t.now)::float8 * 1000 as claimed_at_ms,
           c.id, c.fence, c.event_id, c.destination_id, c.attempt_no, c.setback_count, c.expired, c.type, c.body,
           d.dialect, d.url, d.slow, d.failing_since, d.secrets
      from told t
@@ -160,18 +186,24 @@ const claimDue = statement(
        select c.*, e.type, e.body
          from taken c
         cross join lateral (select e.type, e.body from delivery.events e where e.id = c.event_id offset 0) e
-     ) c on true
-     left join lateral (
-       select d.dialect, d.url, l.slow, l.failing_since, (
-                select json_agg(json_build_object('id', s.id, 'sealed', encode(s.sealed, 'base64')) order by s.id desc)
-                  from delivery.secrets s
-                 where s.destination_id = d.id and (s.expires_at is null or s.expires_at > t.now)) as secrets
-         from delivery.destinations d
-        cross join lateral (select l.slow, l.failing_since from delivery.lanes l where l.destination_id = d.id offset 0) l
-        where c.first and d.id = c.destination_id
-       offset 0
-     ) d on true
+     ) c on true${destinationOf}
     order by c.place, c.run_at, c.id`,
+)
+
+// What a claim tells, of deliveries that are ours from their dispatch on. In a statement of its own: the events are partitioned, and the
+// dispatch locks.
+const readHanded = statement(
+  'delivery.readHanded',
+  `with moment as materialized (select kernel.now() as now)
+   select extract(epoch from t.now)::float8 * 1000 as claimed_at_ms, c.id, c.event_id, c.destination_id, e.type, e.body,
+          d.dialect, d.url, d.slow, d.failing_since, d.secrets
+     from moment t
+    cross join (
+       select c.*, row_number() over (partition by c.destination_id order by c.id) = 1 as first
+         from unnest($1::bigint[], $2::uuid[], $3::uuid[]) as c (id, event_id, destination_id)
+     ) c
+    cross join lateral (select e.type, e.body from delivery.events e where e.id = c.event_id offset 0) e${destinationOf}
+    order by c.id`,
 )
 
 // Lanes in the order of their next look, so this is bounded however many there are; an older one may stand behind the thousandth.
@@ -201,28 +233,43 @@ export interface OldestDue {
   readonly undispatched: number
 }
 
-type ClaimedLine = {
+type TakenLine = { readonly [Column in keyof (ClaimedRow & LaneRow)]: (ClaimedRow & LaneRow)[Column] | null }
+
+type HandedLine = Omit<TakenLine, 'fence' | 'attempt_no' | 'setback_count' | 'expired'>
+
+type ClaimedLine = TakenLine & {
   readonly more: boolean
   readonly cut: boolean
   readonly closing: boolean
   readonly look_in_ms: number
-} & {
-  [Column in keyof (ClaimedRow & LaneRow)]: (ClaimedRow & LaneRow)[Column] | null
 }
 
 export const claimStore = {
   async claimDue(on: Queries, request: ClaimRequest): Promise<Claim> {
     const lines = await on.run<ClaimedLine>(claimDue, [
       request.rowsMax,
-      request.full,
-      request.busy.map((lane) => lane.destinationId),
-      request.busy.map((lane) => lane.room),
+      arrayOf(request.full),
+      arrayOf(request.busy.map((lane) => lane.destinationId)),
+      arrayOf(request.busy.map((lane) => lane.room)),
       request.slowRoom,
       request.slowLanesMax,
       request.quickRoom,
       request.leaseMs,
     ])
-    return claimOf(lines)
+    const [told] = lines
+    return {
+      ...takenOf(lines),
+      more: told?.more ?? false,
+      cut: told?.cut ?? false,
+      closing: told?.closing ?? false,
+      lookInMs: told?.look_in_ms ?? 0,
+    }
+  },
+
+  /** Their first attempts, under the first fence. */
+  async handed(on: Queries, { ids, eventIds, destinationIds }: Handed): Promise<Taken> {
+    const lines = await on.run<HandedLine>(readHanded, [ids, eventIds, destinationIds])
+    return takenOf(lines.map((line) => ({ ...line, fence: 1, attempt_no: 0, setback_count: 0, expired: false })))
   },
 
   /** Ages in seconds of what is due and in nobody's hands. */
@@ -230,7 +277,7 @@ export const claimStore = {
     (await on.run<OldestDue>(oldestDue, []))[0] ?? { due: 0, throttled: 0, undispatched: 0 },
 }
 
-function claimOf(lines: readonly ClaimedLine[]): Claim {
+function takenOf(lines: readonly TakenLine[]): Taken {
   const deliveries: ClaimedRow[] = []
   const lanes = new Map<string, LaneRow>()
   for (const line of lines) {
@@ -238,13 +285,5 @@ function claimOf(lines: readonly ClaimedLine[]): Claim {
     deliveries.push(line as ClaimedRow)
     if (line.url !== null) lanes.set(line.destination_id, { ...(line as LaneRow), secrets: line.secrets ?? [] })
   }
-  const [told] = lines
-  return {
-    deliveries,
-    lanes,
-    more: told?.more ?? false,
-    cut: told?.cut ?? false,
-    closing: told?.closing ?? false,
-    lookInMs: told?.look_in_ms ?? 0,
-  }
+  return { deliveries, lanes }
 }

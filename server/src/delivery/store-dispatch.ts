@@ -1,4 +1,6 @@
+import { arrayOf } from '../kernel/array.ts'
 import { statement, type Queries } from '../kernel/db.ts'
+import type { ClaimRequest, Handed } from './store-claim.ts'
 
 /** An event that is ours to dispatch until its lease runs out. */
 export interface ClaimedEvent {
@@ -9,16 +11,26 @@ export interface ClaimedEvent {
 
 /** What a dispatch did. */
 export interface Dispatched {
-  /** Deliveries. */
+  /** Deliveries that are for any worker to claim. */
   readonly queued: number
   /** From each event's change to now, in ms of business time. */
   readonly lags: readonly number[]
 }
 
+export interface DispatchedDue extends Dispatched {
+  /** Deliveries that are the caller's own already, as a claim would have made them. */
+  readonly handed: Handed
+  /** In how many ms there may be other events. */
+  readonly lookInMs: number
+}
+
 // Events to deliveries: part of a statement that has the events in `taken`, locked. Subscribed is who is so now. A destination that was
 // paused or deleted since the statement began is caught by its lane, which is locked and read anew: what is added here and what such a
 // change drops exclude each other. Owners are looked up once per kind of event: a batch is mostly the events of a few branches.
-const takenEvents = `
+//
+// Deliveries that are `handed`, by a condition on their lane and their place in it, are in the hands of the caller from the beginning, which
+// saves their claim. Never where others of the lane are due: they would be overtaken for as long as events come.
+const dispatchTaken = (handed: string, lease: string) => `
    matched as materialized (
      select d.id as destination_id, k.ids
        from (
@@ -37,19 +49,29 @@ const takenEvents = `
      select k.ids, l.*
        from (select * from matched order by destination_id) k
       cross join lateral (
-        select l.destination_id, l.look_at, l.version
+        select l.destination_id, l.look_at, l.version, l.slow
           from delivery.lanes l where l.destination_id = k.destination_id and l.state || '' = 'OPEN' for update
       ) l
    ),
+   pair as materialized (
+     select l.event_id, l.destination_id, l.look_at, l.version, ${handed} as handed
+       from (
+         select e.id as event_id, l.*, row_number() over (partition by l.destination_id) as place, row_number() over () as place_of_all
+           from lane l cross join unnest(l.ids) as e (id)
+       ) l
+      cross join moment m
+   ),
    queued as (
-     insert into delivery.queue (event_id, destination_id, run_at, dispatched_at)
-     select e.id, l.destination_id, m.now, m.now from lane l cross join unnest(l.ids) as e (id) cross join moment m
-     on conflict (event_id, destination_id) do nothing
-     returning event_id
+     insert into delivery.queue (event_id, destination_id, run_at, dispatched_at, fence, lease_until)
+     select p.event_id, p.destination_id, m.now, m.now, p.handed::integer, case when p.handed then clock_timestamp() + ${lease} end
+       from pair p, moment m
+     returning id, event_id, destination_id, fence
    ),
    moved as (
      insert into delivery.lanes (destination_id, look_at, version)
-     select distinct l.destination_id, least(l.look_at, m.now), l.version + 1 from lane l, moment m
+     select p.destination_id, least(p.look_at, min(case when p.handed then m.now + ${lease} else m.now end)), p.version + 1
+       from pair p, moment m
+      group by p.destination_id, p.look_at, p.version
      on conflict (destination_id) do update set look_at = excluded.look_at, version = excluded.version
    ),
    gone as (
@@ -57,16 +79,21 @@ const takenEvents = `
    ),
    unheard as (
      insert into delivery.unsubscribed (event_id, at)
-     select t.event_id, m.now from taken t, moment m where t.event_id not in (select unnest(l.ids) from lane l)
+     select t.event_id, m.now from taken t, moment m where t.event_id not in (select p.event_id from pair p)
      on conflict (event_id) do nothing
    )
-   select (select count(*) from queued)::integer as queued,
+   select (select count(*) from pair p where not p.handed)::integer as queued,
           array(select extract(epoch from m.now - t.created_at)::float8 * 1000 from taken t, moment m) as lags`
 
 // The whole way at once, for as long as nothing goes wrong with any of the events.
 const dispatchDue = statement(
   'delivery.dispatchDue',
-  `with moment as materialized (select kernel.now() as now),
+  `with moment as materialized (select kernel.now() as now, $7::integer * interval '1 millisecond' as lease),
+   busy as materialized (
+     select b.destination_id, b.room from unnest($4::uuid[], $5::integer[]) as b (destination_id, room)
+     union all
+     select f.destination_id, 0 from unnest($3::uuid[]) as f (destination_id)
+   ),
    taken as materialized (
      select o.event_id, o.type, o.dialect, o.branch_id, o.merchant_id, o.partner_id, o.created_at
        from delivery.outbox o
@@ -75,7 +102,15 @@ const dispatchDue = statement(
       limit $1::integer
         for update skip locked
    ),
-   ${takenEvents},
+   ${dispatchTaken(
+     `not l.slow and l.look_at > m.now and l.place_of_all <= $2::integer
+      and l.place <= coalesce((select b.room from busy b where b.destination_id = l.destination_id), $6::integer)`,
+     'm.lease',
+   )},
+          (select count(*) from queued q where q.fence > 0)::integer as handed_count,
+          array(select q.id from queued q where q.fence > 0 order by q.id)::text as handed_ids,
+          array(select q.event_id from queued q where q.fence > 0 order by q.id)::text as handed_event_ids,
+          array(select q.destination_id from queued q where q.fence > 0 order by q.id)::text as handed_destination_ids,
           case when (select count(*) from taken) < $1 then extract(epoch from least(
             (select min(o.run_at) from delivery.outbox o where o.run_at > (select now from moment)) - (select now from moment),
             (select min(o.lease_until) - clock_timestamp() from delivery.outbox o
@@ -118,7 +153,7 @@ const dispatchClaimed = statement(
            for update
       ) o
    ),
-   ${takenEvents}`,
+   ${dispatchTaken('false', `interval '0'`)}`,
 )
 
 const failDispatch = statement(
@@ -131,11 +166,38 @@ const failDispatch = statement(
    returning o.event_id`,
 )
 
+type DispatchedLine = Dispatched & {
+  readonly handed_count: number
+  readonly handed_ids: string
+  readonly handed_event_ids: string
+  readonly handed_destination_ids: string
+  readonly look_in_ms: number
+}
+
+/** How much of what is dispatched may be handed over: that of a claim, but for slow destinations. */
+export type HandRequest = Pick<ClaimRequest, 'rowsMax' | 'full' | 'busy' | 'quickRoom' | 'leaseMs'>
+
+const none: HandRequest = { rowsMax: 0, full: [], busy: [], quickRoom: 0, leaseMs: 0 }
+
 export const dispatchStore = {
-  /** Queues the deliveries of at most `rowsMax` events that are due; also tells in how many ms there may be others. */
-  async dispatchDue(on: Queries, rowsMax: number): Promise<Dispatched & { readonly lookInMs: number }> {
-    const [row] = await on.run<Dispatched & { look_in_ms: number }>(dispatchDue, [rowsMax])
-    return { queued: row?.queued ?? 0, lags: row?.lags ?? [], lookInMs: row?.look_in_ms ?? 0 }
+  /** Makes the deliveries of at most `rowsMax` events that are due, and hands over those that the request has room for. */
+  async dispatchDue(on: Queries, rowsMax: number, room: HandRequest = none): Promise<DispatchedDue> {
+    const [row] = await on.run<DispatchedLine>(dispatchDue, [
+      rowsMax,
+      room.rowsMax,
+      arrayOf(room.full),
+      arrayOf(room.busy.map((lane) => lane.destinationId)),
+      arrayOf(room.busy.map((lane) => lane.room)),
+      room.quickRoom,
+      room.leaseMs,
+    ])
+    const handed = {
+      count: row?.handed_count ?? 0,
+      ids: row?.handed_ids ?? '{}',
+      eventIds: row?.handed_event_ids ?? '{}',
+      destinationIds: row?.handed_destination_ids ?? '{}',
+    }
+    return { queued: row?.queued ?? 0, lags: row?.lags ?? [], handed, lookInMs: row?.look_in_ms ?? 0 }
   },
 
   /** Takes at most `rowsMax` events that are due, to dispatch them one by one. */

@@ -1,3 +1,4 @@
+import { arrayOf } from '../kernel/array.ts'
 import { statement, type Queries } from '../kernel/db.ts'
 
 /** A delivery that somebody holds by the fence of a claim. */
@@ -130,7 +131,8 @@ const settle = statement(
         set state = 'DISABLED', updated_at = (select now from moment), disabled_at = (select now from moment),
             disabled_reason = (array(select c.disable from lane c where c.disabling order by c.destination_id))
               [array_position(array(select c.destination_id from lane c where c.disabling order by c.destination_id), d.id)]
-      where d.id = any (array(select c.destination_id from lane c where c.disabling)) and d.deleted_at is null
+      where exists (select from lane c where c.disabling)
+        and d.id = any (array(select c.destination_id from lane c where c.disabling)) and d.deleted_at is null
    )
    select h.id, h.fence from held h`,
 )
@@ -226,7 +228,7 @@ const closeLanes = statement(
 /** One text for each. */
 export const nameOf = (held: Held): string => `${held.id} ${held.fence}`
 
-const columns = (held: readonly Held[]) => [held.map((row) => row.id), held.map((row) => row.fence)]
+const columns = (held: readonly Held[]) => [arrayOf(held.map((row) => row.id)), arrayOf(held.map((row) => row.fence))]
 
 const iso = (date: Date | null | undefined): string | null => date?.toISOString() ?? null
 
@@ -238,21 +240,21 @@ export const settleStore = {
     const attempts = settlements.map(({ attempt }) => attempt)
     return on.run<Held>(settle, [
       ...columns(settlements.map(({ held }) => held)),
-      settlements.map(({ end }) => end),
-      settlements.map(({ runAt }) => iso(runAt)),
-      attempts.map((attempt) => iso(attempt?.startedAt)),
-      attempts.map((attempt) => attempt?.durationMs ?? null),
-      attempts.map((attempt) => attempt?.status ?? null),
-      attempts.map((attempt) => attempt?.errorClass ?? null),
-      attempts.map((attempt) => attempt?.errorMessage ?? null),
-      attempts.map((attempt) => attempt?.owner ?? null),
-      attempts.map((attempt) => (attempt === null ? null : JSON.stringify(attempt.requestHeaders))),
-      attempts.map((attempt) => attempt?.answer ?? null),
-      changes.map((change) => change.destinationId),
-      changes.map((change) => change.slow),
-      changes.map((change) => iso(change.failingSince)),
-      changes.map((change) => change.disable?.reason ?? null),
-      changes.map((change) => iso(change.disable?.failingBefore)),
+      arrayOf(settlements.map(({ end }) => end)),
+      arrayOf(settlements.map(({ runAt }) => iso(runAt))),
+      arrayOf(attempts.map((attempt) => iso(attempt?.startedAt))),
+      arrayOf(attempts.map((attempt) => attempt?.durationMs ?? null)),
+      arrayOf(attempts.map((attempt) => attempt?.status ?? null)),
+      arrayOf(attempts.map((attempt) => attempt?.errorClass ?? null)),
+      arrayOf(attempts.map((attempt) => attempt?.errorMessage ?? null)),
+      arrayOf(attempts.map((attempt) => attempt?.owner ?? null)),
+      arrayOf(attempts.map((attempt) => (attempt === null ? null : JSON.stringify(attempt.requestHeaders)))),
+      arrayOf(attempts.map((attempt) => attempt?.answer ?? null)),
+      arrayOf(changes.map((change) => change.destinationId)),
+      arrayOf(changes.map((change) => change.slow)),
+      arrayOf(changes.map((change) => iso(change.failingSince))),
+      arrayOf(changes.map((change) => change.disable?.reason ?? null)),
+      arrayOf(changes.map((change) => iso(change.disable?.failingBefore))),
     ])
   },
 

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { isAway } from './db.ts'
 import type { Log } from './log.ts'
 
@@ -16,30 +15,32 @@ export interface Loop extends AsyncDisposable {
  * a wake ends the wait, and polling every 5 s stands behind lost hints. A turn that fails is tried again with back-off.
  */
 export function startLoop(name: string, log: Log, turn: () => Promise<number>): Loop {
-  const stopping = new AbortController()
-  let waiting = new AbortController()
+  const stop = new AbortController()
   let woken = false
   let backOffMs = 0
+  let endPause = () => {}
 
-  const pause = async (ms: number) => {
-    if (woken || stopping.signal.aborted || ms <= 0) return
-    waiting = new AbortController()
-    await sleep(Math.min(ms, idleMsMax), undefined, {
-      signal: AbortSignal.any([waiting.signal, stopping.signal]),
-    }).catch(() => {})
-  }
+  const pause = (ms: number) =>
+    new Promise<void>((resolve) => {
+      const end = () => {
+        clearTimeout(timer)
+        resolve()
+      }
+      const timer = setTimeout(end, Math.min(ms, idleMsMax))
+      endPause = end
+    })
 
   const run = async () => {
-    while (!stopping.signal.aborted) {
+    while (!stop.signal.aborted) {
       woken = false
       try {
         const waitMs = await turn()
         backOffMs = 0
-        await pause(waitMs)
+        if (!woken && !stop.signal.aborted && waitMs > 0) await pause(waitMs)
       } catch (error) {
         backOffMs = Math.min(idleMsMax, Math.max(firstBackOffMs, backOffMs * 2))
         if (!isAway(error)) log.error({ err: error, loop: name }, 'a turn failed; it is tried again')
-        await sleep(backOffMs, undefined, { signal: stopping.signal }).catch(() => {})
+        if (!stop.signal.aborted) await pause(backOffMs)
       }
     }
   }
@@ -48,10 +49,12 @@ export function startLoop(name: string, log: Log, turn: () => Promise<number>): 
   return {
     wake() {
       woken = true
-      waiting.abort()
+      // Not a back-off.
+      if (backOffMs === 0) endPause()
     },
     async [Symbol.asyncDispose]() {
-      stopping.abort()
+      stop.abort()
+      endPause()
       await ended
     },
   }

@@ -17,7 +17,7 @@ const { courses, losses } = await deliverInCrowd({
   origins: 50,
   waiting: [endpoints, waiting],
   eventsPerBranch: events,
-  inHandMax: 1_024,
+  inHandMax: 2_048,
   say: (line) => console.log(line),
 })
 for (const course of courses) {

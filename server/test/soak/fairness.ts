@@ -13,7 +13,7 @@ const goodEndpoints = 46
 const ratioMax = 2
 const lateMsMax = 120_000
 // Of a worker as it starts.
-const inHandMax = 1_024
+const inHandMax = 2_048
 
 await using cluster = await startTestCluster()
 process.env['KAHA_TEST_CLUSTER'] = cluster.handle

@@ -1,0 +1,40 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { freshDatabase } from '../../test/cluster.ts'
+import { arrayOf } from './array.ts'
+import { createDb, statement } from './db.ts'
+
+const echo = statement(
+  'test.echo',
+  'select $1::text[] as texts, $2::bigint[]::text[] as numbers, $3::boolean[] as booleans',
+)
+
+test('whatever texts and numbers an array holds, PostgreSQL reads the same', async () => {
+  await using database = await freshDatabase()
+  await using db = createDb({ target: database.target, onError: assert.fail })
+  const texts = fc.array(
+    fc.option(
+      fc.oneof(fc.string({ unit: 'binary' }), fc.constantFrom('', 'NULL', 'null', '{}', '"', '\\', ',', ' a ', '\n')),
+    ),
+  )
+  const numbers = fc.array(fc.option(fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n })))
+  const booleans = fc.array(fc.option(fc.boolean()))
+  await fc.assert(
+    fc.asyncProperty(texts, numbers, booleans, async (text, number, boolean) => {
+      // PostgreSQL stores no NUL, in no way.
+      const storable = text.map((one) => one?.replaceAll('\0', '') ?? null)
+      const [row] = await db.run<{ texts: unknown; numbers: unknown; booleans: unknown }>(echo, [
+        arrayOf(storable),
+        arrayOf(number),
+        arrayOf(boolean),
+      ])
+      assert.deepEqual(row, {
+        texts: storable,
+        numbers: number.map((one) => one?.toString() ?? null),
+        booleans: boolean,
+      })
+    }),
+    { numRuns: 200 },
+  )
+})
