@@ -79,7 +79,8 @@ export function startDispatcher({ db, bus, log, figures, sender, options }: Disp
           if (lookInMs > 0) return nothing
         }
         waitingSince = undefined
-        const done = await store.dispatchDue(db, Math.min(Math.max(worth, batchMin), batchMax), request)
+        const events = worth < batchMin ? batchMax : Math.min(worth, batchMax)
+        const done = await store.dispatchDue(db, events, request)
         lookInMs = done.lookInMs
         handing = done.handed.count > 0 && done.lookInMs === 0
         dispatched(done)

@@ -79,7 +79,8 @@ export const eventState = `(
       limit 1
     )`
 
-// Every list stands on one index: ids carry the time, so times are a range of it, and the partitions outside are not touched.
+// Every list stands on one index: ids carry the time, so times are a range of it, and the partitions outside are not touched. Said as a range
+// of the whole index, or PostgreSQL takes that of the ids alone, and reads everybody's events to find a few of one branch.
 const listEvents = perLevel(
   'delivery.listEvents',
   (entity) => `
@@ -87,9 +88,10 @@ const listEvents = perLevel(
           s.next_attempt_at, e.created_at, s.updated_at, s.delivered_at
      from delivery.events e
     cross join lateral ${eventState} s
-    where e.${entity} = $1 and e.branch_id = $2 and e.dialect = $3 and not e.test and e.id >= $4 and e.id < $5
+    where e.${entity} = $1 and not e.test and e.id >= $4 and e.id < $5
+      and (e.branch_id, e.dialect, e.id) >= ($2::uuid, $3::text, $4::uuid) and (e.branch_id, e.dialect, e.id) < ($2::uuid, $3::text, $5::uuid)
       and ($6::text is null or e.type = $6) and ($7::text[] is null or s.status = any ($7))
-    order by e.id desc
+    order by e.branch_id desc, e.dialect desc, e.id desc
     limit $8`,
 )
 
