@@ -76,15 +76,49 @@ const invariants: readonly (readonly [says: string, query: string])[] = [
     'every attempt has one transaction, which says the same',
     `select a.id from payments.attempts a join payments.intents i on i.id = a.intent_id left join payments.transactions t on t.id = a.id
       where t.status is distinct from case a.state
-        when 'SUCCEEDED' then 'CAPTURED' when 'DECLINED' then 'DECLINED' when 'FAILED' then 'FAILED'
+        when 'SUCCEEDED' then case t.amount_refunded when 0 then 'CAPTURED' when t.amount_received then 'REFUNDED' else 'PARTIALLY_REFUNDED' end when 'DECLINED' then 'DECLINED' when 'FAILED' then 'FAILED'
         when 'ABANDONED' then case i.state when 'EXPIRED' then 'EXPIRED' else 'CANCELLED' end else 'PENDING' end
         or t.amount_received <> case a.state when 'SUCCEEDED' then i.amount else 0 end`,
+  ],
+  [
+    'no more goes back than came: what is refunded and what is held back are the sums of the refunds',
+    `select t.id from payments.transactions t left join payments.refunds r on r.transaction_id = t.id
+      group by t.id
+      having t.amount_refunded <> coalesce(sum(r.amount) filter (where r.state = 'SUCCEEDED'), 0)
+          or t.amount_refund_reserved <> coalesce(sum(r.amount) filter (where r.state = 'PENDING'), 0)
+          or t.amount_refunded + t.amount_refund_reserved > t.amount_received`,
+  ],
+  [
+    'the processor has approved what SUCCEEDED, and nothing else but what is still being processed',
+    `select a.id from payments.attempts a left join sandbox.authorizations s on s.attempt_id = a.id and s.outcome = 'approved'
+      where (s.attempt_id is null and a.state = 'SUCCEEDED') or (s.attempt_id is not null and a.state not in ('SUCCEEDED', 'PROCESSING'))`,
+  ],
+  [
+    'nothing was approved whose challenge was not passed',
+    `select c.attempt_id from sandbox.challenges c join sandbox.authorizations s on s.attempt_id = c.attempt_id
+      where c.result is distinct from 'passed' and s.outcome = 'approved'`,
+  ],
+  [
+    'the processor has made the refunds that SUCCEEDED, and none besides but those that it is still asked about',
+    `select r.id from payments.refunds r left join sandbox.refunds s on s.refund_id = r.id and s.outcome = 'refunded'
+      where (s.refund_id is null and r.state = 'SUCCEEDED') or (s.refund_id is not null and r.state = 'FAILED')
+     union all
+     select s.refund_id from sandbox.refunds s where s.outcome = 'refunded' and not exists (select from payments.refunds r where r.id = s.refund_id)`,
   ],
 ]
 
 /** What must hold besides when nothing is open any more: everybody was told of what came to nothing. */
 const inTheEnd: readonly (readonly [says: string, query: string])[] = [
   ['no attempt is open', `select id from payments.attempts where state in ('PROCESSING', 'REQUIRES_ACTION')`],
+  ['no refund is open', `select id from payments.refunds where state = 'PENDING'`],
+  [
+    'every payment is settled, and the settlements are the sum of what was received and refunded',
+    `select t.received, s.gross, t.refunded, s.refunds
+       from (select coalesce(sum(amount_received), 0) as received, coalesce(sum(amount_refunded), 0) as refunded,
+                    count(*) filter (where settlement_status = 'UNSETTLED') as unsettled from payments.transactions) t,
+            (select coalesce(sum(gross), 0) as gross, coalesce(sum(refunds), 0) as refunds from payments.settlement_shares) s
+      where t.received <> s.gross or t.refunded <> s.refunds or t.unsettled > 0`,
+  ],
   [
     'an intent of its own that nobody paid has told so, unless it was cancelled',
     `select id from payments.intents i where link_id is null and succeeded_at is null and state <> 'CANCELLED'

@@ -20,22 +20,37 @@ export interface LinkModel {
 
 export interface IntentModel {
   readonly id: string
+  /** The payer's. */
+  readonly page: string
   readonly link: LinkModel | null
   readonly expiresAt: number
   attempts: number
   latest: Latest | null
   /** By its merchant, or with its link. */
   ended: 'CONSUMED' | 'CANCELLED' | null
+  readonly refunds: RefundModel[]
 }
 
+/** The attempt that was started last. ABANDONED counts as none. */
 export interface Latest {
-  readonly state: 'DECLINED' | 'FAILED' | 'REQUIRES_ACTION' | 'PROCESSING' | 'SUCCEEDED'
+  readonly state: 'DECLINED' | 'FAILED' | 'REQUIRES_ACTION' | 'PROCESSING' | 'SUCCEEDED' | 'ABANDONED'
   readonly category: string | null
   /** When a challenge counts as abandoned, or from when on the processor tells what became of a silent call. */
   readonly until?: number
-  /** What a silent call will turn out to be. */
-  readonly endsAs?: 'SUCCEEDED' | 'FAILED'
+  /** What a silent call will turn out to be, or a payment whose challenge is passed. */
+  readonly endsAs?: 'SUCCEEDED' | 'FAILED' | 'DECLINED'
 }
+
+export interface RefundModel {
+  readonly id: string
+  readonly amount: number
+  state: RefundState
+  /** What asking the processor will find, and from when on. */
+  readonly endsAs: RefundState
+  readonly until: number
+}
+
+export type RefundState = 'PENDING' | 'SUCCEEDED' | 'FAILED'
 
 export interface Shown {
   readonly status: string
@@ -51,6 +66,7 @@ export const kinds = [
   'verificationRefused',
   'verificationDown',
   'challenge',
+  'challengeThenDeclined',
   'silent',
   'silentThenFailed',
   'malformed',
@@ -66,6 +82,7 @@ export const numberOf: Readonly<Record<Kind, string>> = {
   verificationRefused: '4230000000000004',
   verificationDown: '4000000000003238',
   challenge: '4000002500003155',
+  challengeThenDeclined: '4000008400001629',
   silent: '4000000000004954',
   silentThenFailed: '4000000000006728',
   malformed: '4242424242424241',
@@ -75,6 +92,11 @@ const attemptsMax = 20
 const challengeMs = 15 * 60_000
 /** A silent call is asked about a second after it was given up: by now for sure. */
 const silenceMs = 10_000
+/** A slow refund is made after 20 seconds, and asked about all the while. */
+const slowRefundMs = 20_000
+
+/** What every link and every intent is about, in minor units. */
+export const amountOfAll = 9_800
 
 /** The attempt that a card makes; none for a malformed one. */
 function attemptOf(kind: Kind, now: number): Latest | null {
@@ -94,7 +116,9 @@ function attemptOf(kind: Kind, now: number): Latest | null {
     case 'verificationDown':
       return { state: 'FAILED', category: 'VERIFICATION_UNAVAILABLE' }
     case 'challenge':
-      return { state: 'REQUIRES_ACTION', category: null, until: now + challengeMs }
+      return { state: 'REQUIRES_ACTION', category: null, until: now + challengeMs, endsAs: 'SUCCEEDED' }
+    case 'challengeThenDeclined':
+      return { state: 'REQUIRES_ACTION', category: null, until: now + challengeMs, endsAs: 'DECLINED' }
     case 'silent':
       return { state: 'PROCESSING', category: null, until: now + silenceMs, endsAs: 'SUCCEEDED' }
     case 'silentThenFailed':
@@ -113,7 +137,7 @@ export function shownIntent({ latest, ended, expiresAt }: IntentModel, now: numb
   if (latest?.state === 'SUCCEEDED' || latest?.state === 'PROCESSING') return is(latest.state)
   if (ended !== null) return is(ended)
   if (expiresAt <= now) return is('EXPIRED')
-  if (latest === null) return is('ACTIVE')
+  if (latest === null || latest.state === 'ABANDONED') return is('ACTIVE')
   if (latest.state === 'REQUIRES_ACTION' && (latest.until ?? 0) <= now) return is('DECLINED', 'VERIFICATION_REJECTED')
   return is(latest.state, latest.category)
 }
@@ -151,6 +175,77 @@ export function settleSilent(world: World, intent: IntentModel, now: number): vo
     ? { state: 'SUCCEEDED', category: null }
     : { state: 'FAILED', category: 'PAYMENT_PROCESSING_ERROR' }
   if (succeeded && intent.link !== null) countSuccess(world, intent.link, now)
+}
+
+export const challengeAnswers = ['passed', 'refused', 'unavailable'] as const
+export type ChallengeAnswer = (typeof challengeAnswers)[number]
+
+/** The payer comes back from a challenge. Nothing happens where the intent does not wait for it any more. */
+export function endChallenge(world: World, intent: IntentModel, answer: ChallengeAnswer, now: number): void {
+  if (shownIntent(intent, now).status !== 'REQUIRES_ACTION') return
+  const approved = intent.latest?.endsAs === 'SUCCEEDED'
+  if (answer === 'refused') intent.latest = { state: 'DECLINED', category: 'VERIFICATION_REJECTED' }
+  else if (answer === 'unavailable') intent.latest = { state: 'FAILED', category: 'VERIFICATION_UNAVAILABLE' }
+  else if (intent.link !== null && freeOf(world, intent.link) <= 0)
+    intent.latest = { state: 'ABANDONED', category: null }
+  else if (!approved) intent.latest = { state: 'DECLINED', category: 'PAYMENT_REJECTED' }
+  else {
+    intent.latest = { state: 'SUCCEEDED', category: null }
+    if (intent.link !== null) countSuccess(world, intent.link, now)
+  }
+}
+
+const sumOf = ({ refunds }: IntentModel, ...states: readonly RefundState[]): number =>
+  refunds.reduce((sum, { amount, state }) => (states.includes(state) ? sum + amount : sum), 0)
+
+/** What came in, and what of it has gone back to payers. */
+export const moneyOf = ({ intents }: World): { received: number; refunded: number } => ({
+  received: amountOfAll * intents.filter(({ latest }) => latest?.state === 'SUCCEEDED').length,
+  refunded: intents.reduce((sum, intent) => sum + sumOf(intent, 'SUCCEEDED'), 0),
+})
+
+/** What of a payment can still be refunded; nothing while it is not paid. */
+export const leftOf = (intent: IntentModel): number =>
+  intent.latest?.state === 'SUCCEEDED' ? amountOfAll - sumOf(intent, 'SUCCEEDED', 'PENDING') : 0
+
+/** What a refund is answered: a refusal, or the refund that it makes. `amount` undefined: all that is left. */
+export function refundOf(
+  intent: IntentModel,
+  amount: number | undefined,
+  now: number,
+): Omit<RefundModel, 'id'> | string {
+  if (intent.latest?.state !== 'SUCCEEDED') return '422 INVALID_STATE'
+  const left = leftOf(intent)
+  const asked = amount ?? left
+  return asked < 1 || asked > left ? '422 AMOUNT_EXCEEDS_REMAINING amount remaining' : refundFor(asked, now)
+}
+
+/** By the last three digits of its amount. */
+export function refundFor(amount: number, now: number): Omit<RefundModel, 'id'> {
+  const refund = (state: RefundState, endsAs: RefundState = state, afterMs = 0) => {
+    return { amount, state, endsAs, until: now + afterMs }
+  }
+  switch (amount % 1_000) {
+    case 991:
+      return refund('FAILED')
+    case 992:
+      return refund('PENDING', 'SUCCEEDED', silenceMs)
+    case 993:
+      return refund('PENDING', 'FAILED', silenceMs)
+    case 994:
+      return refund('PENDING', 'SUCCEEDED', slowRefundMs)
+    default:
+      return refund('SUCCEEDED')
+  }
+}
+
+/** The processor was asked about every refund that it has not answered. */
+export function settleRefunds({ intents }: World, now: number): RefundModel[] {
+  const due = intents
+    .flatMap(({ refunds }) => refunds)
+    .filter(({ state, until }) => state === 'PENDING' && until <= now)
+  for (const refund of due) refund.state = refund.endsAs
+  return due
 }
 
 /** A success counts whenever it comes. The one that uses an ACTIVE link up ends the intents of it that are still open. */
@@ -205,7 +300,9 @@ export function updateLink(world: World, link: LinkModel, { cap, expiresAt }: Li
 /** The times at which something changes by itself. */
 export const deadlinesOf = ({ links, intents }: World): number[] => [
   ...links.map(({ expiresAt }) => expiresAt),
-  ...intents.flatMap(({ expiresAt, latest }) =>
-    latest?.until === undefined ? [expiresAt] : [expiresAt, latest.until],
-  ),
+  ...intents.flatMap(({ expiresAt, latest, refunds }) => [
+    expiresAt,
+    ...(latest?.until === undefined ? [] : [latest.until]),
+    ...refunds.flatMap(({ state, until }) => (state === 'PENDING' ? [until] : [])),
+  ]),
 ]

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { hourMs, jump, withoutWorker } from './conformance/shop.ts'
 import { auditInTheEnd } from './ecommerce-audit.ts'
+import { moneyOf } from './ecommerce-model.ts'
 import { startWalk } from './ecommerce-walk.ts'
 import { platform } from './platform.ts'
 
@@ -28,13 +29,21 @@ export async function walkOnce(
   }
   const { links, intents } = walk.world
   const paid = intents.filter(({ latest }) => latest?.state === 'SUCCEEDED').length
-  say(`${links.length} links, ${intents.length} intents, ${paid} paid`)
+  const refunds = new Set(intents.flatMap((intent) => intent.refunds).map(({ endsAs }) => endsAs))
+  const challenged = intents.filter(({ latest }) => latest?.state === 'ABANDONED').length
+  const { refunded } = moneyOf(walk.world)
+  say(
+    `${links.length} links, ${intents.length} intents, ${paid} paid, ${refunded} refunded, ${challenged} challenges for a use too many`,
+  )
   const ended = new Set([...links, ...intents].map((one) => one.ended))
   assert.ok(steps < 500 || (paid > 10 && ended.size === 3), 'hardly anything was paid, used up or cancelled')
+  assert.ok(steps < 500 || refunds.size === 2, 'hardly anything was refunded')
 
   // In the end everything's time is over, and a worker comes by.
   await jump(p, 48 * hourMs)
   await p.another({ KAHA_ROLES: 'worker' })
   await p.idle()
+  // What it has only just heard of is in the next settlement.
+  await p.advance((24 * hourMs) / 1_000)
   await auditInTheEnd(p)
 }

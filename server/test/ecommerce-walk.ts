@@ -1,12 +1,8 @@
 import assert from 'node:assert/strict'
-import { ecommerceStore } from '../src/areas/ecommerce/store.ts'
-import { paymentOwner } from '../src/areas/ecommerce/index.ts'
-import { simulatorStore } from '../src/payments/connectors/simulator-store.ts'
-import { simulator } from '../src/payments/connectors/simulator.ts'
-import { createPayments } from '../src/payments/service.ts'
 import type { Answer } from './conformance/call.ts'
-import { bodyOf, jump, refusal, shop } from './conformance/shop.ts'
+import { bodyOf, jump, refusal } from './conformance/shop.ts'
 import { audit } from './ecommerce-audit.ts'
+import { groundOf } from './ecommerce-ground.ts'
 import {
   cancelIntent,
   cancelLink,
@@ -18,9 +14,10 @@ import {
   kinds,
   linkStatus,
   makeAttempt,
+  moneyOf,
   numberOf,
+  settleRefunds,
   settleSilent,
-  shownIntent,
   updateLink,
   type IntentModel,
   type Kind,
@@ -28,7 +25,8 @@ import {
   type LinkModel,
   type World,
 } from './ecommerce-model.ts'
-import { runDue } from './payments-room.ts'
+import { challengeMoves } from './ecommerce-walk-challenges.ts'
+import { refundMoves } from './ecommerce-walk-refunds.ts'
 import type { Platform } from './platform.ts'
 
 export interface Walk {
@@ -41,78 +39,20 @@ export interface Walk {
   readonly world: World
 }
 
-/** Numbers in [0, 1) that follow from a seed (mulberry32). */
-function randomFrom(seed: number): () => number {
-  let state = seed >>> 0
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1)
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
-  }
-}
-
 const minuteMs = 60_000
 // A move is over long before: what is still open when it begins is open when it ends.
 const clearMs = 15_000
-const recentMax = 12
 
 /**
- * A random walk over links and intents of one platform without a worker, beside the model of the same. The walk itself decides when
- * somebody comes by to sweep and to ask the processor, so that all that is shown before and after is known.
+ * A random walk over links, intents and refunds of one platform without a worker, beside the model of the same. The walk itself decides
+ * when somebody comes by to sweep and to ask the processor, so that all that is shown before and after is known.
  */
 export function startWalk(p: Platform, seed: number): Walk {
-  const random = randomFrom(seed)
-  const below = (count: number): number => Math.floor(random() * count)
-  const one = <T>(list: readonly T[]): T => {
-    const found = list[below(list.length)]
-    assert.ok(found !== undefined)
-    return found
-  }
-  const world: World = { links: [], intents: [] }
+  const ground = groundOf(p, seed)
+  const { merchant, world, random, below, one, recent, now, check } = ground
+  const challenges = challengeMoves(ground)
+  const refunds = refundMoves(ground)
   let steps = 0
-  const lastUpdate = new Map<string, string>()
-  const { db, bus, clock, keyring, identity, delivery, addresses } = p.kaha
-  const owner = paymentOwner({
-    db,
-    bus,
-    clock,
-    identity,
-    keyring,
-    addresses,
-    appendEvent: (tx, event) => delivery.appendEvent(tx, event),
-  })
-  const connector = simulator({ clock, store: simulatorStore({ db }), challengeUrlOf: (token) => token })
-  const reconciler = createPayments({ db, clock, keyring, connector, owner })
-  const merchant = shop(p)
-  const now = (): number => clock.now().getTime()
-  const recent = <T>(list: readonly T[]): readonly T[] => list.slice(-recentMax)
-
-  const checkIntent = async (intent: IntentModel): Promise<void> => {
-    const read = bodyOf(await merchant.retrieveIntent(intent.id), 200)
-    const { status, category } = shownIntent(intent, now())
-    assert.deepEqual([read.status, read.failure_category ?? null], [status, category], `intent ${intent.id}`)
-    assert.equal(read.receipt !== undefined, status === 'SUCCEEDED')
-    assert.equal(read.payment_attempt_id !== undefined, intent.attempts > 0)
-    movesOn(read)
-  }
-  const checkLink = async (link: LinkModel): Promise<void> => {
-    const read = bodyOf(await merchant.retrieveLink(link.id), 200)
-    assert.deepEqual(
-      [read.status, read.successful_payment_count],
-      [linkStatus(link, now()), link.successes],
-      `link ${link.id}`,
-    )
-    movesOn(read)
-  }
-  const movesOn = ({ id, updated_at }: { id: string; updated_at: string }) => {
-    assert.ok(updated_at >= (lastUpdate.get(id) ?? ''), `updated_at of ${id} went back`)
-    assert.ok(Date.parse(updated_at) <= now())
-    lastUpdate.set(id, updated_at)
-  }
-  const check = async (intents: readonly IntentModel[], links: readonly LinkModel[]) => {
-    await Promise.all([...intents.map(checkIntent), ...links.map(checkLink)])
-  }
 
   const makeLink = async (): Promise<string> => {
     const cap = one([1, 1, 2, 3, 5, Infinity])
@@ -133,8 +73,10 @@ export function startWalk(p: Platform, seed: number): Walk {
       ...fields,
       expires_at: new Date(Math.max(expiresAt, at + 1)).toISOString(),
     })
-    if (answer.status === 201)
-      world.intents.push({ id: answer.json.id, link, expiresAt, attempts: 0, latest: null, ended: null })
+    if (answer.status === 201) {
+      const { id, checkout_url: page } = answer.json
+      world.intents.push({ id, page, link, expiresAt, attempts: 0, latest: null, ended: null, refunds: [] })
+    }
     return answer
   }
 
@@ -158,6 +100,7 @@ export function startWalk(p: Platform, seed: number): Walk {
       makeAttempt(world, intent, expected, at)
       const told = bodyOf(answer, expected.state === 'PROCESSING' ? 202 : 200)
       assert.deepEqual([told.status, told.failure_category ?? null], [expected.state, expected.category], kind)
+      challenges.note(intent, answer)
     }
     const counts = answer.json.status === 'SUCCEEDED' || random() < 0.2
     await check([intent], counts && intent.link !== null ? [intent.link] : [])
@@ -273,13 +216,14 @@ export function startWalk(p: Platform, seed: number): Walk {
         continue
       }
       // What such a card leads to on an intent that nothing stands in the way of.
-      const fresh = { id: '', link: null, expiresAt: Infinity, attempts: 0, latest: null, ended: null }
-      const attempt = confirmOf(unlimited, fresh, kind, at)
+      const attempt = confirmOf(unlimited, anOpenIntent, kind, at)
       assert.ok(typeof attempt !== 'string')
       intent.attempts += 1
       if (attempt.state === 'SUCCEEDED') successes += 1
       const { payment_attempt_id: latestId } = bodyOf(shown[index], 200)
-      if (latestId === answer.json.payment_attempt_id) intent.latest = attempt
+      if (latestId !== answer.json.payment_attempt_id) continue
+      intent.latest = attempt
+      challenges.note(intent, answer)
     }
     for (; successes > 0; successes--) countSuccess(world, link, at)
     assert.ok(freeOf(world, link) >= 0, 'more uses were taken than there are')
@@ -297,18 +241,15 @@ export function startWalk(p: Platform, seed: number): Walk {
     const at = now()
     const silent = world.intents.filter(({ latest }) => latest?.state === 'PROCESSING')
     const workers = 1 + below(2)
-    await Promise.all(Array.from({ length: workers }, () => runDue(reconciler)))
-    for (let rounds = 0; (await runDue(reconciler)) === 0; rounds += 1)
-      assert.ok(rounds < 10, 'the timers never come to rest')
-    await db.tx(async (tx) => {
-      for (const { id } of await ecommerceStore.expireLinks(tx, 200)) await owner.announceExpiry(tx, id)
-    })
+    await ground.work(workers)
     for (const intent of silent) if ((intent.latest?.until ?? 0) <= at) settleSilent(world, intent, at)
     await check(
       silent,
       silent.flatMap(({ link }) => (link === null ? [] : [link])),
     )
-    return `sweep by ${workers}: ${silent.length} silent`
+    const settled = settleRefunds(world, at)
+    await refunds.checkAll(settled)
+    return `sweep by ${workers}: ${silent.length} silent, ${settled.length} refunds`
   }
 
   const pass = async (): Promise<string> => {
@@ -328,6 +269,16 @@ export function startWalk(p: Platform, seed: number): Walk {
     }
   }
 
+  /** To the centavo, as the merchant reads it in the reports. */
+  const compareMoney = async (): Promise<void> => {
+    const shown = { received: 0, refunded: 0 }
+    for await (const { amount_details: money } of p.sdk.reports.listAllTransactions({ page_size: 100 })) {
+      shown.received += money.amount_received
+      shown.refunded += money.amount_refunded
+    }
+    assert.deepEqual(shown, moneyOf(world))
+  }
+
   const weighted: readonly (readonly [weight: number, move: () => Promise<string>])[] = [
     [5, makeLink],
     [16, makeIntent],
@@ -338,6 +289,11 @@ export function startWalk(p: Platform, seed: number): Walk {
     [5, update],
     [2, endOneLink],
     [5, endOneIntent],
+    [9, challenges.answerOne],
+    [2, challenges.comeBackTogether],
+    [7, refunds.refundOne],
+    [2, refunds.repeatOne],
+    [2, refunds.refundTogether],
   ]
   const total = weighted.reduce((sum, [weight]) => sum + weight, 0)
 
@@ -363,7 +319,20 @@ export function startWalk(p: Platform, seed: number): Walk {
         world.links.map((link) => `${link.id} ${linkStatus(link, now())} ${link.successes}`).toSorted(),
       )
       await check(world.intents.slice(-40), [])
+      await compareMoney()
       await audit(p)
     },
   }
+}
+
+/** One that nothing stands in the way of. */
+const anOpenIntent: IntentModel = {
+  id: '',
+  page: '',
+  link: null,
+  expiresAt: Infinity,
+  attempts: 0,
+  latest: null,
+  ended: null,
+  refunds: [],
 }

@@ -168,8 +168,8 @@ export function createAttempts({
   }
 
   /**
-   * Moves an attempt by its outcome, once: whoever comes second changes nothing. Repeatable, so that a lost answer to COMMIT is
-   * resolved by doing it again.
+   * Moves an attempt by its outcome, once: whoever comes second changes nothing, and is told false. Repeatable, so that a lost answer to
+   * COMMIT is resolved by doing it again.
    */
   const settle = (
     intentId: string,
@@ -178,7 +178,7 @@ export function createAttempts({
     event: AttemptEvent,
     outcome: Outcome | null,
     at: Date,
-  ) =>
+  ): Promise<boolean> =>
     db.tx(async (tx) => {
       const { linkId } = await read(tx, intentId)
       const succeeded = outcome?.kind === 'approved'
@@ -188,12 +188,13 @@ export function createAttempts({
           : await owner.settle(tx, { linkId, attemptId, succeeded, at })
       await store.lockIntent(tx, intentId)
       const row = await settleLocked(tx, intentId, attemptId, from, event, outcome, at)
-      if (row === undefined) return
+      if (row === undefined) return false
       // The end was stored while the attempt was being processed, and told to nobody; now nothing is left that could pay it. An end
       // that is not stored yet is told when it is.
       if (from === 'PROCESSING' && owesExpiredEvent(endOf(row)))
         await owner.announce(tx, intentOf(row), 'payment.expired')
       if (linkId !== null && linkConsumed) await store.endIntentsOfLink(tx, linkId, 'CONSUMED', at)
+      return true
     })
 
   /**

@@ -4,6 +4,7 @@ import { isAway, type Db, type Queries } from '../kernel/db.ts'
 import { Fault } from '../kernel/fault.ts'
 import { refundEventOf, type Connector, type RefundOutcome } from './connectors/connector.ts'
 import { dueRowsMax, firstInquiryMs, inquiryMsMax, inquiryWaitMs, leaseSeconds } from './inquiry.ts'
+import { createPace } from './pace.ts'
 import { moveRefund, type RefundEvent, type RefundMove, type RefundState } from './refund-machine.ts'
 import { refundsStore as store, type RefundCall, type RefundRow } from './store-refunds.ts'
 
@@ -77,6 +78,8 @@ export function createRefunds({ db, clock, connector, waitMsMax, dueSooner }: Re
     } else await settle(id, outcome)
   }
 
+  const pace = createPace()
+
   const inquire = async ({ id, age_ms }: { id: string; age_ms: number }): Promise<void> => {
     const outcome = await connector
       .inquireRefund(id, AbortSignal.timeout(inquiryMsMax))
@@ -114,7 +117,8 @@ export function createRefunds({ db, clock, connector, waitMsMax, dueSooner }: Re
     async reconcile() {
       const due = await store.claimInquiries(db, dueRowsMax, leaseSeconds)
       await Promise.all(due.map(inquire))
-      return due.length === dueRowsMax ? 0 : store.nextInquiry(db)
+      const waitMs = due.length === dueRowsMax ? 0 : await store.nextInquiry(db)
+      return pace({ moved: due.length > 0, waitMs })
     },
   }
 }

@@ -19,6 +19,7 @@ import { dueRowsMax, firstInquiryMs, inquiryMsMax, inquiryWaitMs, leaseSeconds }
 import { intentOf, type Intent } from './intent.ts'
 import { owesExpiredEvent, type AttemptEvent } from './machine.ts'
 import type { PaymentOwner } from './owner.ts'
+import { createPace } from './pace.ts'
 import { createRefunds, type Refunds } from './refunds.ts'
 import { paymentsStore as store, type IntentRow, type NewIntent } from './store.ts'
 
@@ -128,16 +129,18 @@ export function createPayments({
     await store.postponeInquiry(db, due.id, inquiryWaitMs(due.age_ms))
   }
 
-  const abandonChallenges = async (): Promise<boolean> => {
+  /** These resolve to how much they moved. */
+  const abandonChallenges = async (): Promise<number> => {
     const due = await store.claimAbandoned(db, dueRowsMax)
-    for (const { id, intent_id, challenge_expires_at } of due) {
-      await attempts.settle(intent_id, id, 'REQUIRES_ACTION', 'challenge_abandoned', null, challenge_expires_at)
+    let moved = 0
+    for (const { id, intent_id, challenge_expires_at: at } of due) {
+      if (await attempts.settle(intent_id, id, 'REQUIRES_ACTION', 'challenge_abandoned', null, at)) moved += 1
       owner.announced()
     }
-    return due.length === dueRowsMax
+    return moved
   }
 
-  const expireIntents = async (): Promise<boolean> => {
+  const expireIntents = async (): Promise<number> => {
     const ended = await db.tx(async (tx) => {
       const rows = await store.expireIntents(tx, dueRowsMax)
       for (const { id, link_id } of rows) {
@@ -148,8 +151,10 @@ export function createPayments({
       return rows.length
     })
     if (ended > 0) owner.announced()
-    return ended === dueRowsMax
+    return ended
   }
+
+  const [sweepPace, inquiryPace] = [createPace(), createPace()]
 
   return {
     refunds: createRefunds({ db, clock, connector, waitMsMax: waitMs, dueSooner: () => owner.dueSooner() }),
@@ -212,24 +217,26 @@ export function createPayments({
     },
 
     async sweep() {
-      let full = false
+      const moves: number[] = []
       const failures: unknown[] = []
       // In this order, for a challenge's end comes before its intent's; a part that fails does not keep the other from its turn.
       for (const part of [abandonChallenges, expireIntents]) {
         try {
-          full = (await part()) || full
+          moves.push(await part())
         } catch (error) {
           failures.push(error)
         }
       }
       if (failures.length > 0) throw failures[0]
-      return full ? 0 : store.nextDeadline(db)
+      const nextMs = moves.includes(dueRowsMax) ? 0 : await store.nextDeadline(db)
+      return sweepPace({ moved: moves.some((count) => count > 0), waitMs: nextMs })
     },
 
     async reconcile() {
       const due = await store.claimInquiries(db, dueRowsMax, leaseSeconds)
       await Promise.all(due.map(inquire))
-      return due.length === dueRowsMax ? 0 : store.nextInquiry(db)
+      const nextMs = due.length === dueRowsMax ? 0 : await store.nextInquiry(db)
+      return inquiryPace({ moved: due.length > 0, waitMs: nextMs })
     },
   }
 }

@@ -1,7 +1,19 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import { cards, newKey, platform, type Platform } from '../platform.ts'
-import { bodyOf, hourMs, jump, refusal, rowsOf, shop, whileHeld, withoutWorker, type Shop } from './shop.ts'
+import { cards, newKey, platform } from '../platform.ts'
+import {
+  attemptOf,
+  bodyOf,
+  eventTypesOf,
+  fromNow,
+  hourMs,
+  jump,
+  refusal,
+  rowsOf,
+  shop,
+  whileHeld,
+  withoutWorker,
+} from './shop.ts'
 
 // What a merchant ends: links, with what is open of them, and intents. No worker runs unless a test starts one.
 const p = await platform({ after }, withoutWorker)
@@ -9,37 +21,7 @@ const merchant = shop(p)
 
 const silentThenFailed = '4000000000006728'
 
-const newLink = async (fields: object = {}, of = merchant) => bodyOf(await of.createLink(fields), 201)
-const readLink = async (id: string, of = merchant) => bodyOf(await of.retrieveLink(id), 200)
-const newIntent = async (fields: object = {}, of = merchant) => bodyOf(await of.createIntent(fields), 201)
-const read = async (id: string, of = merchant) => bodyOf(await of.retrieveIntent(id), 200)
-const fromNow = (ms: number, on: Platform = p): string => new Date(on.kaha.clock.now().getTime() + ms).toISOString()
-
-const attemptOf = async (on: Platform, intentId: string) => {
-  const [row] = await rowsOf<{ attempt: string | null; intent: string; transaction: string | null }>(
-    on,
-    `select a.state as attempt, i.state as intent, t.status as transaction
-       from payments.intents i left join payments.attempts a on a.id = i.latest_attempt_id
-       left join payments.transactions t on t.id = a.id where i.id = $1`,
-    [intentId],
-  )
-  return row
-}
-const eventsOf = async (on: Platform): Promise<string[]> => {
-  const events = await Array.fromAsync(on.sdk.webhooks.listAllEvents({ branch_id: on.branch.id }))
-  return events.map(({ type }) => type).toSorted()
-}
-
-/** Intents that are open or wait for a challenge, once for each way in which they got there. */
-const waitingOnes = async (fields: object = {}, of: Shop = merchant): Promise<string[]> => {
-  const ids: string[] = []
-  for (const card of [undefined, cards.declined, cards.error, cards.ineligible, cards.challenge]) {
-    const { id } = await newIntent(fields, of)
-    if (card !== undefined) bodyOf(await of.confirm(id, card), 200)
-    ids.push(id)
-  }
-  return ids
-}
+const { newLink, readLink, newIntent, readIntent: read } = merchant
 
 test('[C4.link-cancel.ok, C4.link-state.cancelled, C4.link.cancelled-at, C4.link.cancellation-reason] a cancelled link says that it is, when, and why where a reason was given', async () => {
   for (const [body, reason] of [
@@ -89,7 +71,7 @@ test('[C4.link-cancel.again, C4.link-state.final] cancelling a CANCELLED link ag
 })
 
 test('C4.link-cancel.ended: a link that is used up or expired, stored as such or not, cannot be cancelled', async () => {
-  const [consumed, expired] = [await newLink(), await newLink({ expires_at: fromNow(hourMs) })]
+  const [consumed, expired] = [await newLink(), await newLink({ expires_at: fromNow(p, hourMs) })]
   bodyOf(await merchant.confirm((await newIntent({ payment_link_id: consumed.id })).id), 200)
   await jump(p, hourMs)
   for (const { id } of [consumed, expired]) {
@@ -103,34 +85,34 @@ test('C4.link-cancel.ended: a link that is used up or expired, stored as such or
 test('[C4.machine.waiting.link-cancelled, C4.projection.ended] with a link its open intents are CANCELLED, an open challenge is abandoned, and nothing is announced, then or when their time passes', async (t) => {
   const one = await platform(t, withoutWorker)
   const own = shop(one)
-  const link = await newLink({}, own)
-  const ids = await waitingOnes({ payment_link_id: link.id }, own)
-  const apart = await newIntent({}, own)
-  const told = await eventsOf(one)
+  const link = await own.newLink()
+  const ids = await own.waitingIntents({ payment_link_id: link.id })
+  const apart = await own.newIntent()
+  const told = await eventTypesOf(one)
   const { cancelled_at: at } = bodyOf(await own.cancelLink(link.id), 200)
 
   for (const id of ids) {
-    const intent = await read(id, own)
+    const intent = await own.readIntent(id)
     assert.deepEqual([intent.status, intent.updated_at], ['CANCELLED', at])
     assert.ok(!('failure_category' in intent))
     assert.equal(refusal(await own.confirm(id)), '409 INVALID_STATE')
   }
   const last = ids.at(-1) ?? ''
   assert.deepEqual(await attemptOf(one, last), { attempt: 'ABANDONED', intent: 'CANCELLED', transaction: 'CANCELLED' })
-  assert.equal((await read(apart.id, own)).status, 'ACTIVE')
-  assert.deepEqual(await eventsOf(one), told)
+  assert.equal((await own.readIntent(apart.id)).status, 'ACTIVE')
+  assert.deepEqual(await eventTypesOf(one), told)
 
-  const settled = await Promise.all(ids.map((id) => read(id, own)))
+  const settled = await Promise.all(ids.map((id) => own.readIntent(id)))
   bodyOf(await own.cancelIntent(apart.id), 200)
   await one.another({ KAHA_ROLES: 'worker' })
   await one.advance(48 * 3_600)
-  assert.deepEqual(await Promise.all(ids.map((id) => read(id, own))), settled)
-  assert.deepEqual(await eventsOf(one), told)
+  assert.deepEqual(await Promise.all(ids.map((id) => own.readIntent(id))), settled)
+  assert.deepEqual(await eventTypesOf(one), told)
 })
 
 test('C4.machine.waiting.link-cancelled: an intent that had expired before its link was cancelled stays EXPIRED', async () => {
   const link = await newLink()
-  const expires_at = fromNow(hourMs)
+  const expires_at = fromNow(p, hourMs)
   const { id } = await newIntent({ payment_link_id: link.id, expires_at })
   await jump(p, 2 * hourMs)
   bodyOf(await merchant.cancelLink(link.id), 200)
@@ -145,24 +127,24 @@ for (const [card, status, count] of [
   test(`[C4.uses.late-success, C4.uses.late-success-link, C4.machine.processing.ends, C4.machine.processing.ended-approved, C4.machine.processing.ended-refused] a payment that is being processed goes on when its link is cancelled, and becomes ${status}; the link stays CANCELLED`, async (t) => {
     const one = await platform(t, withoutWorker)
     const own = shop(one)
-    const link = await newLink({}, own)
-    const { id } = await newIntent({ payment_link_id: link.id }, own)
+    const link = await own.newLink()
+    const { id } = await own.newIntent({ payment_link_id: link.id })
     const processing = bodyOf(await own.confirm(id, card), 202)
     const cancelled = bodyOf(await own.cancelLink(link.id), 200)
-    assert.deepEqual(await read(id, own), processing)
+    assert.deepEqual(await own.readIntent(id), processing)
     assert.equal((await attemptOf(one, id))?.intent, 'CANCELLED')
     assert.equal(refusal(await own.cancelIntent(id)), '409 INTENT_PROCESSING')
 
     await one.another({ KAHA_ROLES: 'worker' })
     await one.advance(48 * 3_600)
 
-    const settled = await read(id, own)
+    const settled = await own.readIntent(id)
     assert.equal(settled.status, status)
     assert.equal('receipt' in settled, count === 1)
-    const told = await readLink(link.id, own)
+    const told = await own.readLink(link.id)
     assert.deepEqual([told.status, told.successful_payment_count], ['CANCELLED', count])
     assert.equal(told.cancelled_at, cancelled.cancelled_at)
-    assert.deepEqual(await eventsOf(one), [count === 1 ? 'payment.succeeded' : 'payment.failed'])
+    assert.deepEqual(await eventTypesOf(one), [count === 1 ? 'payment.succeeded' : 'payment.failed'])
     const [uses] = await rowsOf(one, 'select reserved_count as reserved from ecommerce.links where id = $1', [link.id])
     assert.deepEqual(uses, { reserved: 0 })
     assert.equal((await own.cancelIntent(id)).status, count === 1 ? 409 : 200)
@@ -213,7 +195,7 @@ test('[C4.idempotency.optional-cancel, C4.idempotency.same] a cancel with a key 
 })
 
 test('[C4.idempotency.optional-cancel, C4.idempotency.errors-free] a cancel that was refused frees its key', async () => {
-  const { id } = await newIntent({}, merchant)
+  const { id } = await merchant.newIntent()
   const idempotencyKey = newKey()
   bodyOf(await merchant.confirm(id, cards.challenge), 200)
   const paid = await newIntent()

@@ -1,46 +1,16 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import { cards, platform, type Platform } from '../platform.ts'
-import { bodyOf, hourMs, jump, refusal, rowsOf, shop, withoutWorker } from './shop.ts'
+import { cards, platform } from '../platform.ts'
+import { attemptOf, bodyOf, eventTypesOf, fromNow, hourMs, jump, refusal, shop, withoutWorker } from './shop.ts'
 
 // What a merchant ends of intents. No worker runs unless a test starts one.
 const p = await platform({ after }, withoutWorker)
 const merchant = shop(p)
 
-const newLink = async (fields: object = {}, of = merchant) => bodyOf(await of.createLink(fields), 201)
-const readLink = async (id: string, of = merchant) => bodyOf(await of.retrieveLink(id), 200)
-const newIntent = async (fields: object = {}, of = merchant) => bodyOf(await of.createIntent(fields), 201)
-const read = async (id: string, of = merchant) => bodyOf(await of.retrieveIntent(id), 200)
-const fromNow = (ms: number, on: Platform = p): string => new Date(on.kaha.clock.now().getTime() + ms).toISOString()
-
-const attemptOf = async (on: Platform, intentId: string) => {
-  const [row] = await rowsOf<{ attempt: string | null; intent: string; transaction: string | null }>(
-    on,
-    `select a.state as attempt, i.state as intent, t.status as transaction
-       from payments.intents i left join payments.attempts a on a.id = i.latest_attempt_id
-       left join payments.transactions t on t.id = a.id where i.id = $1`,
-    [intentId],
-  )
-  return row
-}
-const eventsOf = async (on: Platform): Promise<string[]> => {
-  const events = await Array.fromAsync(on.sdk.webhooks.listAllEvents({ branch_id: on.branch.id }))
-  return events.map(({ type }) => type).toSorted()
-}
-
-/** Intents that are open or wait for a challenge, once for each way in which they got there. */
-const waitingOnes = async (): Promise<string[]> => {
-  const ids: string[] = []
-  for (const card of [undefined, cards.declined, cards.error, cards.ineligible, cards.challenge]) {
-    const { id } = await newIntent()
-    if (card !== undefined) bodyOf(await merchant.confirm(id, card), 200)
-    ids.push(id)
-  }
-  return ids
-}
+const { newLink, readLink, newIntent, readIntent: read } = merchant
 
 test('[C4.intent-cancel.ok, C4.machine.waiting.cancelled] an intent that is open or waits for a challenge is CANCELLED when the merchant says so, and takes no card any more', async () => {
-  for (const id of await waitingOnes()) {
+  for (const id of await merchant.waitingIntents()) {
     await jump(p, 1_000)
     const earliest = p.kaha.clock.now().toISOString()
     const intent = bodyOf(await merchant.cancelIntent(id), 200)
@@ -73,7 +43,7 @@ test('C4.machine.cancelled.cancel: cancelling a CANCELLED intent again answers w
 })
 
 test('C4.machine.processing.cancel: an intent that is being paid cannot be cancelled, past its time neither', async () => {
-  const { id } = await newIntent({ expires_at: fromNow(hourMs) })
+  const { id } = await newIntent({ expires_at: fromNow(p, hourMs) })
   const processing = bodyOf(await merchant.confirm(id, cards.noAnswer), 202)
   assert.equal(refusal(await merchant.cancelIntent(id)), '409 INTENT_PROCESSING')
   await jump(p, 2 * hourMs)
@@ -85,7 +55,7 @@ test('C4.machine.final.cancel: an intent that is paid, expired or came too late 
   const link = await newLink()
   const of = { payment_link_id: link.id }
   const [paid, consumed] = [await newIntent(of), await newIntent(of)]
-  const expired = await newIntent({ expires_at: fromNow(hourMs) })
+  const expired = await newIntent({ expires_at: fromNow(p, hourMs) })
   bodyOf(await merchant.confirm(paid.id), 200)
   await jump(p, hourMs)
   for (const [{ id }, status] of [
@@ -103,18 +73,18 @@ test('C4.machine.final.cancel: an intent that is paid, expired or came too late 
 test('C4.machine.waiting.cancelled: a challenge whose time was over before the cancel was declined first, and that is told once', async (t) => {
   const one = await platform(t, withoutWorker)
   const own = shop(one)
-  const { id } = await newIntent({}, own)
+  const { id } = await own.newIntent()
   bodyOf(await own.confirm(id, cards.challenge), 200)
   await jump(one, hourMs)
-  assert.equal((await read(id, own)).status, 'DECLINED')
+  assert.equal((await own.readIntent(id)).status, 'DECLINED')
   const cancelled = bodyOf(await own.cancelIntent(id), 200)
   assert.equal(cancelled.status, 'CANCELLED')
 
   await one.another({ KAHA_ROLES: 'worker' })
   await one.advance(48 * 3_600)
-  assert.deepEqual(await read(id, own), cancelled)
+  assert.deepEqual(await own.readIntent(id), cancelled)
   assert.deepEqual(await attemptOf(one, id), { attempt: 'DECLINED', intent: 'CANCELLED', transaction: 'DECLINED' })
-  assert.deepEqual(await eventsOf(one), ['payment.declined'])
+  assert.deepEqual(await eventTypesOf(one), ['payment.declined'])
 })
 
 test('C4.intent-retrieve.unknown: a cancel of no intent, and of one of somebody else, is 404', async () => {

@@ -96,7 +96,7 @@ export function shop(p: ShopOn) {
   }
 
   const reference = p.branch.reference_number
-  return {
+  const calls = {
     send,
     createLink: (fields: object = {}, asked?: Asked) =>
       send(createPaymentLink, { body: { ...linkFor(reference), ...fields } }, asked),
@@ -134,6 +134,24 @@ export function shop(p: ShopOn) {
         { key: null },
       ),
   }
+  return {
+    ...calls,
+    /** These go well, and resolve to what is shown. */
+    newLink: async (fields?: object) => bodyOf(await calls.createLink(fields), 201),
+    readLink: async (id: string) => bodyOf(await calls.retrieveLink(id), 200),
+    newIntent: async (fields?: object) => bodyOf(await calls.createIntent(fields), 201),
+    readIntent: async (id: string) => bodyOf(await calls.retrieveIntent(id), 200),
+    /** Intents that are open or wait for a challenge, once for each way in which they got there. */
+    async waitingIntents(fields: object = {}): Promise<string[]> {
+      const ids: string[] = []
+      for (const card of [undefined, cards.declined, cards.error, cards.ineligible, cards.challenge]) {
+        const { id } = bodyOf(await calls.createIntent(fields), 201)
+        if (card !== undefined) bodyOf(await calls.confirm(id, card), 200)
+        ids.push(id)
+      }
+      return ids
+    },
+  }
 }
 
 export type Shop = ReturnType<typeof shop>
@@ -169,6 +187,31 @@ export function bodyOf(answer: Answer | undefined, status: number): any {
   assert.equal(answer?.status, status, answer?.text)
   return answer?.json
 }
+
+/** How an intent, its latest attempt and the transaction of that are stored. */
+export async function attemptOf(
+  on: Pick<Platform, 'kaha'>,
+  intentId: string,
+): Promise<{ attempt: string | null; intent: string; transaction: string | null } | undefined> {
+  const [row] = await rowsOf<{ attempt: string | null; intent: string; transaction: string | null }>(
+    on,
+    `select a.state as attempt, i.state as intent, t.status as transaction
+       from payments.intents i left join payments.attempts a on a.id = i.latest_attempt_id
+       left join payments.transactions t on t.id = a.id where i.id = $1`,
+    [intentId],
+  )
+  return row
+}
+
+/** The types of all events of a platform's branch, as its merchant lists them, sorted. */
+export async function eventTypesOf(on: Pick<Platform, 'sdk' | 'branch'>): Promise<string[]> {
+  const events = await Array.fromAsync(on.sdk.webhooks.listAllEvents({ branch_id: on.branch.id }))
+  return events.map(({ type }) => type).toSorted()
+}
+
+/** Business time so many milliseconds from now. */
+export const fromNow = ({ kaha }: Pick<Platform, 'kaha'>, ms: number): string =>
+  new Date(kaha.clock.now().getTime() + ms).toISOString()
 
 const raiseOffset = statement('test.raiseOffset', 'select kernel.raise_clock_offset($1)')
 

@@ -42,7 +42,11 @@ const mustNotBe: readonly string[] = [
       and not exists (select from sandbox.authorizations p where p.attempt_id = a.id and p.outcome = 'approved')`,
   `select 'the record of the attempt ' || coalesce(a.id, t.id) || ' says ' || coalesce(t.status, 'nothing')
      from payments.attempts a full join payments.transactions t on t.id = a.id
-    where a.id is null or t.id is null or (a.state = 'SUCCEEDED') <> (t.status = 'CAPTURED')`,
+    where a.id is null or t.id is null
+       or t.status is distinct from case when a.state <> 'SUCCEEDED' then a.state
+                                         when t.amount_refunded = 0 then 'CAPTURED'
+                                         when t.amount_refunded < t.amount_received then 'PARTIALLY_REFUNDED'
+                                         else 'REFUNDED' end`,
   `select 'the link ' || l.id || ' counts ' || l.success_count || ' payments of ' || coalesce(l.max_uses, 1) || ' and has '
           || l.reserved_count || ' in reserve, but ' || paid.count || ' succeeded'
      from ecommerce.links l
@@ -52,13 +56,45 @@ const mustNotBe: readonly string[] = [
     where l.reserved_count <> 0 or l.success_count <> paid.count or l.success_count > coalesce(l.max_uses, 1)`,
 ]
 
-/** Everything that was lost, made up or left lying, a sentence each; empty where all is well. */
-export async function findLosses({ query, told, events, delivered }: Evidence): Promise<string[]> {
-  const losses = [...told.wrongAnswers]
-  for (const text of mustNotBe) {
+/** The refunds that the processor made, those that are written down, and what they leave of their payments. */
+const refundsMustNotBe: readonly string[] = [
+  `select 'the processor refunded ' || s.refund_id || ', and nobody wrote it down'
+     from sandbox.refunds s
+    where s.outcome = 'refunded'
+      and not exists (select from payments.refunds r where r.id = s.refund_id and r.state = 'SUCCEEDED')`,
+  `select 'refund ' || r.id || ' is SUCCEEDED, and the processor did not make it'
+     from payments.refunds r
+    where r.state = 'SUCCEEDED'
+      and not exists (select from sandbox.refunds s where s.refund_id = r.id and s.outcome = 'refunded')`,
+  `select 'refund ' || r.id || ' is stuck in PENDING' from payments.refunds r where r.state = 'PENDING'`,
+  `select 'the books of transaction ' || t.id || ' do not add up'
+     from payments.transactions t
+     left join lateral (
+       select coalesce(sum(r.amount) filter (where r.state = 'SUCCEEDED'), 0) as refunded,
+              coalesce(sum(r.amount) filter (where r.state = 'PENDING'), 0) as reserved
+         from payments.refunds r where r.transaction_id = t.id
+     ) r on true
+    where t.amount_refunded <> r.refunded or t.amount_refund_reserved <> r.reserved or r.refunded > t.amount_received`,
+]
+
+async function found(query: Query, texts: readonly string[]): Promise<string[]> {
+  const losses: string[] = []
+  for (const text of texts) {
     const rows = await query<Record<string, string>>(text)
     losses.push(...rows.flatMap((row) => Object.values(row)))
   }
+  return losses
+}
+
+/** What is wrong with attempts, their events, their uses of links and their records, at rest. */
+export const paymentLosses = (query: Query): Promise<string[]> => found(query, mustNotBe)
+
+/** What is wrong between the refunds that the processor made and those that are written down, at rest. */
+export const refundLosses = (query: Query): Promise<string[]> => found(query, refundsMustNotBe)
+
+/** Everything that was lost, made up or left lying, a sentence each; empty where all is well. */
+export async function findLosses({ query, told, events, delivered }: Evidence): Promise<string[]> {
+  const losses = [...told.wrongAnswers, ...(await paymentLosses(query)), ...(await refundLosses(query))]
 
   const receipts = await query<{
     intent_id: string
@@ -82,6 +118,21 @@ export async function findLosses({ query, told, events, delivered }: Evidence): 
   for (const id of known) if (!intents.has(id)) losses.push(`the acknowledged intent ${id} is not there`)
   for (const id of intents) if (!known.has(id)) losses.push(`the intent ${id} was made twice for one request`)
   if (known.size !== told.intents.size) losses.push('two requests were answered with the same intent')
+
+  const refunds = await query<{ id: string; intent_id: string; amount: string }>(
+    'select r.id, r.intent_id, r.amount from payments.refunds r',
+  )
+  const refundOf = new Map(refunds.map((row) => [row.id, row]))
+  const acknowledged = new Set([...told.refunds.values()].map(({ id }) => id))
+  if (acknowledged.size !== told.refunds.size) losses.push('two requests were answered with the same refund')
+  for (const { id, payment_intent_id: intentId, amount } of told.refunds.values()) {
+    const kept = refundOf.get(id)
+    if (kept === undefined) losses.push(`the acknowledged refund ${id} is not there`)
+    else if (kept.intent_id !== intentId || Number(kept.amount) !== amount)
+      losses.push(`the refund ${id} is another than the merchant was told`)
+  }
+  for (const { id } of refunds)
+    if (!acknowledged.has(id)) losses.push(`the refund ${id} was made twice for one request`)
 
   const listed = new Set<string>()
   for await (const { id, status } of events) {

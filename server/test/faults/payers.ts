@@ -3,6 +3,7 @@ import { KahaConnectionError, KahaError, type Kaha as KahaClient } from '@kaha/s
 
 type Intent = Awaited<ReturnType<KahaClient['paymentIntents']['retrieve']>>
 export type Receipt = NonNullable<Intent['receipt']>
+export type Refund = Awaited<ReturnType<KahaClient['refunds']['retrieve']>>
 
 /** What a crowd of payers was told. Whatever is in here was acknowledged: it must be true for ever. */
 export interface Told {
@@ -10,6 +11,8 @@ export interface Told {
   readonly intents: ReadonlyMap<string, string>
   /** Receipts by intent. */
   readonly receipts: ReadonlyMap<string, Receipt>
+  /** The refund of each Idempotency-Key. */
+  readonly refunds: ReadonlyMap<string, Refund>
   /** Answers that no client should ever get. */
   readonly wrongAnswers: readonly string[]
 }
@@ -39,6 +42,9 @@ const ineligible = '5200000000000197'
 const cardNumbers = [approved, approved, approved, declined, error, ineligible] as const
 
 const amount = 9_800
+// All, more than half (two of them are too much), a part, one that is refused, one that takes 20 seconds; all but the first can come twice.
+const refundAmounts = [undefined, 5_000, 5_000, 1_200, 1_991, 1_994] as const
+const refundedOf = 0.5
 const lookMsMax = 2_000
 const intentsPerLink = 4
 const usesPerLink = 3
@@ -47,6 +53,7 @@ const usesPerLink = 3
 export function startPayers({ count, random, client, branchReference }: PayersOptions): Payers {
   const intents = new Map<string, string>()
   const receipts = new Map<string, Receipt>()
+  const refunds = new Map<string, Refund>()
   const wrongAnswers: string[] = []
   const run = random().toString(36).slice(2, 8)
   const stopping = new AbortController()
@@ -111,34 +118,52 @@ export function startPayers({ count, random, client, branchReference }: PayersOp
     }
   }
 
-  const pay = async (): Promise<void> => {
+  /** Resolves to the intent, however its payment ended. */
+  const pay = async (): Promise<string> => {
     const id = await create()
     const number = cardNumbers[Math.floor(random() * cardNumbers.length)] ?? approved
     const card = { number, exp_month: 12, exp_year: 2060, cvc: '123' }
     for (;;) {
       try {
-        return note(await client().paymentIntents.confirm(id, { payment_method: { type: 'card', card } }))
+        note(await client().paymentIntents.confirm(id, { payment_method: { type: 'card', card } }))
+        return id
       } catch (failure) {
         if (!passes(failure) && !isRefusal(failure)) throw failure
         const intent = await look(id)
         note(intent)
-        if (intent.status !== 'ACTIVE' || isRefusal(failure)) return
+        if (intent.status !== 'ACTIVE' || isRefusal(failure)) return id
       }
     }
   }
 
+  /** Gives back what an intent has paid, in one or two refunds at once; each is repeated with its key until it is answered. */
+  const refund = async (id: string): Promise<void> => {
+    const one = async (): Promise<void> => {
+      const key = keyOf('refund')
+      const part = refundAmounts[Math.floor(random() * refundAmounts.length)]
+      const body = { payment_intent_id: id, ...(part === undefined ? {} : { amount: part }) }
+      const made = await insist((sdk) => sdk.refunds.create(body, { idempotencyKey: key, maxRetries: 0 }))
+      if (made.payment_intent_id !== id || (part !== undefined && made.amount !== part))
+        wrongAnswers.push(`the refund ${made.id} is another than was asked for`)
+      refunds.set(key, made)
+    }
+    await Promise.all(random() < 0.4 ? [one(), one()].map(unlessTooMuch) : [one()])
+  }
+
   const payer = async (): Promise<void> => {
     while (!stopping.signal.aborted) {
-      await pay().catch((failure: unknown) => {
+      const unlessRefused = (failure: unknown) => {
         if (!isRefusal(failure)) wrongAnswers.push(String(failure))
-      })
+      }
+      const id = await pay().catch(unlessRefused)
       payments += 1
+      if (id !== undefined && receipts.has(id) && random() < refundedOf) await refund(id).catch(unlessRefused)
     }
   }
 
   const ended = Promise.all(Array.from({ length: count }, payer))
   return {
-    told: { intents, receipts, wrongAnswers },
+    told: { intents, receipts, refunds, wrongAnswers },
     get payments() {
       return payments
     },
@@ -158,6 +183,12 @@ export function startPayers({ count, random, client, branchReference }: PayersOp
 const passes = (failure: unknown): boolean =>
   failure instanceof KahaConnectionError ||
   (failure instanceof KahaError && (failure.status === 503 || failure.code === 'IDEMPOTENCY_IN_PROGRESS'))
+
+/** Of two refunds at once the second may be more than the first has left. */
+const unlessTooMuch = (made: Promise<void>): Promise<void> =>
+  made.catch((failure: unknown) => {
+    if (!(failure instanceof KahaError && failure.code === 'AMOUNT_EXCEEDS_REMAINING')) throw failure
+  })
 
 /** Refusals that a payer may meet whose earlier try went through unheard, or whose link others have used up. */
 const isRefusal = (failure: unknown): boolean =>

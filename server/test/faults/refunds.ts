@@ -7,6 +7,7 @@ import { freshDatabase } from '../cluster.ts'
 import { urlOf, withDatabase, type Query } from './database-of.ts'
 import { eventually } from './eventually.ts'
 import { startKahaProcess, type KahaProcess } from './kaha-process.ts'
+import { refundLosses } from './losses.ts'
 import { withMutation, type Mutation } from './mutation.ts'
 
 const received = 9_800
@@ -119,28 +120,3 @@ const gone = (query: Query, pid: number, moment: Moment) =>
     },
     { what: 'the end of the call' },
   )
-
-/** What is wrong between the refunds that the processor made and those that are written down, at rest. */
-async function refundLosses(query: Query): Promise<string[]> {
-  const rows = await query<{ loss: string }>(
-    `select 'the processor refunded ' || s.refund_id || ', and nobody wrote it down' as loss
-       from sandbox.refunds s where s.outcome = 'refunded'
-        and not exists (select from payments.refunds r where r.id = s.refund_id and r.state = 'SUCCEEDED')
-     union all
-     select 'refund ' || r.id || ' is SUCCEEDED, and the processor did not make it'
-       from payments.refunds r where r.state = 'SUCCEEDED'
-        and not exists (select from sandbox.refunds s where s.refund_id = r.id and s.outcome = 'refunded')
-     union all
-     select 'refund ' || r.id || ' is stuck in PENDING' from payments.refunds r where r.state = 'PENDING'
-     union all
-     select 'the books of transaction ' || t.id || ' do not add up'
-       from payments.transactions t
-       left join lateral (
-         select coalesce(sum(r.amount) filter (where r.state = 'SUCCEEDED'), 0) as refunded,
-                coalesce(sum(r.amount) filter (where r.state = 'PENDING'), 0) as reserved
-           from payments.refunds r where r.transaction_id = t.id
-       ) r on true
-      where t.amount_refunded <> r.refunded or t.amount_refund_reserved <> r.reserved or r.refunded > t.amount_received`,
-  )
-  return rows.map(({ loss }) => loss)
-}

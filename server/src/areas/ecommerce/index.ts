@@ -2,6 +2,7 @@ import type { Bus } from '../../kernel/bus.ts'
 import type { Db } from '../../kernel/db.ts'
 import { startLoop, type Loop } from '../../kernel/loop.ts'
 import type { Log } from '../../kernel/log.ts'
+import { createPace } from '../../payments/pace.ts'
 import type { paymentOwner } from './owner.ts'
 import { ecommerceStore as store } from './store.ts'
 
@@ -20,6 +21,7 @@ export function startEcommerceTimers(deps: {
   owner: ReturnType<typeof paymentOwner>
 }): Loop {
   const { db, bus, log, owner } = deps
+  const pace = createPace()
   const loop = startLoop('ecommerce', log, async () => {
     const ended = await db.tx(async (tx) => {
       const rows = await store.expireLinks(tx, rowsMax)
@@ -28,7 +30,8 @@ export function startEcommerceTimers(deps: {
     })
     if (ended > 0) owner.announced()
     const dropped = await store.dropAnswers(db, rowsMax)
-    return ended === rowsMax || dropped === rowsMax ? 0 : store.nextTurn(db)
+    const waitMs = ended === rowsMax || dropped === rowsMax ? 0 : await store.nextTurn(db)
+    return pace({ moved: ended + dropped > 0, waitMs })
   })
   const forget = bus.listen('clock', () => loop.wake())
   return {

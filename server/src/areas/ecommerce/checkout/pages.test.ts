@@ -61,7 +61,10 @@ const everyPage = locales.flatMap((locale): [string, string][] => {
     [`pay in a sandbox ${locale}`, payPage({ ...pay, locale, sandbox: true })],
     [`pay with a problem ${locale}`, payPage({ ...pay, locale, problem })],
     [`pay after a decline ${locale}`, payPage({ ...pay, locale, problem: { message: 'Declined.' }, declined: true })],
-    ...resultKinds.map((kind): [string, string] => [`${kind} ${locale}`, resultPage({ ...result, locale, kind })]),
+    ...resultKinds.flatMap((kind): [string, string][] => [
+      [`${kind} ${locale}`, resultPage({ ...result, locale, kind })],
+      [`${kind} without a link ${locale}`, resultPage({ ...result, locale, kind, withoutLink: true })],
+    ]),
     [`paid before ${locale}`, payPage({ ...pay, locale, paidUrl: '/i/abc' })],
     [`notice ${locale}`, noticePage({ locale, title: 'Nothing here', message: 'Check the link.', status: 404 })],
   ]
@@ -224,6 +227,17 @@ test('the title and the heading tell the outcomes apart, in each language', () =
     const titles = resultKinds.map((kind) => /<title>(.*)<\/title>/.exec(resultPage({ ...result, locale, kind }))?.[1])
     assert.equal(new Set(titles).size, resultKinds.length)
     assert.ok(titles.every((title) => title?.includes('₱1,234.50') && title.includes('Kape Tala')))
+  }
+})
+
+test('a payer who came by no link is told of no link, in each language', () => {
+  for (const locale of ['en', 'fil'] as const) {
+    for (const kind of ['expired', 'cancelled'] as const) {
+      const headingOf = (withoutLink: boolean) =>
+        /<h1>(.*)<\/h1>/.exec(resultPage({ ...result, locale, kind, withoutLink }))?.[1] ?? ''
+      assert.match(headingOf(false), /link/)
+      assert.doesNotMatch(headingOf(true), /link|^$/)
+    }
   }
 })
 

@@ -9,6 +9,8 @@ import type { Locale, ResultKind, Texts } from './texts.ts'
 /** How a payment stands, for the payer. The amount comes formatted, the message in the page's language. */
 export interface ResultView {
   readonly kind: ResultKind
+  /** The payer came by no link: nothing is said of one. */
+  readonly withoutLink?: boolean
   readonly locale: Locale
   readonly merchantName: string
   readonly amount: string
@@ -41,7 +43,8 @@ export interface ReceiptView {
 /** The page after paying, and the page of a link that cannot be paid. */
 export function resultPage(view: ResultView): string {
   const words = texts(view.locale)
-  const outcome = words.result[view.kind]
+  const own: Partial<Record<ResultKind, string>> = view.withoutLink === true ? words.resultWithoutLink : {}
+  const outcome = own[view.kind] ?? words.result[view.kind]
   const { amount } = view
   const returnUrl = webAddress(view.redirect?.url)?.href
   return page({

@@ -72,6 +72,11 @@ const en = {
     used_up: 'This payment link has been used',
     fully_reserved: 'Someone is paying with this link right now',
   } satisfies Record<ResultKind, string>,
+  /** The same where there is no link. */
+  resultWithoutLink: {
+    expired: 'The time for this payment is over',
+    cancelled: 'This payment was cancelled',
+  } satisfies Partial<Record<ResultKind, string>>,
   resultTitle: '{outcome}: {amount} to {merchant}',
   amountTo: '{amount} to {merchant}',
   processing: 'This can take a moment. Please do not pay again: this page follows the payment by itself.',
@@ -154,6 +159,10 @@ const fil: Texts = {
     cancelled: 'Kinansela ang payment link na ito',
     used_up: 'Nagamit na ang payment link na ito',
     fully_reserved: 'May nagbabayad ngayon gamit ang link na ito',
+  },
+  resultWithoutLink: {
+    expired: 'Tapos na ang oras para sa bayad na ito',
+    cancelled: 'Kinansela ang bayad na ito',
   },
   resultTitle: '{outcome}: {amount} sa {merchant}',
   amountTo: '{amount} sa {merchant}',

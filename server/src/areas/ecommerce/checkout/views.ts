@@ -132,6 +132,7 @@ export function resultViewOfIntent(
   const { status, userMessage } = intent.shown
   const base = {
     ...common(address, payee),
+    withoutLink: intent.linkId === null,
     amount: formatMoney(intent.amount, intent.currency, address.locale),
     message: userMessage?.[address.locale] ?? '',
   }

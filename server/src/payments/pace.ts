@@ -1,0 +1,15 @@
+const firstWaitMs = 50
+const waitMsMax = 5_000
+
+/**
+ * How long a timer rests after a turn: until the next is due, as it was told. Where something is due and yet nothing moved, it is in
+ * somebody else's hands or cannot be moved: then each rest is twice the one before, from 50 ms to 5 s, until a turn moves something or
+ * nothing is due any more.
+ */
+export function createPace(): (turn: { readonly moved: boolean; readonly waitMs: number }) => number {
+  let restMs = 0
+  return ({ moved, waitMs }) => {
+    restMs = moved || waitMs > 0 ? 0 : Math.min(waitMsMax, Math.max(firstWaitMs, restMs * 2))
+    return restMs === 0 ? waitMs : restMs
+  }
+}

@@ -1,0 +1,58 @@
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+import { bodyOf, hourMs, jump, rowsOf } from '../../test/conformance/shop.ts'
+import { cards } from '../../test/platform.ts'
+import { paymentsRoom, processorThat } from '../../test/payments-room.ts'
+
+// What falls due and cannot be moved: a row that somebody holds, or one that no move fits any more.
+const room = await paymentsRoom({ after })
+
+/** Updates of one row of a table come to nothing. */
+async function freeze(table: string, id: string): Promise<() => Promise<void>> {
+  const name = `freeze_${id.replaceAll('-', '')}`
+  await rowsOf(room, `create function ${name}() returns trigger language plpgsql as 'begin return null; end'`)
+  await rowsOf(
+    room,
+    `create trigger ${name} before update on ${table} for each row when (old.id = '${id}') execute function ${name}()`,
+  )
+  return async () => {
+    await rowsOf(room, `drop function ${name} cascade`)
+  }
+}
+
+test('a challenge or an intent that is overdue and cannot be moved makes the timer rest ever longer, and keeps no other from its end', async () => {
+  const [challenged, expired, other] = [await room.intent(), await room.intent(), await room.intent()]
+  bodyOf(await room.shop.confirm(challenged.id, cards.challenge), 200)
+  const [attempt] = await room.attempts(challenged.id)
+  const thaws = [await freeze('payments.attempts', attempt?.id ?? ''), await freeze('payments.intents', expired.id)]
+  await jump(room, 48 * hourMs)
+
+  const timers = room.payments(processorThat())
+  const rests: number[] = []
+  for (let turn = 0; turn < 5; turn += 1) rests.push(await timers.sweep())
+  assert.deepEqual(rests, [0, 50, 100, 200, 400])
+  assert.deepEqual(await room.events(other.id), ['payment.expired'])
+  assert.deepEqual(await room.events(expired.id), [])
+
+  for (const thaw of thaws) await thaw()
+  while ((await timers.sweep()) === 0);
+  assert.deepEqual(await room.events(expired.id), ['payment.expired'])
+  assert.equal((await room.read(expired.id)).shown.status, 'EXPIRED')
+})
+
+test('a payment that is to be asked about while somebody holds it makes the reconciler rest, and is asked about then', async () => {
+  const { id } = await room.intent()
+  bodyOf(await room.shop.confirm(id, cards.noAnswer), 202)
+  await jump(room, hourMs)
+  const [attempt] = await room.attempts(id)
+  const processor = processorThat({ inquire: async () => ({ kind: 'declined', reason: 'generic' }) })
+  const timers = room.payments(processor)
+  const rests: number[] = []
+  await room.kaha.db.tx(async (tx) => {
+    await tx.run({ name: '', text: 'select from payments.attempts where id = $1 for update' }, [attempt?.id])
+    for (let turn = 0; turn < 3; turn += 1) rests.push(await timers.reconcile())
+  })
+  assert.deepEqual([rests, processor.asked], [[50, 100, 200], []])
+  await timers.reconcile()
+  assert.deepEqual([(await room.read(id)).shown.status, processor.asked], ['DECLINED', ['inquire']])
+})
