@@ -24,20 +24,30 @@ export const transactionColumns: readonly string[] = [
 
 const formula = /^[=+\-@\t\r]/
 const special = /[",\r\n]/
+// Nearly every cell is neither, and one look tells.
+const either = /^[=+\-@\t\r]|[",\r\n]/
 
 /** One cell (RFC 4180). What a spreadsheet could take for a formula gets a leading apostrophe. */
 export function csvCell(value: unknown): string {
   const text = typeof value === 'string' ? value : typeof value === 'number' ? String(value) : ''
+  if (!either.test(text)) return text
   const guarded = formula.test(text) ? `'${text}` : text
   return special.test(guarded) ? `"${guarded.replaceAll('"', '""')}"` : guarded
 }
 
-const csvLine = (cells: readonly unknown[]): string => `${cells.map(csvCell).join(',')}\r\n`
+/** Each column as the one or two names that lead to it. */
+const paths = transactionColumns.map((column) => column.split('.') as [string, string?])
 
-/** Each column as the names that lead to it. */
-const paths = transactionColumns.map((column) => column.split('.'))
-const valueAt = (row: object, path: readonly string[]): unknown =>
-  path.reduce<unknown>((at, name) => (at as Record<string, unknown> | undefined)?.[name], row)
+type Fields = Readonly<Record<string, unknown>>
+
+function csvLine(shown: object): string {
+  let line = ''
+  for (const [name, inner] of paths) {
+    const value = (shown as Fields)[name]
+    line += `${csvCell(inner === undefined ? value : (value as Fields | undefined)?.[inner])},`
+  }
+  return `${line.slice(0, -1)}\r\n`
+}
 
 /** Shown transactions as CSV, a page of them at a time and none before the one before was taken. */
 export function transactionsCsv<Row>(pages: AsyncIterable<Row[]>, present: (row: Row) => object): Readable {
@@ -45,13 +55,11 @@ export function transactionsCsv<Row>(pages: AsyncIterable<Row[]>, present: (row:
 }
 
 async function* textOf<Row>(pages: AsyncIterable<Row[]>, present: (row: Row) => object): AsyncGenerator<Buffer> {
-  yield Buffer.from(csvLine(transactionColumns))
+  yield Buffer.from(`${transactionColumns.join(',')}\r\n`)
   for await (const rows of pages) {
-    const lines = rows.map((row) => {
-      const shown = present(row)
-      return csvLine(paths.map((path) => valueAt(shown, path)))
-    })
-    if (lines.length > 0) yield Buffer.from(lines.join(''))
+    let lines = ''
+    for (const row of rows) lines += csvLine(present(row))
+    if (lines !== '') yield Buffer.from(lines)
   }
 }
 

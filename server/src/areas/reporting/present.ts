@@ -16,8 +16,11 @@ export const presentBranch = ({ id, name, merchant_id }: BranchRow): Static<type
 
 /** Without the fields that have no value. */
 type Valued<Fields> = { [Name in keyof Fields]?: NonNullable<Fields[Name]> }
-const valued = <Fields extends object>(fields: Fields): Valued<Fields> =>
-  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null)) as Valued<Fields>
+function valued<Fields extends object>(fields: Fields): Valued<Fields> {
+  const found: Valued<Fields> = {}
+  for (const name in fields) if (fields[name] != null) found[name] = fields[name]
+  return found
+}
 
 /** Sums of many payments have no bound of their own; one that a JSON number could not hold exactly is told to nobody. */
 function exact(minor: bigint): number {

@@ -53,7 +53,8 @@ export type ReportingService = ReturnType<typeof createReportingService>
 const pageSizeMax = 100
 const historyRowsMax = 1_000
 const sharesMax = 10_000
-const exportRows = 1_000
+// An export of larger pages takes more memory: about 110 MiB with 1,000 rows, 40 MiB with 400.
+const exportRows = 400
 
 /** What a key may read of merchants, branches, transactions and settlements. Reads only what their owners publish. */
 export function createReportingService({ db, clock, cursors }: ReportingDependencies) {
@@ -100,8 +101,8 @@ export function createReportingService({ db, clock, cursors }: ReportingDependen
     },
 
     /**
-     * All transactions of a query, read in pages as they are taken; those that are created after it began are left out, so that it
-     * ends. The first page is read before it resolves: what is refused is refused here.
+     * All transactions of a query, read in pages as they are taken, one ahead; those that are created after it began are left out, so
+     * that it ends. The first page is read before it resolves: what is refused is refused here.
      */
     async exportTransactions(principal: Principal, query: TransactionQuery): Promise<AsyncIterable<TransactionRow[]>> {
       const filters = filtersOf(query)
@@ -152,10 +153,13 @@ async function* pagesFrom(
   read: (after: After) => Promise<TransactionRow[]>,
 ): AsyncGenerator<TransactionRow[], void, undefined> {
   for (let page = first; ;) {
-    yield page
     const last = page.at(-1)
-    if (page.length < exportRows || last === undefined) return
-    page = await read(placeOf(last))
+    const next = page.length < exportRows || last === undefined ? undefined : read(placeOf(last))
+    // Whoever takes no more pages never hears of it.
+    next?.catch(() => {})
+    yield page
+    if (next === undefined) return
+    page = await next
   }
 }
 

@@ -130,9 +130,10 @@ const named = (rows: string, more: string): string => `
     left join identity.branch_codes c on c.branch_id = r.branch_id`
 
 /**
- * A page in the order of an index, which is why its text is made for the filters that are given and planned for their values. Deadlines
- * that have passed and are not stored yet are in it: the few rows that they are about are left out of the walk and put in where they
- * belong, so that a page is exact whenever it is read.
+ * A page in the order of an index, which is why its text is made for the filters that are given and planned for their values. The
+ * index of the narrowest entity that is named finds the page by itself, and only the rows of the page are looked up. Deadlines that have
+ * passed and are not stored yet are in it: the few rows that they are about are left out of the walk and put in where they belong, so
+ * that a page is exact whenever it is read.
  */
 function transactionsPage(
   level: Level,
@@ -145,42 +146,85 @@ function transactionsPage(
   const value = (one: unknown): string => `$${values.push(one)}`
   const { sort, order } = filters
   const compared = order === 'asc' ? '>' : '<'
-  const stored: string[] = [`t.${entityColumns[level]} = $1`]
-  if (filters.merchantId !== null) stored.push(`t.merchant_id = ${value(filters.merchantId)}`)
-  if (filters.branchId !== null) stored.push(`t.branch_id = ${value(filters.branchId)}`)
-  if (filters.activationCode !== null)
-    stored.push(
-      `t.branch_id = (select branch_id from identity.branch_codes where code = ${value(filters.activationCode)})`,
-    )
+  const stored: string[] = placeOf(level, filters, value)
   if (filters.paymentMethod !== null) stored.push(`t.payment_method = ${value(filters.paymentMethod)}`)
   if (filters.cardBrand !== null) stored.push(`t.card_brand = ${value(filters.cardBrand)}`)
-  if (filters.from !== null) stored.push(`t.created_at >= ${value(filters.from)}`)
-  if (filters.to !== null) stored.push(`t.created_at <= ${value(filters.to)}`)
+  const created = {
+    from: filters.from === null ? null : `${value(filters.from)}::timestamptz`,
+    to: filters.to === null ? null : `${value(filters.to)}::timestamptz`,
+  }
+  if (created.from !== null) stored.push(`t.created_at >= ${created.from}`)
+  if (created.to !== null) stored.push(`t.created_at <= ${created.to}`)
   const statuses = filters.statuses === null ? null : value(filters.statuses)
   const last = after === null ? null : { position: value(after.position), id: value(after.id) }
-  const onward = (updatedAt: string): string[] => {
-    if (last === null) return []
-    const sorted = sort === 'updated_at' ? updatedAt : `t.${sort}`
-    return [`(${sorted}, t.id) ${compared} (${last.position}::${sorts[sort]}, ${last.id}::uuid)`]
-  }
+  const onward = (sorted: string): string[] =>
+    last === null ? [] : [`(${sorted}, t.id) ${compared} (${last.position}::${sorts[sort]}, ${last.id}::uuid)`]
   const limit = value(rowsMax)
-  const inOrder = `order by ${sort} ${order}, id ${order} limit ${limit}`
+  const inOrder = (sorted: string) => `order by ${sorted} ${order}, t.id ${order} limit ${limit}`
   const withStatus = (status: string) => (statuses === null ? [] : [`${status} = any (${statuses}::text[])`])
+  const stands = `t.${sort}`
+  const lapses = sort === 'updated_at' ? 'l.updated_at' : stands
+  const walk = (more: readonly string[]): string => `
+      (select t.id, ${stands} as position, null::text as lapsed_status, null::timestamptz as lapsed_at from payments.transaction_report t
+        where ${[...stored, ...withStatus('t.status'), ...onward(stands), ...more].join(' and ')}
+          and (t.status <> 'PENDING' or t.id <> all (array(select l.id from lapsed l)))
+        ${inOrder(stands)})
+      union all`
+  const walks = sort === 'updated_at' ? updatesOf(created) : [[]]
   const text = `
     with lapsed as materialized (select l.id, l.status, l.updated_at from payments.transaction_lapses l where l.${entityColumns[level]} = $1),
-    page as (
-      (select ${columns}, t.status, t.updated_at from payments.transaction_report t
-        where ${[...stored, ...withStatus('t.status'), ...onward('t.updated_at')].join(' and ')}
-          and (t.status <> 'PENDING' or t.id <> all (array(select l.id from lapsed l)))
-        ${inOrder})
-      union all
-      (select ${columns}, l.status, l.updated_at from lapsed l join payments.transaction_report t on t.id = l.id
-        where ${[...stored, ...withStatus('l.status'), ...onward('l.updated_at')].join(' and ')}
-        ${inOrder})
+    page as (${walks.map(walk).join('')}
+      (select t.id, ${lapses}, l.status, l.updated_at from lapsed l join payments.transaction_report t on t.id = l.id
+        where ${[...stored, ...withStatus('l.status'), ...onward(lapses)].join(' and ')}
+        ${inOrder(lapses)})
     )
-    ${named(`(select * from page ${inOrder})`, `, r.${sort}::text as position`)}
-    order by r.${sort} ${order}, r.id ${order}`
+    ${named(
+      `(select ${columns}, coalesce(f.lapsed_status, t.status) as status, coalesce(f.lapsed_at, t.updated_at) as updated_at,
+               f.position as sorted
+          from (select * from page t ${inOrder('t.position')}) f
+          join payments.transaction_report t on t.id = f.id and t.${entityColumns[level]} = $1)`,
+      `, r.sorted::text as position`,
+    )}
+    order by r.sorted ${order}, r.id ${order}`
   return { query: statement('', text), values }
+}
+
+/**
+ * Where in the order of updated_at transactions of some times of creation are, for a walk from its other end would be long. None is
+ * updated before it was created, but for what the clocks of two processes differ by. Most are so for the last time within two days; an
+ * index of their own has those that are not.
+ */
+function updatesOf({ from, to }: { readonly from: string | null; readonly to: string | null }): string[][] {
+  const since = from === null ? [] : [`t.updated_at >= ${from} - interval '1 hour'`]
+  if (to === null) return [since]
+  const wait = `t.updated_at - t.created_at`
+  const soon = `interval '48 hours'`
+  return [
+    [...since, `${wait} <= ${soon}`, `t.updated_at <= ${to} + ${soon}`],
+    [...since, `${wait} > ${soon}`],
+  ]
+}
+
+/** Whose transactions a page is of: the narrowest entity that is named, if it is under the one that asks. */
+function placeOf(level: Level, filters: TransactionFilters, value: (one: unknown) => string): string[] {
+  const { merchantId, branchId, activationCode } = filters
+  if (merchantId === null && branchId === null && activationCode === null) return [`t.${entityColumns[level]} = $1`]
+  const branch = branchId === null ? null : value(branchId)
+  const merchant = merchantId === null ? null : value(merchantId)
+  const coded =
+    activationCode === null
+      ? null
+      : `(select c.branch_id from identity.branch_codes c where c.code = ${value(activationCode)})`
+  const branches = [branch, coded].filter((one) => one !== null)
+  const under = [`e.${entityColumns[level]} = $1`, ...branches.map((one) => `e.branch_id = ${one}`)]
+  if (merchant !== null) under.push(`e.merchant_id = ${merchant}`)
+  const narrow =
+    merchant !== null && branches.length === 0 && level !== 'branch'
+      ? [`t.merchant_id = ${merchant}`]
+      : branches.length === 0
+        ? [`t.${entityColumns[level]} = $1`]
+        : branches.map((one) => `t.branch_id = ${one}`)
+  return [...narrow, `exists (select from identity.entity_names e where ${under.join(' and ')})`]
 }
 
 const findTransaction = perLevel(

@@ -15,6 +15,8 @@ export interface HttpOptions extends Edge {
 const connectionsMax = 10_000
 const requestMsMax = 30_000
 const keepAliveMs = 60_000
+// Of the five seconds that a stop may take; the rest is for the workers.
+const closeMsMax = 3_000
 // No route has an expression that a long text could keep busy, and Node takes 16 KiB of headers: an id that is too long is told as any other.
 const paramCharactersMax = 16_384
 
@@ -47,7 +49,10 @@ export function createHttp(options: HttpOptions): FastifyInstance {
     reply.header('x-correlation-id', request.id)
     done()
   })
+  const isClosing = closeInTime(app)
   app.addHook('onResponse', (request, reply, done) => {
+    // The connection of an answer that was under way is idle from now on, and nobody else would close it before its keep-alive ends.
+    if (isClosing()) setImmediate(() => app.server.closeIdleConnections())
     const { config, url } = request.routeOptions
     const operation = config.operationId ?? 'none'
     metrics.requests.inc({ operation, status: String(reply.statusCode) })
@@ -66,6 +71,18 @@ export function createHttp(options: HttpOptions): FastifyInstance {
     done()
   })
   return app
+}
+
+/** Lets answers that are under way end, for a while: somebody who has stopped reading one must not keep the server from stopping. */
+function closeInTime(app: FastifyInstance): () => boolean {
+  let closing = false
+  app.addHook('preClose', (done) => {
+    closing = true
+    const cut = setTimeout(() => app.server.closeAllConnections(), closeMsMax)
+    app.server.once('close', () => clearTimeout(cut))
+    done()
+  })
+  return () => closing
 }
 
 /** The room with the longest matching prefix answers; outside of all rooms the first one does. */
