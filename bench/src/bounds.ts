@@ -8,7 +8,7 @@ export interface Bound {
   readonly holds: boolean
 }
 
-const atLeast = (what: string, figure: number, limit: number, unit = ''): Bound => ({
+export const atLeast = (what: string, figure: number, limit: number, unit = ''): Bound => ({
   what,
   figure: `${show(figure)}${unit}`,
   limit: `at least ${show(limit)}${unit}`,

@@ -6,9 +6,11 @@ export function cpuMsOf(pid: number): number {
   return (Number(user) + Number(system)) * tickMs
 }
 
-/** The same of a process and its children: PostgreSQL has one for each connection. */
+/** The same of a process and its children, those that have ended too: PostgreSQL has one for each connection. */
 export function cpuMsWithChildren(pid: number): number {
-  return [pid, ...childrenOf(pid)].reduce((sum, one) => sum + cpuMsOf(one), 0)
+  const [user, system] = fieldsOf(pid).slice(endedChildrenTicks, endedChildrenTicks + 2)
+  const ended = (Number(user) + Number(system)) * tickMs
+  return [pid, ...childrenOf(pid)].reduce((sum, one) => sum + cpuMsOf(one), ended)
 }
 
 export function childrenOf(pid: number): number[] {
@@ -20,6 +22,7 @@ const tickMs = 10
 // Counted after the name of the program, which may hold anything.
 const parent = 1
 const userTicks = 11
+const endedChildrenTicks = 13
 
 /** None of a process that has ended meanwhile. */
 function fieldsOf(pid: number): readonly string[] {

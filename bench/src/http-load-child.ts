@@ -1,5 +1,6 @@
-// A load of one request, repeated by so many callers at once for so long. It shares the machine with the server that is measured, so
-// it does as little as it can: one connection for each caller, and of an answer it reads the status and the length.
+// A load of one request, repeated by so many callers at once for so long, or of one request for each of some paths. It shares the
+// machine with the server that is measured, so it does as little as it can: one connection for each caller, and of an answer it reads
+// the status and the length.
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
@@ -9,7 +10,8 @@ import type { Done } from './compare.ts'
 export interface HttpLoad {
   readonly origin: string
   readonly method: 'GET' | 'POST'
-  readonly path: string
+  /** One, again and again; or several, each of which is asked for once. */
+  readonly path: string | readonly string[]
   readonly headers: Readonly<Record<string, string>>
   readonly body: string | null
   /** Each request gets an Idempotency-Key of its own. */
@@ -22,16 +24,20 @@ export interface HttpLoad {
 async function run(load: HttpLoad): Promise<Done> {
   const { hostname, port } = new URL(load.origin)
   const { before, after } = requestOf(load, `${hostname}:${port}`)
+  const nextPath = pathsOf(load)
   const sockets = await Promise.all(Array.from({ length: load.callers }, () => open(hostname, Number(port))))
   const begun = performance.now()
   const until = begun + load.seconds * 1_000
   let done = 0
   const caller = async (socket: Socket): Promise<void> => {
     while (performance.now() < until) {
+      const path = nextPath()
+      if (path === undefined) return
       const answered = answerOn(socket)
-      socket.write(load.keyed ? `${before}idempotency-key: ${randomUUID()}\r\n${after}` : before + after)
+      const key = load.keyed ? `idempotency-key: ${randomUUID()}\r\n` : ''
+      socket.write(`${load.method} ${path}${before}${key}${after}`)
       const { status, answer } = await answered
-      if (status !== load.status) throw new Error(`${load.path} answered ${answer.toString('utf8')}`)
+      if (status !== load.status) throw new Error(`${path} answered ${answer.toString('utf8')}`)
       done += 1
     }
   }
@@ -41,12 +47,18 @@ async function run(load: HttpLoad): Promise<Done> {
   return { count: done, seconds }
 }
 
-/** The bytes of a request, before and after the place of one more header. */
-function requestOf({ method, path, headers, body }: HttpLoad, host: string): { before: string; after: string } {
+function pathsOf({ path }: HttpLoad): () => string | undefined {
+  if (typeof path === 'string') return () => path
+  const left = [...path]
+  return () => left.pop()
+}
+
+/** The bytes of a request after its path, before and after the place of one more header. */
+function requestOf({ headers, body }: HttpLoad, host: string): { before: string; after: string } {
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
   const length = body === null ? '' : `content-length: ${Buffer.byteLength(body)}\r\n`
   return {
-    before: `${method} ${path} HTTP/1.1\r\nhost: ${host}\r\n${lines.join('')}`,
+    before: ` HTTP/1.1\r\nhost: ${host}\r\n${lines.join('')}`,
     after: `${length}\r\n${body ?? ''}`,
   }
 }

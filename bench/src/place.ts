@@ -19,6 +19,8 @@ export interface Place extends AsyncDisposable {
   readonly client: pg.Client
   /** CPU time that PostgreSQL has used so far, in ms. */
   postgresCpuMs(): number
+  /** One more, empty. */
+  createDatabase(name: string): Promise<Target>
   use<Resource extends AsyncDisposable>(resource: Resource): Resource
   /** The server on this database: its log at level info goes to a file, and no rate is limited. */
   startServer(): Promise<KahaProcess>
@@ -31,10 +33,14 @@ export async function openPlace({ profileDir }: { profileDir: string | undefined
   building.defer(() => rm(folder, { recursive: true, force: true }))
   const postgres = building.use(await startEmbeddedPostgres({ dataDir: join(folder, 'database'), log: () => {} }))
   const target: Target = { socketDir: postgres.socketDir, user: postgres.user, database: 'bench' }
-  const admin = new pg.Client(connectionConfig({ ...target, database: 'postgres' }))
-  await admin.connect()
-  await admin.query('create database bench')
-  await admin.end()
+  const createDatabase = async (name: string): Promise<Target> => {
+    const admin = new pg.Client(connectionConfig({ ...target, database: 'postgres' }))
+    await admin.connect()
+    await admin.query(`create database ${name}`)
+    await admin.end()
+    return { ...target, database: name }
+  }
+  await createDatabase(target.database)
   await migrate(target)
   const client = new pg.Client(connectionConfig(target))
   await client.connect()
@@ -44,6 +50,7 @@ export async function openPlace({ profileDir }: { profileDir: string | undefined
     folder,
     target,
     client,
+    createDatabase,
     postgresCpuMs: () => cpuMsWithChildren(postgres.pid),
     use: (resource) => held.use(resource),
     async startServer() {

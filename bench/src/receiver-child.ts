@@ -4,15 +4,26 @@ import type { AddressInfo } from 'node:net'
 import { serve } from './child.ts'
 
 export interface Arrival {
+  readonly id: string
   /** Monotonic system time in ns, the same clock in every process. */
   readonly at: bigint
+  /** Empty unless bodies are kept. */
   readonly body: string
+}
+
+export interface Expected {
+  /** Different ones. */
+  readonly events: number
+  readonly bodies: boolean
+  /** Arrivals are kept, repeated ones too. */
+  readonly times?: boolean
 }
 
 const held = new AsyncDisposableStack()
 let ids = new Set<string>()
 let arrivals: Arrival[] = []
 let keepsBodies = false
+let keepsTimes = false
 let expected = Infinity
 let reached = Promise.withResolvers<number>()
 
@@ -24,7 +35,7 @@ const server = createServer((request, response) => {
   else request.resume()
   request.on('end', () => {
     response.writeHead(204).end()
-    if (keepsBodies) arrivals.push({ at, body })
+    if (keepsTimes) arrivals.push({ id, at, body })
     ids.add(id)
     if (ids.size >= expected) reached.resolve(ids.size)
   })
@@ -44,10 +55,11 @@ async function listen(): Promise<string> {
 }
 
 /** Begins anew: `until` resolves once so many different events have come. */
-async function expect({ events, bodies }: { events: number; bodies: boolean }): Promise<void> {
+async function expect({ events, bodies, times = bodies }: Expected): Promise<void> {
   ids = new Set()
   arrivals = []
   keepsBodies = bodies
+  keepsTimes = times
   expected = events
   reached = Promise.withResolvers()
 }

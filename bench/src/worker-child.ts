@@ -4,10 +4,10 @@ import { startKaha, type Kaha } from '../../server/src/app.ts'
 import { readConfig } from '../../server/src/config.ts'
 import { createBranch } from '../../server/src/identity/issue.ts'
 import { statement } from '../../server/src/kernel/db.ts'
-import { newId } from '../../server/src/kernel/ids.ts'
 import { createLog } from '../../server/src/kernel/log.ts'
 import { ensureSeed } from '../../server/src/sandbox/seed.ts'
 import { serve } from './child.ts'
+import { eventOf, eventType, type Source } from './events.ts'
 import type { Target } from './place.ts'
 
 export interface WorkerPlace {
@@ -15,15 +15,8 @@ export interface WorkerPlace {
   readonly receiverOrigin: string
   /** Each of a branch of its own. */
   readonly endpoints: number
-}
-
-/** Where the events of one endpoint come from, and how its deliveries are signed. */
-export interface Source {
-  readonly partnerId: string
-  readonly merchantId: string
-  readonly branchId: string
-  readonly path: string
-  readonly secret: string
+  /** Deliveries in hand; the engine's own where it is not told. */
+  readonly inHandMax?: number
 }
 
 export interface WorkerRun {
@@ -32,19 +25,20 @@ export interface WorkerRun {
 }
 
 const held = new AsyncDisposableStack()
-const type = 'payment.succeeded'
+const log = createLog('info')
 let kaha: Kaha
 let sources: Source[] = []
 let worker: ReturnType<Kaha['delivery']['worker']> | undefined
 let statementsBefore = 0
 
-async function open({ target, receiverOrigin, endpoints }: WorkerPlace): Promise<readonly Source[]> {
+async function open({ target, receiverOrigin, endpoints, inHandMax }: WorkerPlace): Promise<readonly Source[]> {
   kaha = held.use(
     await startKaha({
       config: readConfig({ KAHA_ROLES: 'api', KAHA_PORT: '0', KAHA_RATE_LIMIT: '0' }),
       target,
       masterKey: randomBytes(32),
-      log: createLog('info'),
+      log,
+      ...(inHandMax === undefined ? {} : { choices: { delivery: { inHandMax } } }),
     }),
   )
   const at = kaha.clock.now()
@@ -66,7 +60,7 @@ async function open({ target, receiverOrigin, endpoints }: WorkerPlace): Promise
     const path = `/hook/${index}`
     const destination = await kaha.delivery.destinations.create(
       { level: 'branch', entityId: branch.id, ...ids },
-      { dialect: 'signed', url: `${receiverOrigin}${path}`, types: [type], description: null, metadata: {} },
+      { dialect: 'signed', url: `${receiverOrigin}${path}`, types: [eventType], description: null, metadata: {} },
     )
     const { secret } = await kaha.delivery.destinations.signingSecret(destination.id)
     sources = [...sources, { ...ids, path, secret }]
@@ -89,10 +83,7 @@ async function append({ events }: { events: number }): Promise<{ id: string; pat
     const rows = Array.from({ length: Math.min(eventsPerStatement, events - all.length) }, (_, index) => {
       const source = sources[(all.length + index) % sources.length]
       if (source === undefined) throw new Error('there is no source')
-      const id = newId(at)
-      const intentId = newId(at)
-      const body = bodyOf(id, intentId, source, at)
-      return { ...source, id, intentId, body }
+      return { ...source, ...eventOf(source, at) }
     })
     const columns = rows.map((row) => ({
       id: row.id,
@@ -102,33 +93,11 @@ async function append({ events }: { events: number }): Promise<{ id: string; pat
       intent_id: row.intentId,
       body: row.body,
     }))
-    await kaha.db.run(appendEvents, [JSON.stringify(columns), type, at])
+    await kaha.db.run(appendEvents, [JSON.stringify(columns), eventType, at])
     all.push(...rows.map(({ id, path, body }) => ({ id, path, body })))
   }
   return all
 }
-
-const bodyOf = (id: string, intentId: string, source: Source, at: Date): string =>
-  JSON.stringify({
-    id,
-    type,
-    created_at: at.toISOString(),
-    data: {
-      payment_intent_id: intentId,
-      payment_link_id: newId(at),
-      payment_attempt_id: newId(at),
-      amount: 29_500,
-      currency: 'PHP',
-      status: 'SUCCEEDED',
-      order_reference: 'ORDER-1001',
-      card_brand: 'VISA',
-      card_last_four: '4242',
-      merchant_id: source.merchantId,
-      branch_id: source.branchId,
-      merchant_branch_name: 'Kapihan ni Aling Nena, Makati',
-      metadata: { table: '12', waiter: 'Juana' },
-    },
-  })
 
 const statements = (): number => kaha.db.stats().statements + kaha.work.stats().statements
 
