@@ -50,7 +50,14 @@ import {
   terminalsOperations,
   terminalsWireCodes,
 } from './terminals.ts'
-import { AdvanceClock, SandboxClock, sandboxErrors, sandboxOperations } from './sandbox.ts'
+import {
+  AdvanceClock,
+  SandboxClock,
+  StartVirtualTerminal,
+  VirtualTerminal,
+  sandboxErrors,
+  sandboxOperations,
+} from './sandbox.ts'
 import {
   CreateWebhookEndpoint,
   DeleteResult,
@@ -353,12 +360,15 @@ export const areaPages: Readonly<Record<Area, AreaPage>> = {
     title: 'Kaha sandbox',
     version: '1.0.0',
     description: `Controls that only a sandbox has: a live installation answers 404 on all of them. They take the partner's secret key and answer only to the sandbox's own Host.\n\n${everywhere}`,
-    tags: [{ name: 'Clock', description: 'Business time, which only goes forward.', path: '/sandbox/clock' }],
+    tags: [
+      { name: 'Clock', description: 'Business time, which only goes forward.', path: '/sandbox/clock' },
+      { name: 'Virtual terminals', description: 'Terminals that play a script.', path: '/sandbox/terminals' },
+    ],
     operations: sandboxOperations,
     errors: sandboxErrors,
     wireCodes: {},
     commonErrors: [...commonErrors, 'NOT_FOUND', 'MISDIRECTED_REQUEST'],
     envelope: EcommerceError,
-    schemas: { SandboxClock, AdvanceClock, Error: EcommerceError },
+    schemas: { SandboxClock, AdvanceClock, VirtualTerminal, StartVirtualTerminal, Error: EcommerceError },
   },
 }

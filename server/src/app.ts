@@ -299,8 +299,22 @@ export async function startKaha(options: {
       const { mountInbox } = await import('./sandbox/inbox.ts')
       const { mountChallenges } = await import('./sandbox/challenges.ts')
       const { challengeStore } = await import('./payments/connectors/simulator-store-challenges.ts')
+      const { createVirtualTerminals } = await import('./sandbox/virtual-terminals.ts')
       const ownHost = () => new URL(addresses.sandbox).host
-      await mountArea(http, sandboxArea(identity, ownHost), sandboxRoutes({ clock, sandboxClock }), edge)
+      const virtual = building.use(
+        createVirtualTerminals({
+          db,
+          bus,
+          clock,
+          keyring,
+          log,
+          identity,
+          merchantOf: (groupId) => terminalIdentity.merchantOf(groupId),
+          socketUrl: () => `${localUrlOf(config.host, portOf(http)).replace(/^http/, 'ws')}${terminalsBase}`,
+        }),
+      )
+      const routes = sandboxRoutes({ clock, sandboxClock, terminals: virtual })
+      await mountArea(http, sandboxArea(identity, ownHost), routes, edge)
       await mountChallenges(http, { challenges: challengeStore({ db }), addresses, log })
       await mountInbox(http, { delivery, wall: clock.wall, ownHost, arrived: options.arrived ?? (() => {}) })
     }

@@ -27,6 +27,10 @@ const findTerminalKey = statement(
     where k.api_key_hash = $1`,
 )
 
+const findGroup = statement('identity.findGroup', `select merchant_id from identity.groups where id = $1`)
+
 export const terminalKeyStore = {
+  merchantOf: async (on: Queries, groupId: string) =>
+    (await on.run<{ merchant_id: string }>(findGroup, [groupId]))[0]?.merchant_id,
   find: async (on: Queries, hash: Buffer) => (await on.run<TerminalKeyRow>(findTerminalKey, [hash]))[0],
 }

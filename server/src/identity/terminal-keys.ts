@@ -27,6 +27,8 @@ export interface TerminalIdentity {
    * change of state counts from the next request on, within a second in other processes.
    */
   authenticate(apiKey: string | undefined): Promise<TerminalPrincipal>
+  /** The merchant that a group belongs to. */
+  merchantOf(groupId: string): Promise<string | undefined>
 }
 
 const keysCachedMax = 20_000
@@ -78,6 +80,7 @@ export function createTerminalIdentity({
   }
 
   return {
+    merchantOf: (groupId) => terminalKeyStore.merchantOf(db, groupId),
     async authenticate(apiKey) {
       const found = apiKey !== undefined && form.test(apiKey) ? await lookUp(apiKey) : undefined
       if (found === undefined || found.row.state !== 'ACTIVE' || !found.row.account_active) {

@@ -360,6 +360,20 @@ export interface Tables {
     readonly story_told: boolean
     readonly created_at: Date
   }
+  readonly 'sandbox.terminal_tasks': {
+    readonly id: string
+    readonly group_id: string
+    readonly device_id: string
+    readonly transaction_id: string | null
+    readonly task: 'approve' | 'connect'
+    readonly run_at: Date
+  }
+  readonly 'sandbox.virtual_terminals': {
+    readonly group_id: string
+    readonly device_id: string
+    readonly sealed: Buffer
+    readonly created_at: Date
+  }
   readonly 'terminals.attention': {
     readonly transaction_id: string
     readonly cause: 'void_refused' | 'void_unanswered' | 'foreign_result' | 'malformed_result'
