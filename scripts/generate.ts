@@ -2,6 +2,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { format, resolveConfig } from 'prettier'
+import { asyncapiDocument } from '../contract/src/asyncapi.ts'
 import { openapiDocuments } from '../contract/src/openapi.ts'
 import { databaseTypes } from './database-types.ts'
 import { fillTables } from './doc-pages.ts'
@@ -13,6 +14,7 @@ const { values } = parseArgs({ options: { check: { type: 'boolean' } } })
 
 const generators: readonly (() => Promise<Texts>)[] = [
   openapiFiles,
+  async () => new Map([['contract/asyncapi/terminals.json', `${JSON.stringify(asyncapiDocument(), null, 2)}\n`]]),
   async () => new Map([['server/src/kernel/database.gen.ts', await databaseTypes()]]),
   () => fillTables(readFiles(listFiles(['docs'], ['.md'])), docTables),
 ]

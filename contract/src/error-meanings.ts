@@ -1,9 +1,10 @@
 import type { EcommerceCode } from './ecommerce.ts'
 import type { ReportingCode } from './reporting.ts'
 import type { SandboxCode } from './sandbox.ts'
+import type { TerminalsCode } from './terminals.ts'
 import type { WebhooksCode } from './webhooks.ts'
 
-type Code = WebhooksCode | ReportingCode | EcommerceCode | SandboxCode
+type Code = WebhooksCode | ReportingCode | EcommerceCode | TerminalsCode | SandboxCode
 
 /** What each code says, for the documents. A code without a meaning does not compile. */
 export const errorMeanings: Readonly<Record<Code, string>> = {
@@ -39,6 +40,21 @@ export const errorMeanings: Readonly<Record<Code, string>> = {
   INVALID_IDEMPOTENCY_KEY: 'Idempotency-Key is missing or malformed.',
   INVALID_SECONDS: 'seconds is no integer, or out of range.',
   INVALID_TO: 'to is not an RFC 3339 time, or lies before now.',
+  INVALID_REQUEST: 'The body is malformed, or a field is missing.',
+  NO_WEBHOOK_ENDPOINTS: 'webhookMode needs an active webhook endpoint of the group.',
+  INVALID_SIGNATURE: 'x-signature is missing, malformed, or not the signature of this request.',
+  TIMESTAMP_EXPIRED: 'x-timestamp is missing, malformed, or more than 5 minutes from the time of the server.',
+  GROUP_MISMATCH:
+    'The resource, or the group that x-group-id names, is not that of the key, or the key has the wrong role.',
+  TERMINAL_NOT_FOUND: 'The group has no such terminal.',
+  TRANSACTION_NOT_FOUND: 'There is no such transaction, or its retention has ended.',
+  PAYMENT_IN_PROGRESS: 'The terminal is busy with another payment.',
+  TRANSACTION_CONFLICT: 'The transactionId was used before: with another body or terminal, or its retention has ended.',
+  INVALID_TRANSACTION_STATE: 'The transaction is not in a state that allows this.',
+  TERMINAL_CONNECTION_ERROR:
+    'The terminal was not reached, or its line was lost for 60 seconds. The money is not kept.',
+  TERMINAL_OFFLINE: 'The terminal is offline or reconnecting. Nothing was sent.',
+  TIMEOUT: 'The terminal gave no result within 90 seconds. The money is not kept.',
   UNAUTHORIZED: 'The key, or the client_secret, is missing or not valid.',
   FORBIDDEN: 'The key lacks the scope, its account is not active, or the resource is not its own.',
   NOT_FOUND: 'There is no such resource for this key.',

@@ -33,7 +33,31 @@ import {
   reportingErrors,
   reportingOperations,
 } from './reporting.ts'
-import { AdvanceClock, SandboxClock, sandboxErrors, sandboxOperations } from './sandbox.ts'
+import {
+  CustomerInfo,
+  CreateTerminalPayment,
+  Product,
+  TerminalInfo,
+  TerminalList,
+  TerminalPaymentRequest,
+  TerminalPaymentResponse,
+  TerminalTransaction,
+  TerminalTransactionList,
+  TerminalsError,
+  VoidResult,
+  VoidTerminalTransaction,
+  terminalsErrors,
+  terminalsOperations,
+  terminalsWireCodes,
+} from './terminals.ts'
+import {
+  AdvanceClock,
+  SandboxClock,
+  StartVirtualTerminal,
+  VirtualTerminal,
+  sandboxErrors,
+  sandboxOperations,
+} from './sandbox.ts'
 import {
   CreateWebhookEndpoint,
   DeleteResult,
@@ -74,6 +98,12 @@ export interface AreaPage {
   /** Schemas that have a name in the document. */
   readonly schemas: Readonly<Record<string, TSchema>>
   readonly deliveries?: readonly Delivery[]
+  /** Where the area answers, if not at the base address. */
+  readonly server?: { readonly url: string; readonly variables: Readonly<Record<string, unknown>> }
+  /** Whether requests are signed. */
+  readonly signed?: true
+  /** An error as the area's envelope shows it, where that is more than the error. */
+  readonly exampleOf?: (error: { code: string; message: string }, id: string) => unknown
 }
 
 /** An event as it arrives at a receiver. */
@@ -277,16 +307,68 @@ export const areaPages: Readonly<Record<Area, AreaPage>> = {
       Error: EcommerceError,
     },
   },
+  terminals: {
+    title: 'Kaha terminal service',
+    version: '1.0.0',
+    description: `Card payments at terminals, for tills. A terminal and a till may also speak over WebSocket: see the AsyncAPI document. Bodies are JSON in UTF-8. A property of a body that is not listed is left aside; a query parameter that is not listed is refused, and no value is converted. A known path with another method answers 405 \`METHOD_NOT_ALLOWED\` and \`Allow\`. Branch on \`code\` of an error, not on its message; quote \`requestId\` when you ask for help.`,
+    tags: [
+      { name: 'Terminals', description: 'Terminals, and payments at them.', path: '/v1/terminals' },
+      { name: 'Transactions', description: 'Payments, and what became of them.', path: '/v1/transactions' },
+    ],
+    operations: terminalsOperations,
+    errors: terminalsErrors,
+    wireCodes: terminalsWireCodes,
+    commonErrors: [
+      'INVALID_REQUEST',
+      'UNAUTHORIZED',
+      'INVALID_SIGNATURE',
+      'TIMESTAMP_EXPIRED',
+      'GROUP_MISMATCH',
+      'RATE_LIMITED',
+      'INTERNAL_ERROR',
+      'UNAVAILABLE',
+    ],
+    envelope: TerminalsError,
+    schemas: {
+      CreateTerminalPayment,
+      TerminalPaymentRequest,
+      TerminalPaymentResponse,
+      Product,
+      CustomerInfo,
+      TerminalInfo,
+      TerminalList,
+      TerminalTransaction,
+      TerminalTransactionList,
+      VoidTerminalTransaction,
+      VoidResult,
+      Error: TerminalsError,
+    },
+    signed: true,
+    server: {
+      url: '{terminal_url}',
+      variables: {
+        terminal_url: { default: 'http://localhost:8080/terminal', description: 'Where the terminal service answers.' },
+      },
+    },
+    exampleOf: ({ code, message }, id) => ({
+      error: { code, message, details: null },
+      timestamp: '2026-01-15T10:30:00.000Z',
+      requestId: id,
+    }),
+  },
   sandbox: {
     title: 'Kaha sandbox',
     version: '1.0.0',
     description: `Controls that only a sandbox has: a live installation answers 404 on all of them. They take the partner's secret key and answer only to the sandbox's own Host.\n\n${everywhere}`,
-    tags: [{ name: 'Clock', description: 'Business time, which only goes forward.', path: '/sandbox/clock' }],
+    tags: [
+      { name: 'Clock', description: 'Business time, which only goes forward.', path: '/sandbox/clock' },
+      { name: 'Virtual terminals', description: 'Terminals that play a script.', path: '/sandbox/terminals' },
+    ],
     operations: sandboxOperations,
     errors: sandboxErrors,
     wireCodes: {},
     commonErrors: [...commonErrors, 'NOT_FOUND', 'MISDIRECTED_REQUEST'],
     envelope: EcommerceError,
-    schemas: { SandboxClock, AdvanceClock, Error: EcommerceError },
+    schemas: { SandboxClock, AdvanceClock, VirtualTerminal, StartVirtualTerminal, Error: EcommerceError },
   },
 }

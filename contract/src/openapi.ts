@@ -30,6 +30,7 @@ export const documents: Readonly<Record<Area, () => OpenApiDocument>> = {
   webhooks: () => documentOf(areaPages.webhooks),
   reporting: () => documentOf(areaPages.reporting),
   ecommerce: () => documentOf(areaPages.ecommerce),
+  terminals: () => documentOf(areaPages.terminals),
   sandbox: () => documentOf(areaPages.sandbox),
 }
 
@@ -39,6 +40,7 @@ export function openapiDocuments(): Readonly<Record<Area, OpenApiDocument>> {
     webhooks: documents.webhooks(),
     reporting: documents.reporting(),
     ecommerce: documents.ecommerce(),
+    terminals: documents.terminals(),
     sandbox: documents.sandbox(),
   }
 }
@@ -76,25 +78,13 @@ function documentOf(page: AreaPage): OpenApiDocument {
       description: page.description,
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
-    servers: [
-      {
-        url: '{base_url}',
-        variables: { base_url: { default: 'http://localhost:8080', description: 'Where your installation answers.' } },
-      },
-    ],
-    security: [{ apiKey: [] }],
+    servers: [page.server ?? baseServer],
+    security: [page.signed === true ? { apiKey: [], timestamp: [], signature: [] } : { apiKey: [] }],
     tags: tagsOf(page),
     paths,
     ...(page.deliveries === undefined ? {} : { webhooks: webhooksOf(page.deliveries, shown) }),
     components: {
-      securitySchemes: {
-        apiKey: {
-          type: 'apiKey',
-          in: 'header',
-          name: 'X-API-Key',
-          description: 'A secret key, exactly as issued. It stays on your server.',
-        },
-      },
+      securitySchemes: page.signed === true ? signedSchemes : keySchemes,
       ...(creates ? { parameters: { IdempotencyKey: idempotencyKey } } : {}),
       headers: headersOf(creates),
       responses: sorted(shared.responses),
@@ -102,6 +92,24 @@ function documentOf(page: AreaPage): OpenApiDocument {
       schemas: shown.named,
     },
   }
+}
+
+const baseServer = {
+  url: '{base_url}',
+  variables: { base_url: { default: 'http://localhost:8080', description: 'Where your installation answers.' } },
+}
+
+const headerScheme = (name: string, description: string) => ({ type: 'apiKey', in: 'header', name, description })
+const keySchemes = {
+  apiKey: headerScheme('X-API-Key', 'A secret key, exactly as issued. It stays on your server.'),
+}
+const signedSchemes = {
+  apiKey: headerScheme('x-api-key', 'The API key of a till (role desktop).'),
+  timestamp: headerScheme('x-timestamp', 'ISO 8601, within 5 minutes of the time of the server.'),
+  signature: headerScheme(
+    'x-signature',
+    'Base64 of HMAC-SHA256, keyed with the API secret, over four lines: the method in capitals, the path, x-timestamp, and the SHA-256 of the body as sent in lower-case hexadecimal.',
+  ),
 }
 
 /** What several operations point to. */
@@ -177,6 +185,7 @@ function operationOf(operation: Operation, page: AreaPage, shown: Schemas, share
 function whoMay(operation: Operation): string {
   const { auth } = operation
   if (auth === 'partner_key') return "Takes a partner's secret key."
+  if (auth === 'signed') return 'Takes a key whose role is desktop; the request is signed.'
   const scopes = scopesOf(operation).map((scope) => `\`${scope}\``)
   const needs = `${scopes.length > 1 ? 'Scopes' : 'Scope'}: ${scopes.join(' and ')}.`
   return auth === 'key' ? needs : `With a secret key: ${needs} With the client_secret in the body: no key.`
@@ -249,11 +258,12 @@ const correlationId = '0198f5a2-9d3b-7c55-8e02-4b7a90c1d2e3'
 const meaningOf = (code: string): string => errorMeanings[code as keyof typeof errorMeanings]
 
 /** One response for a status. What every operation of the area shares stands once, among the components. */
-function responseOf({ status, codes }: Refusal, { commonErrors: common, envelope }: AreaPage, shared: Shared): Tree {
+function responseOf({ status, codes }: Refusal, page: AreaPage, shared: Shared): Tree {
+  const { commonErrors: common, envelope } = page
   const isTold = 'correlation_id' in envelope.properties.error.properties
   for (const { code, wire } of codes) {
     const error = { code: wire, message: meaningOf(code), ...(isTold ? { correlation_id: correlationId } : {}) }
-    shared.examples.set(code, { value: { error } })
+    shared.examples.set(code, { value: page.exampleOf?.(error, correlationId) ?? { error } })
   }
   const response = {
     description: codes.map(({ code, wire }) => `- \`${wire}\`: ${meaningOf(code)}`).join('\n'),

@@ -21,7 +21,7 @@ export const scopes = [
 ] as const
 export type Scope = (typeof scopes)[number]
 
-export type Area = 'webhooks' | 'reporting' | 'ecommerce' | 'sandbox'
+export type Area = 'webhooks' | 'reporting' | 'ecommerce' | 'terminals' | 'sandbox'
 export type Method = 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE'
 
 export interface Success {
@@ -43,8 +43,8 @@ export interface Operation {
   readonly path: string
   readonly summary: string
   readonly description: string
-  /** `key`: X-API-Key. `key_or_client_secret`: the payer's page may use the intent's client_secret instead. `partner_key`: a partner's key. */
-  readonly auth: 'key' | 'key_or_client_secret' | 'partner_key'
+  /** `key`: X-API-Key. `key_or_client_secret`: the payer's page may use the intent's client_secret instead. `partner_key`: a partner's key. `signed`: a desktop key of area D, and a signature. */
+  readonly auth: 'key' | 'key_or_client_secret' | 'partner_key' | 'signed'
   /** Of a list the key needs all. */
   readonly scope?: Scope | readonly Scope[]
   /** Whether `Idempotency-Key` must be sent. */

@@ -1,6 +1,6 @@
 import Type from 'typebox'
 import { operation } from './operation.ts'
-import { Closed, Timestamp } from './primitives.ts'
+import { Closed, OneOf, Timestamp, Uuid } from './primitives.ts'
 
 export const SandboxClock = Closed({
   now: Timestamp('Business time.'),
@@ -59,4 +59,49 @@ export const advanceSandboxClock = operation({
   example: { seconds: 3600 },
 })
 
-export const sandboxOperations = { readSandboxClock, advanceSandboxClock } as const
+const DeviceId = Type.String({
+  pattern: '^sim-[a-z0-9-]{1,60}$',
+  description: 'The name of its script, which may go on after a hyphen: sim-approve, sim-approve-2.',
+})
+
+export const VirtualTerminal = Closed({
+  device_id: DeviceId,
+  status: OneOf(['online', 'offline', 'stopped'], 'How it stands.'),
+})
+
+export const StartVirtualTerminal = Closed({ group_id: Uuid('The group of its merchant.'), device_id: DeviceId })
+
+export const startVirtualTerminal = operation({
+  id: 'startVirtualTerminal',
+  area: 'sandbox',
+  method: 'POST',
+  path: '/sandbox/terminals',
+  summary: 'Start a virtual terminal',
+  description:
+    'A terminal that plays a script, over the real protocol and with a key of its own: sim-approve, sim-decline, sim-cancel, sim-slow-80s, sim-silent, sim-offline, sim-drop-30s, sim-drop-75s, sim-dup-result, sim-late-success. It follows the clock of the sandbox, and runs until it is stopped or the server ends.',
+  auth: 'partner_key',
+  body: StartVirtualTerminal,
+  success: { 201: { description: 'It runs.', schema: VirtualTerminal } },
+  errors: [],
+  example: { group_id: '0198f4c0-0a02-7d43-9c22-000000000006', device_id: 'sim-approve' },
+})
+
+export const stopVirtualTerminal = operation({
+  id: 'stopVirtualTerminal',
+  area: 'sandbox',
+  method: 'DELETE',
+  path: '/sandbox/terminals/{device_id}',
+  summary: 'Stop a virtual terminal',
+  description: 'It says goodbye. One that does not run stays so.',
+  auth: 'partner_key',
+  params: Closed({ device_id: DeviceId }),
+  success: { 200: { description: 'It is stopped.', schema: VirtualTerminal } },
+  errors: [],
+})
+
+export const sandboxOperations = {
+  readSandboxClock,
+  advanceSandboxClock,
+  startVirtualTerminal,
+  stopVirtualTerminal,
+} as const

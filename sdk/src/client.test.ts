@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import * as contract from '@kaha/contract'
 import type { Operation } from '@kaha/contract'
 import { peer, type Peer } from '../test/peer.ts'
-import { createCheckout, createKaha, KahaError, type CreatePaymentLink } from './index.ts'
+import { createCheckout, createKaha, createTerminals, KahaError, type CreatePaymentLink } from './index.ts'
 
 const apiKey = 'sk_test_0123456789ABCDEFGHIJKLMN'
 const id = '0198f5a2-6f10-7a44-8c57-1f0e6a2b9d01'
@@ -18,7 +18,9 @@ const link: CreatePaymentLink = {
   line_items: [{ sku: 'B', name: 'Kapeng barako ☕', unit_price: 12500, quantity: 2 }],
 }
 
-type Call = (kaha: ReturnType<typeof createKaha>) => Promise<unknown>
+const terminalsOf = ({ url }: Peer) => createTerminals({ baseUrl: url, apiKey, apiSecret: 'secret' })
+
+type Call = (kaha: ReturnType<typeof createKaha>, terminals: ReturnType<typeof createTerminals>) => Promise<unknown>
 const calls: Readonly<Record<string, Call>> = {
   createWebhookEndpoint: ({ webhooks }) =>
     webhooks.createEndpoint({ url: 'https://shop.example.com/hooks', enabled_events: ['payment.succeeded'] }),
@@ -50,7 +52,16 @@ const calls: Readonly<Record<string, Call>> = {
   cancelPaymentIntent: ({ paymentIntents }) => paymentIntents.cancel(id),
   createRefund: ({ refunds }) => refunds.create({ payment_intent_id: id, amount: 100 }),
   retrieveRefund: ({ refunds }) => refunds.retrieve(id),
+  listTerminals: (_kaha, terminals) => terminals.list(),
+  createTerminalPayment: (_kaha, terminals) =>
+    terminals.pay(id, { amount: '150.00', currency: 'PHP', paymentMethod: 'CARD' }),
+  listTerminalTransactions: (_kaha, terminals) => terminals.listTransactions(),
+  retrieveTerminalTransaction: (_kaha, terminals) => terminals.retrieve(id),
+  voidTerminalTransaction: (_kaha, terminals) => terminals.void(id),
+  cancelTerminalTransaction: (_kaha, terminals) => terminals.cancel(id),
   readSandboxClock: ({ sandbox }) => sandbox.readClock(),
+  startVirtualTerminal: ({ sandbox }) => sandbox.startTerminal({ group_id: id, device_id: 'sim-approve' }),
+  stopVirtualTerminal: ({ sandbox }) => sandbox.stopTerminal(id),
   advanceSandboxClock: ({ sandbox }) => sandbox.advanceClock({ seconds: 60 }),
 }
 
@@ -64,7 +75,7 @@ for (const operation of operations) {
   test(`${operation.id} sends what its operation says and gives back the answer as it came`, async () => {
     const answer = { id, amount: 999_999_999_999, nested: { list: [1, null, '₱'] } }
     await using server = await peer({ body: answer })
-    assert.deepEqual(await calls[operation.id]?.(kahaOf(server)), answer)
+    assert.deepEqual(await calls[operation.id]?.(kahaOf(server), terminalsOf(server)), answer)
 
     const [sent, ...more] = server.arrived
     assert.equal(more.length, 0)
@@ -75,6 +86,7 @@ for (const operation of operations) {
     assert.equal(sent?.headers['content-type'], operation.body === undefined ? undefined : 'application/json')
     assert.equal('idempotency-key' in (sent?.headers ?? {}), operation.idempotency !== undefined)
     assert.equal(sent?.body === '', operation.body === undefined)
+    assert.equal('x-signature' in (sent?.headers ?? {}), operation.auth === 'signed')
   })
 }
 

@@ -27,6 +27,8 @@ import {
   retrieveWebhookEndpoint,
   retrieveWebhookEvent,
   rotateSigningSecret,
+  startVirtualTerminal,
+  stopVirtualTerminal,
   testWebhookEndpoint,
   updatePaymentLink,
   updateWebhookEndpoint,
@@ -159,6 +161,11 @@ export function clientOf(send: Send, open: Open) {
       readClock: (options?: CallOptions) => send(readSandboxClock, {}, options),
       advanceClock: (body: BodyOf<typeof advanceSandboxClock>, options?: CallOptions) =>
         send(advanceSandboxClock, { body }, { timeoutMs: advanceMsDefault, ...options }),
+      /** A terminal that plays the script of its device id, as in `sim-approve`. */
+      startTerminal: (body: BodyOf<typeof startVirtualTerminal>, options?: CallOptions) =>
+        send(startVirtualTerminal, { body }, options),
+      stopTerminal: (deviceId: string, options?: CallOptions) =>
+        send(stopVirtualTerminal, { params: { device_id: deviceId } }, options),
     },
   }
 }

@@ -2,6 +2,7 @@ export { createCheckout, type Checkout, type PayerConfirmation } from './checkou
 export { createKaha, type Kaha, type KahaOptions } from './client.ts'
 export { KahaConnectionError, KahaError, WebhookVerificationError, type WebhookRefusal } from './errors.ts'
 export type { CallOptions, ConnectionOptions, CreateOptions } from './request.ts'
+export { createTerminals, type Terminals, type TerminalsOptions } from './terminals.ts'
 export type * from './types.ts'
 export { verifyWebhook, type Delivered, type DeliveryHeaders } from './verify-webhook.ts'
 export type { WebhookPayload } from '@kaha/contract'

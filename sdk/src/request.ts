@@ -38,6 +38,13 @@ export type Send = <O extends Operation>(
   options?: CreateOptions,
 ) => Promise<AnswerOf<O>>
 
+/** What is signed of a request: the path as it is sent, without a query, and the body's text. */
+export type Sign = (request: {
+  readonly method: string
+  readonly path: string
+  readonly body: string
+}) => Readonly<Record<string, string>>
+
 /** Opens an operation's answer as the bytes of another content type. */
 export type Open = <O extends Operation>(
   operation: O,
@@ -64,6 +71,7 @@ const answerBytesMax = 64 * 1024 * 1024
 export function createSend(
   options: ConnectionOptions & { readonly apiKey?: string },
   { random, pause: wait }: Waiting = { random: Math.random, pause },
+  sign?: Sign,
 ): Send {
   const base = checkedBase(options.baseUrl)
   const apiKey = checkedKey(options.apiKey)
@@ -77,9 +85,10 @@ export function createSend(
     const timeoutMs = call.timeoutMs ?? options.timeoutMs ?? timeoutMsDefault
     for (let triesMade = 1; ; triesMade++) {
       try {
+        // Signed anew for each try, for a signature holds for a few minutes alone.
         return await attempt(
           { operation: operation.id, idempotencyKey },
-          request,
+          sign === undefined ? request : signed(request, sign),
           timeoutMs,
           call.signal,
           options.fetch,
@@ -170,6 +179,14 @@ interface Told {
 interface Prepared {
   readonly url: string
   readonly init: RequestInit
+}
+
+function signed({ url, init }: Prepared, sign: Sign): Prepared {
+  const headers = new Headers(init.headers)
+  const body = typeof init.body === 'string' ? init.body : ''
+  const more = sign({ method: init.method ?? 'GET', path: new URL(url).pathname, body })
+  for (const [name, value] of Object.entries(more)) headers.set(name, value)
+  return { url, init: { ...init, headers } }
 }
 
 interface AnyInput {

@@ -7,6 +7,7 @@ import type {
   createPaymentIntent,
   createPaymentLink,
   createRefund,
+  createTerminalPayment,
   createWebhookEndpoint,
   deleteWebhookEndpoint,
   listPaymentLinks,
@@ -14,6 +15,8 @@ import type {
   listReportMerchants,
   listReportTransactions,
   listSettlements,
+  listTerminals,
+  listTerminalTransactions,
   listWebhookEndpoints,
   listWebhookEvents,
   readSandboxClock,
@@ -25,12 +28,14 @@ import type {
   retrieveSettlement,
   retrieveRefund,
   retrieveSigningSecret,
+  retrieveTerminalTransaction,
   retrieveWebhookEndpoint,
   retrieveWebhookEvent,
   rotateSigningSecret,
   testWebhookEndpoint,
   updatePaymentLink,
   updateWebhookEndpoint,
+  voidTerminalTransaction,
 } from '@kaha/contract'
 
 // Names for the shapes of the contract: each is derived from its operation, none is written twice.
@@ -77,6 +82,13 @@ export type TransactionDetail = AnswerOf<typeof retrieveReportTransaction>['data
 export type Settlement = SettlementPage['data'][number]
 export type SettlementPage = AnswerOf<typeof listSettlements>
 export type SettlementDetail = AnswerOf<typeof retrieveSettlement>['data']
+
+export type TerminalPayment = AnswerOf<typeof createTerminalPayment>
+export type CreateTerminalPayment = BodyOf<typeof createTerminalPayment>
+export type Terminal = AnswerOf<typeof listTerminals>['terminals'][number]
+export type TerminalTransaction = AnswerOf<typeof retrieveTerminalTransaction>
+export type TerminalTransactionPage = AnswerOf<typeof listTerminalTransactions>
+export type TerminalVoid = AnswerOf<typeof voidTerminalTransaction>
 
 export type SandboxClock = AnswerOf<typeof readSandboxClock>
 export type AdvanceClock = BodyOf<typeof advanceSandboxClock>

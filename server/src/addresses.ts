@@ -65,6 +65,7 @@ export function addressesOf({ host, port: wanted, urls }: Named): Addresses {
 export function prefixesOf({ urls }: Named): ReadonlyMap<string, string> {
   const prefixes: readonly [string | null, string][] = [
     [urls.terminal, '/terminal'],
+    [urls.terminalWs, '/terminal'],
     [urls.webhooks, '/webhooks'],
     [urls.qr, '/qr'],
     [urls.checkout, '/pay'],

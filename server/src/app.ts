@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance } from 'fastify'
 import { addressesOf, localUrlOf, prefixesOf, type Addresses } from './addresses.ts'
 import type { Config } from './config.ts'
@@ -10,11 +11,19 @@ import {
   startEcommerceTimers,
 } from './areas/ecommerce/index.ts'
 import { mountCheckout } from './areas/ecommerce/checkout/index.ts'
+import {
+  createTerminals,
+  terminalsArea,
+  terminalsBase,
+  terminalsRoutes,
+  type GatewayOptions,
+} from './areas/terminals/index.ts'
 import { createReportingService, reportingArea, reportingRoutes } from './areas/reporting/index.ts'
 import { createWebhooksService, webhooksArea, webhooksRoutes } from './areas/webhooks/index.ts'
 import { byIndex, createDelivery, type Delivery, type DeliveryOptions } from './delivery/index.ts'
 import { egress as createEgress, type Lookup } from './delivery/egress.ts'
 import { createIdentity, type Identity } from './identity/service.ts'
+import { createTerminalIdentity } from './identity/terminal-keys.ts'
 import { StartFault } from './kernel/fault.ts'
 import { postgresBus, type Bus } from './kernel/bus.ts'
 import { createClock, type Clock } from './kernel/clock.ts'
@@ -43,6 +52,7 @@ export interface Choices {
   readonly wall?: () => number
   readonly lookup?: Lookup
   readonly delivery?: DeliveryOptions
+  readonly terminals?: GatewayOptions
   readonly confirmWaitMsMax?: number
   readonly databaseConnectionsMax?: number
 }
@@ -144,6 +154,16 @@ async function listen(http: FastifyInstance, at: { host: string; port: number },
   }
 }
 
+/** The path of a socket's request from the address of the terminal service, which may have a host name of its own. */
+const socketPath =
+  (prefixOfHost: ReadonlyMap<string, string>) =>
+  ({ url = '/', headers }: IncomingMessage): string | null => {
+    const [path = '/'] = url.split('?')
+    const isOwnHost = prefixOfHost.get((headers.host ?? '').toLowerCase()) === terminalsBase
+    if (isOwnHost) return path
+    return path.startsWith(`${terminalsBase}/`) ? path.slice(terminalsBase.length) : null
+  }
+
 /** Builds everything, once, in order, and takes it down in reverse. The only place that builds things. */
 export async function startKaha(options: {
   config: Config
@@ -172,15 +192,16 @@ export async function startKaha(options: {
   await holdInstallation(db, keyring, config.mode)
   const cursors = createCursors(keyring)
 
+  const rateLimit = createRateLimit({
+    perSecond: config.rateLimitPerSecond,
+    burst: config.rateLimitPerSecond * 2,
+    wall: clock.wall,
+  })
   const identity = createIdentity({
     db,
     bus,
     clock,
-    rateLimit: createRateLimit({
-      perSecond: config.rateLimitPerSecond,
-      burst: config.rateLimitPerSecond * 2,
-      wall: clock.wall,
-    }),
+    rateLimit,
     keyPrefix: config.mode === 'sandbox' ? 'sk_test_' : 'sk_live_',
   })
   const egress = building.use(
@@ -221,6 +242,19 @@ export async function startKaha(options: {
     owner,
     ...(choices.confirmWaitMsMax === undefined ? {} : { confirmWaitMsMax: choices.confirmWaitMsMax }),
   })
+  const terminalIdentity = createTerminalIdentity({ db, bus, clock, keyring, rateLimit })
+  const terminals = building.use(
+    createTerminals({
+      db,
+      bus,
+      clock,
+      cursors,
+      log,
+      metrics,
+      identity: terminalIdentity,
+      settings: { currencies: config.terminalCurrencies },
+    }),
+  )
   const sandbox = config.mode === 'sandbox'
   const sandboxClock = sandbox
     ? (await import('./sandbox/clock.ts')).createSandboxClock({
@@ -256,6 +290,7 @@ export async function startKaha(options: {
     await mountArea(http, webhooksArea(identity), webhooksRoutes(webhooks), edge)
     const reporting = createReportingService({ db, clock, cursors })
     await mountArea(http, reportingArea(identity), reportingRoutes(reporting), edge)
+    await mountArea(http, terminalsArea(terminalIdentity, clock), terminalsRoutes(terminals.service, clock), edge)
     const confirms = confirmLimit(config, clock)
     await mountArea(http, ecommerceArea(identity, confirms), ecommerceRoutes(ecommerce, addresses), edge)
     await mountCheckout(http, { ecommerce, identity, keyring, edge, addresses, confirmLimit: confirms, sandbox })
@@ -264,18 +299,40 @@ export async function startKaha(options: {
       const { mountInbox } = await import('./sandbox/inbox.ts')
       const { mountChallenges } = await import('./sandbox/challenges.ts')
       const { challengeStore } = await import('./payments/connectors/simulator-store-challenges.ts')
+      const { createVirtualTerminals } = await import('./sandbox/virtual-terminals.ts')
       const ownHost = () => new URL(addresses.sandbox).host
-      await mountArea(http, sandboxArea(identity, ownHost), sandboxRoutes({ clock, sandboxClock }), edge)
+      const virtual = building.use(
+        createVirtualTerminals({
+          db,
+          bus,
+          clock,
+          keyring,
+          log,
+          identity,
+          merchantOf: (groupId) => terminalIdentity.merchantOf(groupId),
+          socketUrl: () => `${localUrlOf(config.host, portOf(http)).replace(/^http/, 'ws')}${terminalsBase}`,
+        }),
+      )
+      const routes = sandboxRoutes({ clock, sandboxClock, terminals: virtual })
+      await mountArea(http, sandboxArea(identity, ownHost), routes, edge)
       await mountChallenges(http, { challenges: challengeStore({ db }), addresses, log })
       await mountInbox(http, { delivery, wall: clock.wall, ownHost, arrived: options.arrived ?? (() => {}) })
     }
   }
   if (config.roles.includes('worker')) {
     startWorkers(building, { db, bus, log, payments, delivery, owner })
+    building.use(terminals.worker())
     if (sandbox) startSettlement(building, { db: work, bus, log })
   }
   // Taken down first: no request is let in any more while the workers end what they have in hand.
   building.defer(() => http.close())
+  if (config.roles.includes('gateway')) {
+    const gateway = await terminals.gateway({ ...choices.terminals, pathOf: socketPath(prefixesOf(config)) })
+    gateway.attach(http.server)
+    building.use(gateway)
+  }
+  // Before all that: calls that wait for a terminal are answered as things stand.
+  building.defer(() => terminals.service.stop())
 
   if (typeof config.metrics === 'object') {
     const metricsServer = createMetricsServer(metrics)

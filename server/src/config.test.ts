@@ -21,6 +21,7 @@ test('without any setting it is a sandbox on this machine, with an embedded data
     masterKey: null,
     webhookTargets: 'any',
     currencies: ['PHP'],
+    terminalCurrencies: ['USD', 'EUR', 'GBP', 'PHP', 'JPY', 'CAD', 'AUD'],
     rateLimitPerSecond: 1_000,
     confirmsPerMinute: 0,
     trustProxy: false,

@@ -31,6 +31,7 @@ export interface Config {
   }
   readonly webhookTargets: 'public' | 'any'
   readonly currencies: readonly string[]
+  readonly terminalCurrencies: readonly string[]
   readonly rateLimitPerSecond: number
   readonly confirmsPerMinute: number
   readonly trustProxy: false | string[]
@@ -46,6 +47,8 @@ export interface Setting {
   readonly default: string
   readonly says: string
 }
+
+const terminalCurrenciesDefault: readonly string[] = ['USD', 'EUR', 'GBP', 'PHP', 'JPY', 'CAD', 'AUD']
 
 /** Every setting there is; help and docs are made from this list. */
 export const settings: readonly Setting[] = [
@@ -82,6 +85,11 @@ export const settings: readonly Setting[] = [
     says: 'where webhooks may go: public (https, public addresses) or any; live takes public alone',
   },
   { name: 'KAHA_CURRENCIES', default: 'PHP', says: 'currencies of links and intents, comma-separated' },
+  {
+    name: 'KAHA_TERMINAL_CURRENCIES',
+    default: terminalCurrenciesDefault.join(','),
+    says: 'currencies of payments at terminals, comma-separated',
+  },
   {
     name: 'KAHA_RATE_LIMIT',
     default: '1000 in a sandbox, 100 in live',
@@ -144,6 +152,7 @@ export function readConfig(env: Environment): Config {
     },
     webhookTargets,
     currencies: read.list('KAHA_CURRENCIES', Object.keys(knownCurrencies), ['PHP']),
+    terminalCurrencies: read.list('KAHA_TERMINAL_CURRENCIES', Object.keys(knownCurrencies), terminalCurrenciesDefault),
     rateLimitPerSecond: read.integer('KAHA_RATE_LIMIT', mode === 'sandbox' ? 1_000 : 100, 1_000_000),
     confirmsPerMinute: read.integer('KAHA_CONFIRM_LIMIT', mode === 'sandbox' ? 0 : 30, 1_000_000),
     trustProxy: read.trustProxy(),

@@ -360,4 +360,108 @@ export interface Tables {
     readonly story_told: boolean
     readonly created_at: Date
   }
+  readonly 'sandbox.terminal_tasks': {
+    readonly id: string
+    readonly group_id: string
+    readonly device_id: string
+    readonly transaction_id: string | null
+    readonly task: 'approve' | 'connect'
+    readonly run_at: Date
+  }
+  readonly 'sandbox.virtual_terminals': {
+    readonly group_id: string
+    readonly device_id: string
+    readonly sealed: Buffer
+    readonly created_at: Date
+  }
+  readonly 'terminals.attention': {
+    readonly transaction_id: string
+    readonly cause: 'void_refused' | 'void_unanswered' | 'foreign_result' | 'malformed_result'
+    readonly detail: string
+    readonly created_at: Date
+  }
+  readonly 'terminals.nodes': {
+    readonly id: string
+    readonly beat_at: Date
+  }
+  readonly 'terminals.sockets': {
+    readonly key_id: string
+    readonly connection_id: string
+    readonly node_id: string
+    readonly group_id: string
+    readonly terminal_id: string | null
+    readonly connected_at: Date
+  }
+  readonly 'terminals.terminals': {
+    readonly id: string
+    readonly group_id: string
+    readonly partner_id: string
+    readonly merchant_id: string
+    readonly branch_id: string
+    readonly key_id: string
+    readonly device_id: string | null
+    readonly connection_id: string
+    readonly status: 'online' | 'reconnecting' | 'offline'
+    readonly connected_at: Date
+    readonly last_activity_at: Date
+    readonly offline_at: Date | null
+  }
+  readonly 'terminals.transactions': {
+    readonly id: string
+    readonly group_id: string
+    readonly transaction_id: string
+    readonly partner_id: string
+    readonly merchant_id: string
+    readonly branch_id: string
+    readonly terminal_id: string
+    readonly device_id: string | null
+    readonly addressed: string
+    readonly key_id: string
+    readonly way: 'http' | 'socket'
+    readonly webhook_mode: boolean
+    readonly request_hash: Buffer
+    readonly request: string
+    readonly amount: bigint
+    readonly currency: string
+    readonly payment_method: string
+    readonly state: 'PENDING' | 'COMPLETED' | 'FAILED' | 'CANCELLED' | 'AWAITING_RECONNECT' | 'VOIDED'
+    readonly given_up: 'TERMINAL_CONNECTION_ERROR' | 'TIMEOUT' | null
+    readonly given_up_at: Date | null
+    readonly announced: 'payment.completed' | 'payment.failed' | 'payment.cancelled' | 'payment.timeout' | null
+    readonly sent_to: string | null
+    readonly cancel_asked: boolean
+    readonly outcome: 'SUCCESS' | 'FAILED' | 'CANCELLED' | null
+    readonly our_code: string | null
+    readonly authorization_code: string | null
+    readonly error_code: string | null
+    readonly error_message: string | null
+    readonly receipt_data: string | null
+    readonly outcome_at: Date | null
+    readonly void_cause: 'late' | 'mismatch' | 'contradiction' | 'confirmed' | null
+    readonly void_state: 'ASKED' | 'CONFIRMED' | 'REFUSED' | null
+    readonly void_reason: string | null
+    readonly void_error: string | null
+    readonly void_asked_at: Date | null
+    readonly void_step_s: number | null
+    readonly voided_at: Date | null
+    readonly complete_unseen: boolean
+    readonly voided_unseen: boolean
+    readonly created_at: Date
+    readonly updated_at: Date
+    readonly ended_at: Date | null
+    readonly version: number
+    readonly reach_at: Date | null
+    readonly grace_at: Date | null
+    readonly wait_at: Date | null
+    readonly no_result_at: Date | null
+    readonly cancel_at: Date | null
+    readonly void_at: Date | null
+    readonly run_at: Date | null
+  }
+  readonly 'terminals.used_signatures': {
+    readonly key_id: string
+    readonly signature: Buffer
+    readonly transaction_id: string
+    readonly expires_at: Date
+  }
 }

@@ -1,4 +1,11 @@
-import { advanceSandboxClock, readSandboxClock, sandboxErrors, type SandboxCode } from '@kaha/contract'
+import {
+  advanceSandboxClock,
+  readSandboxClock,
+  sandboxErrors,
+  startVirtualTerminal,
+  stopVirtualTerminal,
+  type SandboxCode,
+} from '@kaha/contract'
 import type { FastifyRequest } from 'fastify'
 import type { Principal } from '../identity/principal.ts'
 import type { Identity } from '../identity/service.ts'
@@ -8,6 +15,7 @@ import { Fault } from '../kernel/fault.ts'
 import { route, type Area, type Route } from '../kernel/http/area.ts'
 import { isLoopbackHost } from '../kernel/web-address.ts'
 import type { SandboxClock } from './clock.ts'
+import type { VirtualTerminals } from './virtual-terminals.ts'
 
 const bodyBytesMax = 64 * 1024
 
@@ -39,9 +47,11 @@ export function sandboxArea(identity: Identity, ownHost: () => string): Area<Pri
 export function sandboxRoutes({
   clock,
   sandboxClock,
+  terminals,
 }: {
   clock: Clock
   sandboxClock: SandboxClock
+  terminals: VirtualTerminals
 }): Route<Principal>[] {
   const shown = () => ({
     status: 200 as const,
@@ -56,6 +66,17 @@ export function sandboxRoutes({
       else
         throw new Fault('BAD_REQUEST', 'Send either seconds or to.', { field: 'seconds', rule: 'either_seconds_or_to' })
       return shown()
+    }),
+    route<typeof startVirtualTerminal, Principal>(startVirtualTerminal, async ({ principal, body }) => {
+      const { group_id: groupId, device_id } = body
+      return {
+        status: 201,
+        body: { device_id, status: await terminals.start(principal.partnerId, groupId, device_id) },
+      }
+    }),
+    route<typeof stopVirtualTerminal, Principal>(stopVirtualTerminal, async ({ principal, params }) => {
+      await terminals.stop(principal.partnerId, params.device_id)
+      return { status: 200, body: { device_id: params.device_id, status: 'stopped' } }
     }),
   ]
 }

@@ -154,7 +154,7 @@ test('[A2.retrieve.malformed, A2.errors.field] an id in a path that is none is 4
     for (const text of [...odd, ...long]) {
       const path = operation.path.replace(/\{\w+\}/, text)
       const answer = await ask({ ...(await rightCall(operation, subjects)), path })
-      const code = operation.area === 'reporting' ? 'BAD_REQUEST' : 'INVALID_ID'
+      const code = ['reporting', 'sandbox'].includes(operation.area) ? 'BAD_REQUEST' : 'INVALID_ID'
       assert.equal(answer.json?.error?.code, code, `${operation.id} ${text.slice(0, 60)}: ${answer.text}`)
       assertRefused(path, answer, 400, code)
     }

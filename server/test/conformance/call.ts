@@ -1,6 +1,13 @@
 import assert from 'node:assert/strict'
 import { Agent, request as send, type IncomingHttpHeaders } from 'node:http'
-import { ecommerceErrors, reportingErrors, sandboxErrors, webhooksErrors, type Area } from '@kaha/contract'
+import {
+  ecommerceErrors,
+  reportingErrors,
+  sandboxErrors,
+  terminalsErrors,
+  webhooksErrors,
+  type Area,
+} from '@kaha/contract'
 import { isUuid } from '../../src/kernel/ids.ts'
 
 /** One request, byte for byte as a test wants it: nothing is checked or corrected on the way. */
@@ -66,6 +73,7 @@ export function call(baseUrl: string, { method = 'GET', path, key, headers = {},
 export function areaOf(path: string): Area {
   if (path.startsWith('/ecom/')) return 'ecommerce'
   if (path.startsWith('/reports/')) return 'reporting'
+  if (path.startsWith('/terminal')) return 'terminals'
   return path.startsWith('/sandbox') ? 'sandbox' : 'webhooks'
 }
 
@@ -73,6 +81,7 @@ export const catalogues: Readonly<Record<Area, Readonly<Record<string, number>>>
   webhooks: webhooksErrors,
   reporting: reportingErrors,
   ecommerce: ecommerceErrors,
+  terminals: terminalsErrors,
   sandbox: sandboxErrors,
 }
 
@@ -86,6 +95,7 @@ const statusesOf = (area: Area, code: string): readonly (number | undefined)[] =
  */
 export function assertEnvelope(area: Area, answer: Answer): string {
   assert.match(answer.headers['content-type'] ?? '', /^application\/json/, `${answer.status} ${answer.text}`)
+  if (area === 'terminals') return assertTerminalsEnvelope(answer)
   assert.deepEqual(Object.keys(answer.json), ['error'])
   const { code, message, correlation_id: correlationId, details, ...rest } = answer.json.error
   assert.deepEqual(rest, {})
@@ -99,6 +109,20 @@ export function assertEnvelope(area: Area, answer: Answer): string {
     assert.deepEqual(Object.keys(details), ['field', 'rule'])
     assert.ok(typeof details.field === 'string' && typeof details.rule === 'string')
   }
+  return code
+}
+
+/** Area D: details that are an object or null, the time, and a requestId that is in x-request-id as well. */
+function assertTerminalsEnvelope(answer: Answer): string {
+  assert.deepEqual(Object.keys(answer.json), ['error', 'timestamp', 'requestId'])
+  const { code, message, details, ...rest } = answer.json.error
+  assert.deepEqual(rest, {})
+  assert.equal(catalogues.terminals[code], answer.status, `${code} came with ${answer.status}`)
+  assert.ok(typeof message === 'string' && message.length > 0 && message.length < 400)
+  assert.ok(details === null || (typeof details.field === 'string' && typeof details.rule === 'string'))
+  assert.match(answer.json.timestamp, /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/)
+  assert.equal(answer.json.requestId, answer.headers['x-request-id'])
+  assert.ok(isUuid(answer.json.requestId))
   return code
 }
 

@@ -119,7 +119,13 @@ test('a HEAD request gets the headers of a GET and no body', async () => {
 })
 
 const kib = 1024
-const bodyBytesMax = { webhooks: 64 * kib, reporting: 64 * kib, ecommerce: 256 * kib, sandbox: 64 * kib } as const
+const bodyBytesMax = {
+  webhooks: 64 * kib,
+  reporting: 64 * kib,
+  ecommerce: 256 * kib,
+  terminals: 256 * kib,
+  sandbox: 64 * kib,
+} as const
 
 /** A JSON object of exactly so many bytes; white space is part of the body and not of the value. */
 const padded = (value: unknown, bytes: number): string => {
@@ -231,7 +237,8 @@ test('every code of an area has a status of its own kind, and every operation na
   for (const statuses of Object.values(catalogues)) {
     for (const [code, status] of Object.entries(statuses)) {
       assert.ok(status >= 400 && status < 600 && /^[A-Z_]+$/.test(code))
-      if (code.startsWith('INVALID_') && status !== 400) assert.match(code, /^INVALID_STATE$/)
+      if (code.startsWith('INVALID_') && status !== 400)
+        assert.match(code, /^INVALID_(STATE|SIGNATURE|TRANSACTION_STATE)$/)
     }
   }
   const known: readonly Method[] = ['GET', 'POST', 'PATCH', 'PUT', 'DELETE']

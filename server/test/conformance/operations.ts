@@ -9,7 +9,7 @@ import { cardOf, cards, type Platform } from '../platform.ts'
 import type { Call } from './call.ts'
 import { idempotent, linkFor } from './people.ts'
 
-/** Every operation that the platform has: a table over this is a table over the whole contract. */
+/** Every operation that takes a secret key; those of area D are signed, and have a table of their own: a table over this is a table over the whole contract. */
 export const operations: readonly Operation[] = [
   ...Object.values(webhooksOperations),
   ...Object.values(reportingOperations),
@@ -36,6 +36,7 @@ export interface Subjects {
   readonly batchNumber: string
   readonly branchId: string
   readonly reference: string
+  readonly groupId: string
 }
 
 const manilaMs = 8 * 3_600_000
@@ -57,7 +58,7 @@ export const spare = () => ({
 })
 
 /** An endpoint, a link, an intent and an event of the platform's first branch. */
-export async function subjectsOf({ sdk, branch, link, pay, kaha }: Platform): Promise<Subjects> {
+export async function subjectsOf({ sdk, merchant, branch, link, pay, kaha }: Platform): Promise<Subjects> {
   // Before anything that a day could end: a payment, and the batch that it is settled in.
   await pay()
   await kaha.sandboxClock.advance(midnightAfter(kaha.clock.now()))
@@ -92,6 +93,7 @@ export async function subjectsOf({ sdk, branch, link, pay, kaha }: Platform): Pr
     batchNumber: batches[0]?.batch_number ?? '',
     branchId: branch.id,
     reference: branch.reference_number,
+    groupId: merchant.terminal_group.id,
   }
 }
 
@@ -179,6 +181,10 @@ export async function rightCall({ id, method, path }: Operation, subjects: Subje
       return { method, path: at(subjects.transactionId) }
     case 'retrieveSettlement':
       return { method, path: path.replace('{batch_number}', subjects.batchNumber) }
+    case 'startVirtualTerminal':
+      return { method, path, body: { group_id: subjects.groupId, device_id: 'sim-approve' } }
+    case 'stopVirtualTerminal':
+      return { method, path: path.replace('{device_id}', 'sim-approve') }
     case 'advanceSandboxClock':
       return { method, path, body: { seconds: 0 } }
     case 'listWebhookEndpoints':

@@ -70,6 +70,7 @@ const subjectsOf = (owner: BranchTenant): Subjects => ({
   batchNumber: '2026-01-15',
   branchId: owner.id,
   reference: owner.reference,
+  groupId: p.merchant.terminal_group.id,
 })
 
 test('I1.levels.tree: partners have merchants, merchants have branches, each with a uuid and one above it', async () => {

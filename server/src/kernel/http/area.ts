@@ -20,6 +20,8 @@ export interface Area<P> {
   readonly name: string
   /** Where its paths begin: `/ecom/v1`. Unknown paths under it are told in its envelope. */
   readonly prefix: string
+  /** Where the area's address lies, under which the contract's paths begin; at the root where it is left out. */
+  readonly base?: string
   readonly bodyBytesMax: number
   readonly statuses: Readonly<Record<string, number>>
   readonly wireCodes?: Readonly<Record<string, string>>
@@ -28,6 +30,10 @@ export interface Area<P> {
   codeOf?(violation: Violation): string | undefined
   /** Runs before the body is read. Throws UNAUTHORIZED, FORBIDDEN, RATE_LIMITED. */
   authenticate(request: FastifyRequest, operation: Operation): Promise<P>
+  /** Runs when the body is there, before anything in it is looked at. Throws as `authenticate` does. */
+  verify?(request: FastifyRequest, principal: P, body: Buffer): void
+  /** Headers of every answer, refusals too. */
+  headersOf?(correlationId: string): Readonly<Record<string, string>>
 }
 
 export interface Call<O extends Operation, P> {
@@ -37,6 +43,8 @@ export interface Call<O extends Operation, P> {
   readonly body: BodyOf<O>
   readonly correlationId: string
   readonly clientAddress: string
+  /** The bytes of the body, as they were sent. */
+  readonly bytes: Buffer
   header(name: string): string | undefined
 }
 
@@ -115,16 +123,18 @@ export async function mountArea<P>(
   app.refusers.push(refuser)
   await app.register(
     async (room) => {
+      if (area.headersOf !== undefined) {
+        room.addHook('onRequest', (request, reply, done) => {
+          reply.headers(area.headersOf?.(request.id) ?? {})
+          done()
+        })
+      }
       room.setErrorHandler(refuser.refuse)
-      refuseUnrouted(room, routes)
+      refuseUnrouted(room, area, routes)
       room.setNotFoundHandler((request, reply) => refuser.refuse(nothingHere(), request, reply))
       room.removeAllContentTypeParsers()
       room.addContentTypeParser(/^application\/json\s*(;|$)/i, { parseAs: 'buffer' }, (_request, body, done) => {
-        try {
-          done(null, body.length === 0 ? undefined : readJson(body as Buffer))
-        } catch (error) {
-          done(error as Error)
-        }
+        done(null, body)
       })
       for (const one of routes) mountRoute(room, area, one)
     },
@@ -135,8 +145,12 @@ export async function mountArea<P>(
 /** What a path gets that leads nowhere. */
 export const nothingHere = (): Fault => new Fault('NOT_FOUND', 'There is nothing at this path.')
 
+const pathOf = <P>(area: Area<P>, operation: Operation) => `${area.base ?? ''}${operation.path}`
+
 const pathInRoom = <P>(area: Area<P>, operation: Operation) =>
-  operation.path.slice(area.prefix.length).replaceAll(/\{(\w+)\}/g, ':$1')
+  pathOf(area, operation)
+    .slice(area.prefix.length)
+    .replaceAll(/\{(\w+)\}/g, ':$1')
 
 function mountRoute<P>(room: FastifyInstance, area: Area<P>, { operation, handle }: Route<P>): void {
   const params = operation.params === undefined ? undefined : compile(operation.params)
@@ -162,11 +176,14 @@ function mountRoute<P>(room: FastifyInstance, area: Area<P>, { operation, handle
       }
     },
     handler: async (request, reply) => {
+      const bytes = Buffer.isBuffer(request.body) ? request.body : noBytes
+      area.verify?.(request, request.principal as P, bytes)
       must(params?.(request.params))
       const at = request.url.indexOf('?')
       const read = readQuery(at < 0 ? '' : request.url.slice(at + 1), operation.query ?? nothing)
       must((query ?? refuseAnyQuery)(read))
-      const sent = request.body === undefined && mayLackBody ? {} : request.body
+      const value = bytes.length === 0 ? undefined : readJson(bytes)
+      const sent = value === undefined && mayLackBody ? {} : value
       must(body(sent))
       const answer = await handle({
         principal: request.principal as P,
@@ -175,9 +192,10 @@ function mountRoute<P>(room: FastifyInstance, area: Area<P>, { operation, handle
         body: sent as never,
         correlationId: request.id,
         clientAddress: request.ip,
+        bytes,
         header: (name) => {
-          const value = request.headers[name]
-          return Array.isArray(value) ? value.join(', ') : value
+          const found = request.headers[name]
+          return Array.isArray(found) ? found.join(', ') : found
         },
       })
       if (answer.headers !== undefined) reply.headers(answer.headers)
@@ -186,17 +204,19 @@ function mountRoute<P>(room: FastifyInstance, area: Area<P>, { operation, handle
   })
 }
 
+const noBytes = Buffer.alloc(0)
 const nothing = { type: 'object', properties: {}, additionalProperties: false } as never
 const refuseAnyQuery = compile(nothing)
 
 /** Refuses what no route takes before its body is read, whatever it is: a known path with another method, or a path that is none. */
-function refuseUnrouted<P>(room: FastifyInstance, routes: readonly Route<P>[]): void {
+function refuseUnrouted<P>(room: FastifyInstance, area: Area<P>, routes: readonly Route<P>[]): void {
   const methodsOf = new Map<string, Set<string>>()
   for (const { operation } of routes) {
-    const methods = methodsOf.get(operation.path) ?? new Set()
+    const path = pathOf(area, operation)
+    const methods = methodsOf.get(path) ?? new Set()
     methods.add(operation.method)
     if (operation.method === 'GET') methods.add('HEAD')
-    methodsOf.set(operation.path, methods)
+    methodsOf.set(path, methods)
   }
   const known = [...methodsOf].map(([path, methods]) => ({
     path: new RegExp(`^${path.replaceAll(/\{\w+\}/g, '[^/?]*')}(?:\\?|$)`),
@@ -270,6 +290,7 @@ function refuse<P>(
           correlationId: request.id,
         }
   if (fault?.retryAfterSeconds !== undefined) reply.header('retry-after', String(fault.retryAfterSeconds))
+  if (area.headersOf !== undefined) reply.headers(area.headersOf(request.id))
   // The serializer of a success must not shape a refusal.
   return reply
     .code(status)

@@ -9,7 +9,7 @@ export const everywhere = joined(
     'X0.addresses.settings':
       'each address is a setting, and the one that was set is the one that answers and pages show',
   }),
-  later('terminals', {
+  built({
     'X0.addresses.own-host.terminals':
       'the terminal service on a host name of its own answers there without its prefix',
     'X0.addresses.socket-version': 'the socket address is given without the /v1 that clients add to it',
@@ -32,7 +32,7 @@ export const everywhere = joined(
     'X0.versions.prefix.reporting': 'every path of area B begins with /reports/v1',
     'X0.time.format.reporting': 'timestamps of area B are RFC 3339 in UTC with milliseconds and Z',
   }),
-  later('terminals', {
+  built({
     'X0.versions.prefix.terminals': 'every path of area D, the socket included, begins with /v1 after its address',
     'X0.time.format.terminals': 'timestamps of area D are ISO 8601 in UTC with milliseconds and Z',
   }),
@@ -65,7 +65,7 @@ export const everywhere = joined(
   built({
     'X0.input.unknown-parameter.reporting': 'an unknown query parameter is a 400 in area B',
   }),
-  later('terminals', {
+  built({
     'X0.input.unknown-property.terminals': 'area D ignores unknown body properties, because tills send extras',
     'X0.input.unknown-property.terminals-unstored':
       'an unknown body property of area D is stored and returned nowhere, unless it stands in metadata',
@@ -82,7 +82,7 @@ export const everywhere = joined(
   built({
     'X0.correlation.header.reporting': 'every answer of area B carries x-correlation-id, a uuid',
   }),
-  later('terminals', {
+  built({
     'X0.correlation.header.terminals':
       'every answer of area D carries x-request-id, and its error bodies the same value as requestId',
   }),
@@ -102,7 +102,7 @@ export const everywhere = joined(
   later('an operation of area B that takes a body', {
     'X0.limits.body.reporting': 'a body over 64 KiB in area B is 413 PAYLOAD_TOO_LARGE',
   }),
-  later('terminals', {
+  built({
     'X0.limits.body.terminals': 'a body over 256 KiB in area D is 400 INVALID_REQUEST',
     'X0.limits.content-type.terminals': 'a body in area D that is not declared as JSON is 400 INVALID_REQUEST',
     'X0.routes.unknown.terminals': "an unknown route of area D is 404 in that area's envelope",
@@ -145,9 +145,11 @@ export const everywhere = joined(
   later('settlement', {
     'X0.clocks.business.settlement': 'settlement runs by business time',
   }),
-  later('terminals', {
+  built({
     'X0.clocks.business.terminals': 'waits, grace and voids of terminal payments run by business time',
     'X0.clocks.system.signature-window': 'the window of a signed request is judged by system time',
+  }),
+  later('terminals', {
     'X0.clocks.system.heartbeats': 'heartbeats of the processes are counted in system time',
     'X0.clocks.system.sockets': 'the liveness of a socket is judged by system time',
   }),
@@ -160,7 +162,7 @@ export const everywhere = joined(
     'X0.keys.prefix.live': 'secret keys of a live installation begin with sk_live_',
     'X0.metadata.strings': 'metadata of areas A and C with a value that is no string is 400 INVALID_METADATA',
   }),
-  later('terminals', {
+  built({
     'X0.metadata.terminals': 'metadata of area D may be any JSON object',
   }),
 )

@@ -15,7 +15,7 @@ export const identity = joined(
   built({
     'I1.levels.parent-name': 'in reporting a branch key also sees the name of its merchant, and nothing else of it',
   }),
-  later('terminals', {
+  built({
     'I1.foreign.terminals':
       "area D looks in the caller's group first; an id that only another group has is 403 GROUP_MISMATCH",
   }),
@@ -55,7 +55,7 @@ export const identity = joined(
     'I1.key-state.reporting': 'in area B a key that is not ACTIVE is 401 UNAUTHORIZED',
     'I1.account-state.reporting': 'in area B a key of an account that is not ACTIVE is 403 FORBIDDEN',
   }),
-  later('terminals', {
+  built({
     'I1.key-state.terminals': 'in area D a key that is not ACTIVE is 401 UNAUTHORIZED',
     'I1.account-state.terminals': 'in area D a key of an account that is not ACTIVE is 401 UNAUTHORIZED',
   }),

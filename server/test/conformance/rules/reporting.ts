@@ -91,17 +91,19 @@ export const reporting = joined(
     'B3.status.refunded':
       'a transaction whose amount was refunded in part is PARTIALLY_REFUNDED, and in whole REFUNDED',
   }),
+  built({
+    'B3.status.one-per-terminal-transaction': 'each terminal transaction of area D is one transaction',
+    'B3.status.captured.terminals': 'a terminal transaction that is COMPLETED is CAPTURED',
+    'B3.status.declined.terminals': "a terminal transaction that FAILED with an issuer's decline code is DECLINED",
+    'B3.status.voided.terminals': 'a terminal transaction that is VOIDED is VOIDED',
+  }),
   later('terminals', {
     'B3.transaction.terminal-details': 'terminal_details has terminal_name, activation_code and serial_number',
     'B3.transaction.terminal-values':
       'terminal_name and serial_number are the device id, and activation_code is that of the branch of the terminal',
-    'B3.status.one-per-terminal-transaction': 'each terminal transaction of area D is one transaction',
     'B3.status.pending.terminals': 'a terminal transaction that is PENDING or AWAITING_RECONNECT is PENDING',
-    'B3.status.captured.terminals': 'a terminal transaction that is COMPLETED is CAPTURED',
-    'B3.status.declined.terminals': "a terminal transaction that FAILED with an issuer's decline code is DECLINED",
     'B3.status.failed.terminals': 'a terminal transaction that FAILED for another cause is FAILED',
     'B3.status.cancelled.terminals': 'a terminal transaction that is CANCELLED is CANCELLED',
-    'B3.status.voided.terminals': 'a terminal transaction that is VOIDED is VOIDED',
     'B3.status.terminal-branch': 'a sale belongs to the branch of its terminal',
   }),
   later('QR Ph', {

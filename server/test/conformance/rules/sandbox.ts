@@ -39,10 +39,9 @@ export const sandbox = joined(
     'S7.cards.no-answer-no-authorization':
       'a test card without an answer and without an authorization ends FAILED, PAYMENT_PROCESSING_ERROR once the reconciler knows',
   }),
-  later('virtual terminals', {
+  built({
     'S7.terminals.protocol':
       'virtual terminals speak the real WebSocket protocol, each with a terminal key made for it',
-    'S7.terminals.places': 'virtual terminals run in the browser, on the command line, and scripted by device id',
     'S7.terminals.start': 'a scripted terminal is started with its group and device id',
     'S7.terminals.stop': 'a scripted terminal is stopped by its device id',
     'S7.terminals.clock': "scripted terminals follow the sandbox's clock",
@@ -56,6 +55,9 @@ export const sandbox = joined(
     'S7.terminals.sim-drop-75s': 'sim-drop-75s drops its line in mid-payment and is back after 75 s, past the grace',
     'S7.terminals.sim-dup-result': 'sim-dup-result sends its result twice',
     'S7.terminals.sim-late-success': 'sim-late-success approves after the payment was given up',
+  }),
+  later('virtual terminals', {
+    'S7.terminals.places': 'virtual terminals run in the browser, on the command line, and scripted by device id',
   }),
   later('bank app', {
     'S7.bank.pay': 'the bank app pays a QR Ph text',

@@ -1,8 +1,8 @@
-import { joined, later } from './rule.ts'
+import { built, joined, later } from './rule.ts'
 
 /** What a terminal's result must be, and the life of a terminal transaction. */
 export const terminalTransactions = joined(
-  later('terminals', {
+  built({
     'D5.result.own-terminal': 'a result counts only from the terminal that the payment was sent to',
     'D5.result.foreign': 'a result from another terminal is Forbidden, kept, and brought before an operator',
     'D5.result.request-fields': 'amount, currency, paymentMethod and metadata of every answer are those of the request',
@@ -12,7 +12,6 @@ export const terminalTransactions = joined(
       'a SUCCESS without authorizationCode, or a malformed result, is an error to the terminal, changes nothing and alerts an operator',
     'D5.result.pending': 'a result with status PENDING means that the terminal is still working',
     'D5.result.unknown': 'UNKNOWN counts only as the answer to a question on the present connection',
-
     'D5.machine.none.unknown-terminal': 'none, terminal unknown: 404 TERMINAL_NOT_FOUND and no transaction',
     'D5.machine.none.offline': 'none, terminal offline or reconnecting: 503 TERMINAL_OFFLINE and no transaction',
     'D5.machine.none.busy': 'none, terminal busy: 409 PAYMENT_IN_PROGRESS and no transaction',
@@ -66,9 +65,7 @@ export const terminalTransactions = joined(
     'D5.machine.other.cancel': 'any other state, cancel: unchanged, 409 INVALID_TRANSACTION_STATE',
     'D5.machine.final.result': 'COMPLETED or VOIDED, any further result: unchanged and logged',
     'D5.machine.any.same-result': 'any state, the same result again: unchanged and logged',
-
     'D5.given-up.sticky': 'once a payment was given up it stays so, and its money is never kept',
-    'D5.given-up.webhook-mode': 'with webhookMode a payment is given up at the same moments',
     'D5.grace.from-notice': 'the 60 s count from the moment when the platform noticed the latest loss',
     'D5.void.joins': 'a second void joins the one that runs',
     'D5.void.asked-again':
@@ -84,5 +81,8 @@ export const terminalTransactions = joined(
     'D5.busy.cancel-resent':
       'while it is busy with a given-up payment, cancelPayment is sent again every 30 s and on each reconnect',
     'D5.busy.free': 'after those 2 minutes a new payment may start, and every message names its transaction',
+  }),
+  later('terminals', {
+    'D5.given-up.webhook-mode': 'with webhookMode a payment is given up at the same moments',
   }),
 )

@@ -1,0 +1,269 @@
+import Type from 'typebox'
+import { OneOf, Timestamp } from './primitives.ts'
+import {
+  TerminalInfo,
+  TerminalPaymentRequest,
+  TerminalPaymentResponse,
+  TransactionId,
+  terminalPaymentMethods,
+} from './terminal-types.ts'
+
+const id = Type.String({ minLength: 1, maxLength: 64, description: 'The name of the payment.' })
+const terminalId = Type.String({
+  minLength: 1,
+  maxLength: 64,
+  description: 'The device id of a terminal, or its connection id.',
+})
+const timestamp = Timestamp('The time of this message.')
+const requestId = Type.Optional(
+  Type.String({ minLength: 1, maxLength: 128, description: 'Yours: answers and errors to the message have it too.' }),
+)
+const action = <const Name extends string>(name: Name) => Type.Unsafe<Name>({ type: 'string', const: name })
+
+const voidFields = {
+  success: Type.Boolean(),
+  transactionId: id,
+  reason: Type.Optional(Type.String({ maxLength: 255 })),
+  voidedAt: Type.Optional(timestamp),
+  error: Type.Optional(Type.String({ maxLength: 255 })),
+}
+const pushed = { timestamp, groupId: Type.String({ description: 'The group.' }), version: action('v1') }
+const requestIdBack = Type.Optional(Type.String({ description: 'That of the message that this answers.' }))
+
+/** What a terminal reports of a payment: read leniently, for what counts in it is looked at one by one. */
+export const ReportedPayment = Type.Object({
+  status: OneOf(['SUCCESS', 'FAILED', 'PENDING', 'CANCELLED'], 'What became of it.'),
+  amount: Type.Optional(Type.Union([Type.String({ maxLength: 32 }), Type.Number()])),
+  currency: Type.Optional(Type.String({ maxLength: 3 })),
+  paymentMethod: Type.Optional(OneOf(terminalPaymentMethods, 'As it was asked for.')),
+  authorizationCode: Type.Optional(Type.String({ minLength: 1, maxLength: 64 })),
+  errorCode: Type.Optional(Type.String({ minLength: 1, maxLength: 64 })),
+  errorMessage: Type.Optional(Type.String({ maxLength: 1_000 })),
+  receiptData: Type.Optional(Type.String({ maxLength: 32_768 })),
+})
+
+/** One kind of message: who sends it, and its form. `Type.Object` takes more than it names; what we send has nothing else. */
+export interface TerminalMessage {
+  readonly from: 'desktop' | 'terminal' | 'any' | 'server'
+  /** Of what the server sends: to whom. */
+  readonly to?: 'desktop' | 'terminal' | 'any'
+  readonly summary: string
+  readonly schema: ReturnType<typeof Type.Object>
+}
+
+const message = <const M extends TerminalMessage>(declared: M): M => declared
+
+/** What a client may send, by `action`. */
+export const terminalRequests = {
+  getTerminals: message({
+    from: 'desktop',
+    summary: 'Asks for the terminals of the group that are online or reconnecting.',
+    schema: Type.Object({ action: action('getTerminals'), requestId }),
+  }),
+  payment: message({
+    from: 'desktop',
+    summary: 'Starts a payment at a terminal, under the rules and deadlines of the HTTP operation.',
+    schema: Type.Object({ action: action('payment'), requestId, terminalId, paymentRequest: TerminalPaymentRequest }),
+  }),
+  cancelPayment: message({
+    from: 'desktop',
+    summary: 'Asks for the end of an open payment; the result of the terminal decides.',
+    schema: Type.Object({ action: action('cancelPayment'), requestId, transactionId: TransactionId }),
+  }),
+  voidPayment: message({
+    from: 'desktop',
+    summary: 'Asks for a void of a completed payment.',
+    schema: Type.Object({
+      action: action('voidPayment'),
+      requestId,
+      transactionId: TransactionId,
+      reason: Type.Optional(Type.String({ minLength: 1, maxLength: 255 })),
+    }),
+  }),
+  ping: message({
+    from: 'any',
+    summary: 'Asks for a pong.',
+    schema: Type.Object({ action: action('ping'), requestId }),
+  }),
+  paymentResponse: message({
+    from: 'terminal',
+    summary: 'Reports the result of a payment. SUCCESS needs authorizationCode, amount and currency.',
+    schema: Type.Object({
+      action: action('paymentResponse'),
+      requestId,
+      transactionId: id,
+      paymentResponse: ReportedPayment,
+    }),
+  }),
+  paymentStatus: message({
+    from: 'terminal',
+    summary: 'Answers a paymentStatus. UNKNOWN: the terminal has no record of it, so nothing was charged.',
+    schema: Type.Object({
+      action: action('paymentStatus'),
+      requestId,
+      transactionId: id,
+      status: OneOf(['PENDING', 'UNKNOWN'], 'How it stands at the terminal.'),
+    }),
+  }),
+  voidResult: message({
+    from: 'terminal',
+    summary: 'Reports what became of a void.',
+    schema: Type.Object({ action: action('voidResult'), requestId, ...voidFields }),
+  }),
+} as const
+
+/** What the server sends. */
+export const terminalAnswers = {
+  terminalsResponse: message({
+    from: 'server',
+    to: 'desktop',
+    summary: 'The terminals.',
+    schema: Type.Object({
+      action: action('terminalsResponse'),
+      requestId: requestIdBack,
+      terminals: Type.Array(TerminalInfo),
+      timestamp,
+    }),
+  }),
+  paymentAccepted: message({
+    from: 'server',
+    to: 'desktop',
+    summary: 'The payment is taken and on its way. paymentComplete, paymentTimeout or paymentVoided follows.',
+    schema: Type.Object({
+      action: action('paymentAccepted'),
+      requestId: requestIdBack,
+      transactionId: id,
+      terminalId,
+      timestamp,
+    }),
+  }),
+  cancelAccepted: message({
+    from: 'server',
+    to: 'desktop',
+    summary: 'The terminal is asked to cancel, now or when it is back.',
+    schema: Type.Object({ action: action('cancelAccepted'), requestId: requestIdBack, transactionId: id, timestamp }),
+  }),
+  voidResultToDesktop: message({
+    from: 'server',
+    to: 'desktop',
+    summary: 'What became of a void.',
+    schema: Type.Object({ action: action('voidResult'), requestId: requestIdBack, ...voidFields }),
+  }),
+  pong: message({
+    from: 'server',
+    to: 'any',
+    summary: 'Answers a ping.',
+    schema: Type.Object({ action: action('pong'), requestId: requestIdBack, timestamp }),
+  }),
+  error: message({
+    from: 'server',
+    to: 'any',
+    summary: 'A message was refused.',
+    schema: Type.Object({
+      action: action('error'),
+      requestId: requestIdBack,
+      error: Type.String({ description: 'The name of the HTTP status, as in Bad Request.' }),
+      message: Type.String({ description: 'For people.' }),
+      code: Type.String({ description: 'The code of the HTTP API.' }),
+      timestamp,
+    }),
+  }),
+  paymentToTerminal: message({
+    from: 'server',
+    to: 'terminal',
+    summary: 'A payment to make.',
+    schema: Type.Object({
+      action: action('payment'),
+      transactionId: id,
+      terminalId,
+      connectionId: Type.String(),
+      paymentRequest: TerminalPaymentRequest,
+      ...pushed,
+    }),
+  }),
+  cancelPaymentToTerminal: message({
+    from: 'server',
+    to: 'terminal',
+    summary: 'The payment is no longer wanted; report CANCELLED, or what came before.',
+    schema: Type.Object({ action: action('cancelPayment'), transactionId: id, ...pushed }),
+  }),
+  voidPaymentToTerminal: message({
+    from: 'server',
+    to: 'terminal',
+    summary: 'The payment is to be voided; report voidResult.',
+    schema: Type.Object({ action: action('voidPayment'), transactionId: id, reason: Type.String(), ...pushed }),
+  }),
+  paymentStatusToTerminal: message({
+    from: 'server',
+    to: 'terminal',
+    summary:
+      'After a connect: how does this payment of an earlier connection stand? Answer with its result, or with paymentStatus.',
+    schema: Type.Object({ action: action('paymentStatus'), transactionId: id, ...pushed }),
+  }),
+  terminalStatusUpdate: message({
+    from: 'server',
+    to: 'desktop',
+    summary: 'A terminal of the group connected, lost its line, or is gone.',
+    schema: Type.Object({
+      action: action('terminalStatusUpdate'),
+      terminalId,
+      status: OneOf(['connected', 'reconnecting', 'disconnected'], 'What happened.'),
+      connectionId: Type.Optional(Type.String({ description: 'With connected.' })),
+      deviceId: Type.Optional(Type.String({ description: 'With connected and reconnecting, where there is one.' })),
+      terminalInfo: Type.Optional(TerminalInfo),
+      ...pushed,
+    }),
+  }),
+  paymentComplete: message({
+    from: 'server',
+    to: 'desktop',
+    summary: 'A payment of the group ended: COMPLETED, FAILED or CANCELLED.',
+    schema: Type.Object({
+      action: action('paymentComplete'),
+      transactionId: id,
+      terminalId,
+      paymentResponse: TerminalPaymentResponse,
+      ...pushed,
+    }),
+  }),
+  paymentVoided: message({
+    from: 'server',
+    to: 'desktop',
+    summary: 'A payment of the group is voided.',
+    schema: Type.Object({
+      action: action('paymentVoided'),
+      transactionId: id,
+      terminalId,
+      reason: Type.String(),
+      voidedAt: timestamp,
+      ...pushed,
+    }),
+  }),
+  paymentTimeout: message({
+    from: 'server',
+    to: 'desktop',
+    summary: 'A payment of the group was given up; its money is not kept.',
+    schema: Type.Object({
+      action: action('paymentTimeout'),
+      transactionId: id,
+      terminalId,
+      code: OneOf(['TIMEOUT', 'TERMINAL_CONNECTION_ERROR'], 'Why.'),
+      ...pushed,
+    }),
+  }),
+  forceDisconnect: message({
+    from: 'server',
+    to: 'any',
+    summary:
+      'The server closes this connection: 4000 other, 4001 api_key_used_elsewhere, 4002 stale_connection_timeout, 4003 admin_action, 4004 server_restarting.',
+    schema: Type.Object({
+      action: action('forceDisconnect'),
+      reason: OneOf(
+        ['api_key_used_elsewhere', 'stale_connection_timeout', 'admin_action', 'server_restarting', 'other'],
+        'Why.',
+      ),
+      message: Type.String({ description: 'For people.' }),
+      ...pushed,
+    }),
+  }),
+} as const

@@ -1,0 +1,170 @@
+import Type from 'typebox'
+import { operation } from './operation.ts'
+import { Closed, CommaList, Cursor, PageSize, Timestamp } from './primitives.ts'
+import {
+  ByTerminal,
+  ByTransaction,
+  CreateTerminalPayment,
+  TerminalList,
+  TerminalPaymentResponse,
+  TerminalTransaction,
+  TerminalTransactionList,
+  VoidResult,
+  VoidTerminalTransaction,
+  terminalTransactionStates,
+} from './terminal-types.ts'
+
+export * from './terminal-messages.ts'
+export * from './terminal-types.ts'
+
+/** Every code of area D and its HTTP status. Codes of the edge that area D writes as INVALID_REQUEST stand in `terminalsWireCodes`. */
+export const terminalsErrors = {
+  BAD_REQUEST: 400,
+  INVALID_REQUEST: 400,
+  INVALID_AMOUNT: 400,
+  NO_WEBHOOK_ENDPOINTS: 400,
+  PAYLOAD_TOO_LARGE: 400,
+  UNSUPPORTED_MEDIA_TYPE: 400,
+  UNAUTHORIZED: 401,
+  INVALID_SIGNATURE: 401,
+  TIMESTAMP_EXPIRED: 401,
+  GROUP_MISMATCH: 403,
+  NOT_FOUND: 404,
+  TERMINAL_NOT_FOUND: 404,
+  TRANSACTION_NOT_FOUND: 404,
+  METHOD_NOT_ALLOWED: 405,
+  PAYMENT_IN_PROGRESS: 409,
+  TRANSACTION_CONFLICT: 409,
+  INVALID_TRANSACTION_STATE: 409,
+  RATE_LIMITED: 429,
+  INTERNAL_ERROR: 500,
+  TERMINAL_CONNECTION_ERROR: 502,
+  TERMINAL_OFFLINE: 503,
+  UNAVAILABLE: 503,
+  TIMEOUT: 504,
+} as const
+export type TerminalsCode = keyof typeof terminalsErrors
+
+export const terminalsWireCodes = {
+  BAD_REQUEST: 'INVALID_REQUEST',
+  PAYLOAD_TOO_LARGE: 'INVALID_REQUEST',
+  UNSUPPORTED_MEDIA_TYPE: 'INVALID_REQUEST',
+} as const
+
+export const listTerminals = operation({
+  id: 'listTerminals',
+  area: 'terminals',
+  method: 'GET',
+  path: '/v1/terminals',
+  summary: 'List terminals',
+  description: "Terminals of the key's group that are online or reconnecting.",
+  auth: 'signed',
+  success: { 200: { description: 'The terminals.', schema: TerminalList } },
+  errors: [],
+})
+
+export const createTerminalPayment = operation({
+  id: 'createTerminalPayment',
+  area: 'terminals',
+  method: 'POST',
+  path: '/v1/terminals/{terminalId}/payments',
+  summary: 'Pay at a terminal',
+  description:
+    'Sends a payment to a terminal and waits for its result, 90 seconds at most. The transactionId is the idempotency key: the same one with the same body joins the running wait, or gives the answer again, and never charges twice. After a lost answer repeat the call, or read the transaction.',
+  auth: 'signed',
+  params: ByTerminal,
+  body: CreateTerminalPayment,
+  success: {
+    200: {
+      description: 'What the terminal said; PENDING where the server stops while the payment goes on.',
+      schema: TerminalPaymentResponse,
+    },
+    202: { description: 'With webhookMode: taken, and sent to the terminal.', schema: TerminalPaymentResponse },
+  },
+  errors: [
+    'INVALID_AMOUNT',
+    'NO_WEBHOOK_ENDPOINTS',
+    'TERMINAL_NOT_FOUND',
+    'PAYMENT_IN_PROGRESS',
+    'TRANSACTION_CONFLICT',
+    'TERMINAL_CONNECTION_ERROR',
+    'TERMINAL_OFFLINE',
+    'TIMEOUT',
+  ],
+  example: { amount: '150.00', currency: 'PHP', paymentMethod: 'CARD' },
+})
+
+export const listTerminalTransactions = operation({
+  id: 'listTerminalTransactions',
+  area: 'terminals',
+  method: 'GET',
+  path: '/v1/transactions',
+  summary: 'List transactions',
+  description: "Payments of the key's group, newest first, until their retention ends.",
+  auth: 'signed',
+  query: Closed({
+    status: Type.Optional(CommaList(terminalTransactionStates, 'Only these states.')),
+    terminalId: Type.Optional(
+      Type.String({ minLength: 1, maxLength: 64, description: 'Only those of this device id or connection id.' }),
+    ),
+    dateFrom: Type.Optional(Timestamp('Created at or after.')),
+    dateTo: Type.Optional(Timestamp('Created at or before.')),
+    pageSize: Type.Optional(PageSize(100)),
+    cursor: Type.Optional(Cursor),
+  }),
+  success: { 200: { description: 'A page of transactions.', schema: TerminalTransactionList } },
+  errors: [],
+})
+
+export const retrieveTerminalTransaction = operation({
+  id: 'retrieveTerminalTransaction',
+  area: 'terminals',
+  method: 'GET',
+  path: '/v1/transactions/{transactionId}',
+  summary: 'Retrieve a transaction',
+  description: 'How a payment stands: the truth after a lost answer.',
+  auth: 'signed',
+  params: ByTransaction,
+  success: { 200: { description: 'The transaction.', schema: TerminalTransaction } },
+  errors: ['TRANSACTION_NOT_FOUND'],
+})
+
+export const voidTerminalTransaction = operation({
+  id: 'voidTerminalTransaction',
+  area: 'terminals',
+  method: 'POST',
+  path: '/v1/transactions/{transactionId}/void',
+  summary: 'Void a transaction',
+  description:
+    'Asks the terminal to void a completed payment and waits for its answer, 30 seconds at most. An answer that says success false tells why; one that comes later still counts.',
+  auth: 'signed',
+  params: ByTransaction,
+  body: VoidTerminalTransaction,
+  bodyOptional: true,
+  success: { 200: { description: 'Whether it is voided.', schema: VoidResult } },
+  errors: ['TRANSACTION_NOT_FOUND'],
+  example: { reason: 'Wrong table.' },
+})
+
+export const cancelTerminalTransaction = operation({
+  id: 'cancelTerminalTransaction',
+  area: 'terminals',
+  method: 'POST',
+  path: '/v1/transactions/{transactionId}/cancel',
+  summary: 'Cancel a payment that is open',
+  description:
+    'Asks the terminal to cancel, now or when it is back. The payment stays as it is: the result of the terminal decides.',
+  auth: 'signed',
+  params: ByTransaction,
+  success: { 200: { description: 'The transaction as it stands.', schema: TerminalTransaction } },
+  errors: ['TRANSACTION_NOT_FOUND', 'INVALID_TRANSACTION_STATE'],
+})
+
+export const terminalsOperations = {
+  listTerminals,
+  createTerminalPayment,
+  listTerminalTransactions,
+  retrieveTerminalTransaction,
+  voidTerminalTransaction,
+  cancelTerminalTransaction,
+} as const

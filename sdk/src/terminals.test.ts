@@ -1,0 +1,75 @@
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { test } from 'node:test'
+import { peer, refusal } from '../test/peer.ts'
+import { createTerminals, KahaConnectionError, KahaError } from './index.ts'
+
+interface Case {
+  readonly api_secret: string
+  readonly method: string
+  readonly path: string
+  readonly timestamp: string
+  readonly body: string
+  readonly signature: string
+}
+const vectors = JSON.parse(
+  readFileSync(new URL('../../server/test/vectors/terminal-signatures.json', import.meta.url), 'utf8'),
+) as { readonly cases: readonly Case[] }
+
+test('requests carry the signatures of the vectors', async () => {
+  const byPath = (method: string, path: string) =>
+    vectors.cases.find((one) => one.method === method && one.path === path)
+  const list = byPath('GET', '/v1/terminals')
+  const read = byPath('GET', '/v1/transactions/0198f5a2-7c1e-7d3a-9b1f-2a6f0c9d4e11')
+  assert.ok(list !== undefined && read !== undefined)
+  for (const { api_secret: apiSecret, timestamp, signature, path } of [list, read]) {
+    await using server = await peer({})
+    const terminals = createTerminals({
+      baseUrl: server.url,
+      apiKey: 'tk_x',
+      apiSecret,
+      now: () => new Date(timestamp),
+    })
+    if (path.endsWith('/terminals')) await terminals.list()
+    else await terminals.retrieve(path.slice(path.lastIndexOf('/') + 1))
+    const [sent] = server.arrived
+    assert.equal(sent?.headers['x-signature'], signature)
+    assert.equal(sent.headers['x-timestamp'], timestamp)
+  }
+})
+
+const sale = { amount: '150.00', currency: 'PHP', paymentMethod: 'CARD' } as const
+
+test('a payment whose line is lost is asked for again under the same transactionId, and signed anew', async () => {
+  await using server = await peer('cut', { body: { status: 'SUCCESS' } })
+  let ms = 0
+  const now = () => new Date((ms += 1))
+  const terminals = createTerminals({ baseUrl: `${server.url}/terminal`, apiKey: 'tk_x', apiSecret: 's', now })
+  assert.deepEqual(await terminals.pay('T 1', sale), { status: 'SUCCESS' })
+  const [first, second] = server.arrived
+  assert.equal(first?.url, '/terminal/v1/terminals/T%201/payments')
+  assert.equal(first.body, second?.body)
+  assert.ok(first.body.includes('"transactionId":"'))
+  assert.notEqual(first.headers['x-signature'], second?.headers['x-signature'])
+})
+
+test('a refusal is told with its code, and is not tried again', async () => {
+  for (const [status, code] of [
+    [504, 'TIMEOUT'],
+    [502, 'TERMINAL_CONNECTION_ERROR'],
+    [503, 'TERMINAL_OFFLINE'],
+    [409, 'PAYMENT_IN_PROGRESS'],
+  ] as const) {
+    await using server = await peer(refusal(status, code))
+    const terminals = createTerminals({ baseUrl: server.url, apiKey: 'tk_x', apiSecret: 's' })
+    await assert.rejects(terminals.pay('T', sale), (error) => error instanceof KahaError && error.code === code)
+    assert.equal(server.arrived.length, 1)
+  }
+})
+
+test('a line that stays lost is told as such, after two repeats', async () => {
+  await using server = await peer('cut')
+  const terminals = createTerminals({ baseUrl: server.url, apiKey: 'tk_x', apiSecret: 's' })
+  await assert.rejects(terminals.pay('T', sale), KahaConnectionError)
+  assert.equal(server.arrived.length, 3)
+})

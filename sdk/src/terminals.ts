@@ -1,0 +1,79 @@
+import { createHash, createHmac } from 'node:crypto'
+import {
+  cancelTerminalTransaction,
+  createTerminalPayment,
+  listTerminals,
+  listTerminalTransactions,
+  retrieveTerminalTransaction,
+  voidTerminalTransaction,
+  type BodyOf,
+  type QueryOf,
+} from '@kaha/contract'
+import { KahaConnectionError } from './errors.ts'
+import { createSend, type CallOptions, type ConnectionOptions, type Sign } from './request.ts'
+
+export interface TerminalsOptions extends ConnectionOptions {
+  /** The API key of a till (role desktop), exactly as issued. */
+  readonly apiKey: string
+  /** Its secret, which signs and is never sent. */
+  readonly apiSecret: string
+  /** System time. */
+  readonly now?: () => Date
+}
+
+export type Terminals = ReturnType<typeof createTerminals>
+
+/** A payment waits 90 s for its terminal, a void 30 s. */
+const payMsDefault = 100_000
+const voidMsDefault = 40_000
+const repeatsMax = 2
+
+/** Headers that sign a request of area D: HMAC-SHA256 over method, path, time and the SHA-256 of the body as it is sent. */
+function signer(apiSecret: string, now: () => Date): Sign {
+  return ({ method, path, body }) => {
+    const timestamp = now().toISOString()
+    const hash = createHash('sha256').update(body).digest('hex')
+    const toSign = [method.toUpperCase(), path, timestamp, hash].join('\n')
+    return {
+      'x-timestamp': timestamp,
+      'x-signature': createHmac('sha256', apiSecret).update(toSign).digest('base64'),
+    }
+  }
+}
+
+/** A till's client of the terminal service. `baseUrl` is the address of that service. Methods throw what `createKaha`'s throw. */
+export function createTerminals({ apiSecret, now = () => new Date(), ...options }: TerminalsOptions) {
+  const send = createSend(options, undefined, signer(apiSecret, now))
+  return {
+    list: (call?: CallOptions) => send(listTerminals, {}, call),
+
+    /**
+     * Pays at a terminal and waits for its result. Without a transactionId one is made; where the line is lost the same payment is asked for
+     * again, which joins the running wait and never charges twice. A TIMEOUT or TERMINAL_CONNECTION_ERROR means that no money is kept.
+     */
+    async pay(terminalId: string, body: BodyOf<typeof createTerminalPayment>, call: CallOptions = {}) {
+      const asked = { transactionId: crypto.randomUUID(), ...body }
+      const input = { params: { terminalId }, body: asked }
+      for (let repeats = 0; ; repeats += 1) {
+        try {
+          return await send(createTerminalPayment, input, { timeoutMs: payMsDefault, ...call })
+        } catch (failure) {
+          const isLost = failure instanceof KahaConnectionError && failure.reason !== 'TIMEOUT'
+          if (!isLost || repeats >= (call.maxRetries ?? options.maxRetries ?? repeatsMax)) throw failure
+        }
+      }
+    },
+
+    /** The truth about a payment, after a lost answer too. */
+    retrieve: (transactionId: string, call?: CallOptions) =>
+      send(retrieveTerminalTransaction, { params: { transactionId } }, call),
+    listTransactions: (query: QueryOf<typeof listTerminalTransactions> = {}, call?: CallOptions) =>
+      send(listTerminalTransactions, { query }, call),
+    /** Look at `success`: a void that was understood is no error. */
+    void: (transactionId: string, body: BodyOf<typeof voidTerminalTransaction> = {}, call?: CallOptions) =>
+      send(voidTerminalTransaction, { params: { transactionId }, body }, { timeoutMs: voidMsDefault, ...call }),
+    /** Asks for the end of an open payment; the result of the terminal decides. */
+    cancel: (transactionId: string, call?: CallOptions) =>
+      send(cancelTerminalTransaction, { params: { transactionId } }, call),
+  }
+}

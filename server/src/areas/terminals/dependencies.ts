@@ -1,0 +1,17 @@
+import type { Bus } from '../../kernel/bus.ts'
+import type { Clock } from '../../kernel/clock.ts'
+import type { Cursors } from '../../kernel/cursor.ts'
+import type { Db } from '../../kernel/db.ts'
+import type { Ledger } from './ledger.ts'
+import type { Waits } from './waits.ts'
+
+/** What the use cases of this room are made of. */
+export interface TerminalsDependencies {
+  readonly db: Db
+  readonly bus: Bus
+  readonly clock: Clock
+  readonly cursors: Cursors
+  readonly ledger: Ledger
+  readonly waits: Waits
+  readonly settings: { readonly currencies: readonly string[] }
+}

@@ -1,0 +1,175 @@
+import { STATUS_CODES } from 'node:http'
+import { terminalRequests, terminalsWireCodes } from '@kaha/contract'
+import type { Static } from 'typebox'
+import type { Clock } from '../../../kernel/clock.ts'
+import { Fault } from '../../../kernel/fault.ts'
+import { compile, isMalformed, readJson, type Validator } from '../../../kernel/http/validation.ts'
+import { statuses } from '../errors.ts'
+import { presentTerminal, presentVoid } from '../present.ts'
+import { refuse } from '../refusals.ts'
+import { readAsked } from '../requests.ts'
+import type { TerminalsService } from '../service.ts'
+import type { TerminalCases } from '../service-terminal.ts'
+import type { Link } from './links.ts'
+
+type Requests = typeof terminalRequests
+type Action = keyof Requests
+type Message<A extends Action> = Static<Requests[A]['schema']>
+
+const validators = Object.fromEntries(
+  Object.entries(terminalRequests).map(([name, { schema }]) => [name, compile(schema)]),
+) as Record<Action, Validator>
+
+/** An error pair of the specification. */
+const pair = (code: string, message: string) => new Fault(code, message)
+
+const isAction = (name: unknown): name is Action => typeof name === 'string' && Object.hasOwn(terminalRequests, name)
+const isEmpty = (value: unknown) => value === undefined || value === null || value === ''
+
+export interface ActionsDependencies {
+  readonly service: TerminalsService
+  readonly cases: TerminalCases
+  readonly clock: Clock
+  /** Something that nobody expected; what it was stays in the log. */
+  readonly onError: (error: unknown) => void
+}
+
+/** What is done with one frame of one link. */
+export type Act = (link: Link, frame: Buffer, isBinary: boolean) => Promise<void>
+
+export function createActions({ service, cases, clock, onError }: ActionsDependencies): Act {
+  const timestamp = () => clock.now().toISOString()
+
+  const terminalOf = (link: Link): string => {
+    if (link.terminalId === null) throw refuse('GROUP_MISMATCH', 'Only terminals report of payments.')
+    return link.terminalId
+  }
+  const desktopOnly = (link: Link, message: string) => {
+    if (link.principal.role !== 'desktop') throw pair('GROUP_MISMATCH', message)
+  }
+
+  const handlers: {
+    readonly [A in Action]: (link: Link, message: Message<A>, text: string) => Promise<object | undefined>
+  } = {
+    async getTerminals(link) {
+      desktopOnly(link, 'Only desktop devices can request terminal list')
+      const rows = await service.listTerminals(link.principal)
+      return { action: 'terminalsResponse', terminals: rows.map(presentTerminal), timestamp: timestamp() }
+    },
+    async payment(link, message, text) {
+      desktopOnly(link, 'Only desktop devices can start payments.')
+      const asked = readAsked(message.paymentRequest, text, ['paymentRequest'])
+      const row = await service.startPayment(link.principal, message.terminalId, asked, { way: 'socket' })
+      const { transaction_id: transactionId } = row
+      return { action: 'paymentAccepted', transactionId, terminalId: message.terminalId, timestamp: timestamp() }
+    },
+    async cancelPayment(link, { transactionId }) {
+      desktopOnly(link, 'Only desktop devices can cancel payments.')
+      await service.cancel(link.principal, transactionId)
+      return { action: 'cancelAccepted', transactionId, timestamp: timestamp() }
+    },
+    async voidPayment(link, { transactionId, reason, requestId }) {
+      desktopOnly(link, 'Only desktop devices can void payments.')
+      // Its answer may take 30 s: other messages of this desktop go on meanwhile.
+      const answering = service
+        .void(link.principal, transactionId, reason)
+        .then((voided) => link.send({ action: 'voidResult', ...presentVoid(voided), ...echo(requestId) }))
+        .catch((error: unknown) => void link.send(errorOf(error, requestId)))
+      void answering
+      return undefined
+    },
+    async ping() {
+      return { action: 'pong', timestamp: timestamp() }
+    },
+    async paymentResponse(link, { transactionId, paymentResponse }) {
+      const { status, amount, currency, authorizationCode, errorCode, errorMessage, receiptData } = paymentResponse
+      await cases.hearResult(link.principal, terminalOf(link), transactionId, {
+        status,
+        amount,
+        currency,
+        authorizationCode,
+        errorCode,
+        errorMessage,
+        receiptData,
+      })
+      return undefined
+    },
+    async paymentStatus(link, { transactionId, status }) {
+      const wasAsked = link.asked.delete(transactionId)
+      await cases.hearStatus(link.principal, terminalOf(link), transactionId, { status, wasAsked })
+      return undefined
+    },
+    async voidResult(link, { transactionId, success, reason, error }) {
+      await cases.hearVoid(link.principal, terminalOf(link), transactionId, { success, reason, error })
+      return undefined
+    },
+  }
+
+  const echo = (requestId: unknown) => (typeof requestId === 'string' ? { requestId } : {})
+
+  const errorOf = (error: unknown, requestId: unknown) => {
+    const fault = error instanceof Fault ? error : undefined
+    const status = fault === undefined ? 500 : ((statuses as Record<string, number>)[fault.code] ?? 500)
+    if (fault === undefined || status === 500) onError(error)
+    const isOurs = fault === undefined || status === 500
+    const isGone = fault?.code === 'TERMINAL_NOT_FOUND' || fault?.code === 'TERMINAL_OFFLINE'
+    return {
+      action: 'error',
+      error: isOurs ? 'Internal Server Error' : isGone ? 'Not Found' : (STATUS_CODES[status] ?? 'Bad Request'),
+      message: isOurs ? 'Failed to process message' : isGone ? 'Terminal connection not found' : fault.message,
+      code: isOurs ? 'INTERNAL_ERROR' : ((terminalsWireCodes as Record<string, string>)[fault.code] ?? fault.code),
+      ...echo(requestId),
+      timestamp: timestamp(),
+    }
+  }
+
+  const read = (frame: Buffer, isBinary: boolean): { text: string; value: Record<string, unknown> } => {
+    try {
+      const value = isBinary ? undefined : readJson(frame)
+      if (typeof value === 'object' && value !== null && !Array.isArray(value))
+        return { text: frame.toString('utf8'), value: value as Record<string, unknown> }
+    } catch {
+      // Told below.
+    }
+    throw pair('INVALID_REQUEST', 'Invalid JSON in message body')
+  }
+
+  const check = async (link: Link, action: Action, value: Record<string, unknown>) => {
+    if (action === 'payment') {
+      if (isEmpty(value['terminalId'])) throw pair('INVALID_REQUEST', 'terminalId is required')
+      if (isEmpty(value['paymentRequest'])) throw pair('INVALID_REQUEST', 'paymentRequest is required')
+    }
+    const violation = validators[action](value)
+    if (violation === null) return
+    const { field, rule } = violation
+    const isResult = link.terminalId !== null && (action === 'paymentResponse' || action === 'voidResult')
+    if (isResult && typeof value['transactionId'] === 'string')
+      await cases.hearNonsense(link.principal, link.terminalId, value['transactionId'])
+    const isAmount = field === 'paymentRequest.amount' && !isMalformed(violation)
+    throw refuse(isAmount ? 'INVALID_AMOUNT' : 'INVALID_REQUEST', `${field}: breaks the rule ${rule}.`, field, rule)
+  }
+
+  return async (link, frame, isBinary) => {
+    let requestId: unknown
+    try {
+      const { text, value } = read(frame, isBinary)
+      requestId = value['requestId']
+      if (link.replaced) throw pair('NOT_FOUND', 'Connection not found')
+      const { action } = value
+      if (!isAction(action)) throw refuse('INVALID_REQUEST', 'action: is none of those that are known.')
+      await check(link, action, value)
+      const handle = handlers[action] as (l: Link, m: unknown, t: string) => Promise<object | undefined>
+      const answer = await handle(link, value, text)
+      if (answer !== undefined) link.send({ ...answer, ...echo(requestId) })
+    } catch (error) {
+      // Word for word, where a connection or terminal of another group is meant.
+      const isForeign = error instanceof Fault && error.message === 'This terminal belongs to another group.'
+      link.send(
+        errorOf(
+          isForeign ? pair('GROUP_MISMATCH', 'Cannot send message to connection in different group') : error,
+          requestId,
+        ),
+      )
+    }
+  }
+}

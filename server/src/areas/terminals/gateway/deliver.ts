@@ -1,0 +1,216 @@
+import type { Bus, Words } from '../../../kernel/bus.ts'
+import type { Clock } from '../../../kernel/clock.ts'
+import type { Db } from '../../../kernel/db.ts'
+import { isOpen } from '../machine.ts'
+import { presentNow, presentTerminal } from '../present.ts'
+import type { TerminalCases } from '../service-terminal.ts'
+import { connectionStore } from '../store-connections.ts'
+import { transactionStore as store, type TransactionRow } from '../store-transactions.ts'
+import type { Link, Links } from './links.ts'
+
+export type DisconnectReason =
+  'api_key_used_elsewhere' | 'stale_connection_timeout' | 'admin_action' | 'server_restarting' | 'other'
+
+/** The code that a socket is closed with, for each reason. */
+const closeCodes: Readonly<Record<DisconnectReason, number>> = {
+  other: 4000,
+  api_key_used_elsewhere: 4001,
+  stale_connection_timeout: 4002,
+  admin_action: 4003,
+  server_restarting: 4004,
+}
+
+const sentences: Readonly<Record<DisconnectReason, string>> = {
+  other: 'The connection is closed.',
+  api_key_used_elsewhere: 'This key or device has connected elsewhere.',
+  stale_connection_timeout: 'Nothing came over this connection for too long.',
+  admin_action: 'An operator closed this connection.',
+  server_restarting: 'The server restarts; connect again in a few seconds.',
+}
+
+export interface Deliverer {
+  /** Says why, and closes. */
+  dismiss(link: Link, reason: DisconnectReason): void
+  /** A terminal that has connected is asked about what it may have missed. */
+  askTerminal(link: Link): void
+  /** A desktop that has connected is told what it missed. */
+  catchUp(link: Link): void
+  stop(): void
+}
+
+/** Turns words between processes into frames on the sockets of this one. */
+export function createDeliverer({
+  db,
+  bus,
+  clock,
+  links,
+  cases,
+  onError,
+}: {
+  readonly db: Db
+  readonly bus: Bus
+  readonly clock: Clock
+  readonly links: Links
+  readonly cases: TerminalCases
+  readonly onError: (error: unknown) => void
+}): Deliverer {
+  const stamp = (groupId: string) => ({ timestamp: clock.now().toISOString(), groupId, version: 'v1' })
+  const terminalIdOf = (row: TransactionRow, link?: Link) => row.device_id ?? link?.connectionId ?? row.addressed
+
+  const dismiss = (link: Link, reason: DisconnectReason) => {
+    link.replaced = true
+    link.send({ action: 'forceDisconnect', reason, message: sentences[reason], ...stamp(link.principal.groupId) })
+    link.close(closeCodes[reason], reason)
+  }
+
+  const tellVoid = (link: Link, row: TransactionRow) =>
+    link.send({
+      action: 'voidPayment',
+      transactionId: row.transaction_id,
+      reason: row.void_reason ?? 'requested',
+      ...stamp(row.group_id),
+    })
+  const tellCancel = (link: Link, row: TransactionRow) =>
+    link.send({ action: 'cancelPayment', transactionId: row.transaction_id, ...stamp(row.group_id) })
+
+  const sendPayment = async (link: Link, id: string) => {
+    const row = await cases.beforeSending(id, link.connectionId)
+    if (row === undefined) return
+    const sent = link.send({
+      action: 'payment',
+      transactionId: row.transaction_id,
+      terminalId: terminalIdOf(row, link),
+      connectionId: link.connectionId,
+      paymentRequest: JSON.parse(row.request) as unknown,
+      ...stamp(row.group_id),
+    })
+    if (!sent) await cases.notSent(id)
+  }
+
+  const tell = ([connectionId = '', groupId = '', id = '', action = '']: Words) => {
+    const link = links.find(connectionId)
+    if (link === undefined || link.replaced) return
+    link.inTurn(async () => {
+      if (action === 'payment') return sendPayment(link, id)
+      const row = await store.read(db, id, groupId)
+      if (row === undefined) return
+      if (action === 'cancelPayment' && isOpen(row.state)) tellCancel(link, row)
+      if (action === 'voidPayment' && row.void_state === 'ASKED') tellVoid(link, row)
+    })
+  }
+
+  const pushOf = (row: TransactionRow, push: string) => {
+    const about = { transactionId: row.transaction_id, terminalId: terminalIdOf(row) }
+    switch (push) {
+      case 'paymentComplete':
+        return { action: push, ...about, paymentResponse: presentNow(row), ...stamp(row.group_id) }
+      case 'paymentVoided':
+        return {
+          action: push,
+          ...about,
+          reason: row.void_reason ?? 'requested',
+          voidedAt: row.voided_at?.toISOString() ?? null,
+          ...stamp(row.group_id),
+        }
+      default:
+        return { action: push, ...about, code: row.given_up, ...stamp(row.group_id) }
+    }
+  }
+
+  /** The desktop that started it has seen it when the ping behind it came back. */
+  const pushTo = (link: Link, row: TransactionRow, push: string) => {
+    if (!link.send(pushOf(row, push)) || link.principal.keyId !== row.key_id) return
+    const [complete, voided] = [push === 'paymentComplete', push === 'paymentVoided']
+    if (!complete && !voided) return
+    link.confirm(() => void store.markSeen(db, [{ id: row.id, complete, voided }]).catch(onError))
+  }
+
+  const push = ([groupId = '', id = '', what = '']: Words) => {
+    const those = [...links.desktopsOf(groupId)]
+    if (those.length === 0) return
+    const reading = store.read(db, id, groupId)
+    for (const link of those) {
+      link.inTurn(async () => {
+        const row = await reading
+        if (row !== undefined) pushTo(link, row, what)
+      })
+    }
+  }
+
+  const status = ([groupId = '', id = '', connectionId = '', what = '']: Words) => {
+    const those = [...links.desktopsOf(groupId)]
+    if (those.length === 0) return
+    const reading = connectionStore.read(db, id, groupId)
+    for (const link of those) {
+      link.inTurn(async () => {
+        const row = await reading
+        if (row === undefined) return
+        const terminalId = row.device_id ?? connectionId
+        const info = { ...presentTerminal(row), connectionId, terminalId }
+        const device = row.device_id === null ? {} : { deviceId: row.device_id }
+        const shapes: Readonly<Record<string, object>> = {
+          connected: {
+            terminalId,
+            connectionId,
+            ...device,
+            status: 'connected',
+            terminalInfo: { ...info, status: 'online' },
+          },
+          reconnecting: { terminalId, ...device, status: 'reconnecting' },
+          disconnected: { terminalId, status: 'disconnected' },
+        }
+        link.send({ action: 'terminalStatusUpdate', ...shapes[what], ...stamp(groupId) })
+      })
+    }
+  }
+
+  const close = ([connectionId = '', reason = '']: Words) => {
+    const link = links.find(connectionId)
+    if (link !== undefined && !link.replaced) dismiss(link, reason as DisconnectReason)
+  }
+
+  const askTerminal = (link: Link) => {
+    const { terminalId } = link
+    if (terminalId === null) return
+    link.inTurn(async () => {
+      const rows = (await store.toAsk(db, terminalId, link.connectionId)).toReversed()
+      for (const row of rows) {
+        const isOver = !isOpen(row.state) && row.our_code !== 'NO_RESULT'
+        if (!isOver) {
+          link.asked.add(row.transaction_id)
+          link.send({ action: 'paymentStatus', transactionId: row.transaction_id, ...stamp(row.group_id) })
+        }
+        if (isOpen(row.state) && (row.cancel_asked || row.given_up !== null)) tellCancel(link, row)
+        if (row.void_state === 'ASKED') tellVoid(link, row)
+      }
+    })
+  }
+
+  const catchUp = (link: Link) =>
+    link.inTurn(async () => {
+      for (const row of await store.unseen(db, link.principal.keyId, clock.now())) {
+        if (row.group_id !== link.principal.groupId) continue
+        if (row.complete_unseen) pushTo(link, row, 'paymentComplete')
+        if (row.voided_unseen) pushTo(link, row, 'paymentVoided')
+      }
+    })
+
+  const act: Readonly<Record<string, (words: Words) => void>> = { tell, push, terminal: status, close }
+  const forget = [
+    bus.hear('terminals', ([what = '', ...words]) => act[what]?.(words)),
+    // After an outage of the line between processes: whatever was missed is in the rows.
+    bus.listen('terminals', () => {
+      for (const link of links.all()) {
+        if (link.principal.role === 'desktop') catchUp(link)
+      }
+    }),
+  ]
+  return {
+    dismiss,
+    askTerminal,
+    catchUp,
+    stop() {
+      for (const one of forget) one()
+    },
+  }
+}

@@ -1,0 +1,210 @@
+import type { IncomingMessage, Server } from 'node:http'
+import type { Duplex } from 'node:stream'
+import { STATUS_CODES } from 'node:http'
+import { WebSocketServer, type RawData, type WebSocket } from 'ws'
+import type { TerminalIdentity, TerminalPrincipal } from '../../../identity/terminal-keys.ts'
+import type { Bus } from '../../../kernel/bus.ts'
+import type { Clock } from '../../../kernel/clock.ts'
+import { isAway, type Db } from '../../../kernel/db.ts'
+import { Fault } from '../../../kernel/fault.ts'
+import { newId } from '../../../kernel/ids.ts'
+import type { Log } from '../../../kernel/log.ts'
+import type { Metrics } from '../../../kernel/metrics.ts'
+import type { Connections } from '../connections.ts'
+import { statuses } from '../errors.ts'
+import { refuse } from '../refusals.ts'
+import { errorOf, requireGroup } from '../routes.ts'
+import type { TerminalsService } from '../service.ts'
+import type { TerminalCases } from '../service-terminal.ts'
+import { createActions } from './actions.ts'
+import { createDeliverer } from './deliver.ts'
+import { createLink, createLinks, type Link } from './links.ts'
+import { startLiveness } from './liveness.ts'
+
+const frameBytesMax = 64 * 1024
+const framesWaitingMax = 64
+const deviceId = /^[\x21-\x7e]{1,64}$/
+const socketsMax = 20_000
+const stopMsMax = 2_000
+
+export interface GatewayOptions {
+  /** How often sockets are pinged. */
+  readonly pingMs?: number
+}
+
+export interface GatewayDependencies {
+  readonly db: Db
+  readonly bus: Bus
+  readonly clock: Clock
+  readonly log: Log
+  readonly metrics: Metrics
+  readonly identity: TerminalIdentity
+  readonly service: TerminalsService
+  readonly cases: TerminalCases
+  readonly connections: Connections
+  readonly options: GatewayOptions
+  /** The path of a request as the contract has it, from the address of the service; null for a path elsewhere. */
+  readonly pathOf: (request: IncomingMessage) => string | null
+}
+
+export interface Gateway extends AsyncDisposable {
+  /** Takes upgrades from now on. */
+  attach(server: Server): void
+  /** Says goodbye to every socket and takes no new one. */
+  drain(): Promise<void>
+}
+
+/** The sockets of terminals and tills in this process. */
+export function createGateway(deps: GatewayDependencies): Gateway {
+  const { db, bus, clock, log, metrics, identity, service, cases, connections, pathOf } = deps
+  const links = createLinks()
+  const onError = (error: unknown) => {
+    if (isAway(error)) return
+    metrics.unexpectedErrors.inc({ where: 'terminals.socket' })
+    log.error({ err: error }, 'work for a socket failed for a cause of ours')
+  }
+  metrics.gauge('kaha_terminal_sockets', 'Sockets of terminals and tills in this process.', () => links.size)
+  const server = new WebSocketServer({
+    noServer: true,
+    perMessageDeflate: false,
+    maxPayload: frameBytesMax,
+    clientTracking: false,
+  })
+  const act = createActions({ service, cases, clock, onError })
+  const deliverer = createDeliverer({ db, bus, clock, links, cases, onError })
+  const liveness = startLiveness({
+    links,
+    clock,
+    connections,
+    onError,
+    pingMs: deps.options.pingMs ?? 15_000,
+    dismiss: (link) => deliverer.dismiss(link, 'stale_connection_timeout'),
+  })
+  const closing = new Set<Promise<void>>()
+  let draining = false
+
+  const serve = (socket: WebSocket, link: Link) => {
+    let waiting = 0
+    socket.on('message', (data: RawData, isBinary: boolean) => {
+      link.lastFrameMs = clock.wall()
+      link.unanswered = 0
+      waiting += 1
+      // Who sends faster than is worked is read no faster.
+      if (waiting >= framesWaitingMax) socket.pause()
+      link.inTurn(async () => {
+        try {
+          await act(link, data as Buffer, isBinary)
+        } finally {
+          waiting -= 1
+          if (waiting === framesWaitingMax >> 1) socket.resume()
+        }
+      })
+    })
+    socket.on('pong', () => {
+      link.lastFrameMs = clock.wall()
+      link.unanswered = 0
+    })
+    socket.on('error', () => {})
+    socket.on('close', (code) => {
+      links.remove(link)
+      // What was said before the close counts before it.
+      const ending = new Promise<void>((done) => {
+        link.inTurn(async () => {
+          try {
+            await connections.disconnect(link.connectionId, code === 1000 && !link.replaced)
+          } finally {
+            done()
+          }
+        })
+      })
+      closing.add(ending)
+      void ending.finally(() => closing.delete(ending))
+    })
+    if (link.principal.role === 'terminal') deliverer.askTerminal(link)
+    else deliverer.catchUp(link)
+  }
+
+  const admit = async (request: IncomingMessage): Promise<{ principal: TerminalPrincipal; device: string | null }> => {
+    const query = new URLSearchParams((request.url ?? '').split('?')[1] ?? '')
+    const apiKey = single(request.headers['x-api-key']) ?? query.get('x-api-key') ?? undefined
+    const principal = await identity.authenticate(apiKey)
+    requireGroup(principal, single(request.headers['x-group-id']) ?? query.get('x-group-id') ?? undefined)
+    const device = single(request.headers['x-device-id']) ?? null
+    if (device !== null && principal.role !== 'terminal')
+      throw refuse('GROUP_MISMATCH', 'X-Device-Id is for terminals; this is the key of a desktop.')
+    if (device !== null && !deviceId.test(device))
+      throw refuse('INVALID_REQUEST', 'X-Device-Id must be 1 to 64 visible characters.')
+    if (draining) throw new Fault('UNAVAILABLE', 'The server restarts; connect again in a few seconds.', busy)
+    if (links.size >= socketsMax) throw new Fault('UNAVAILABLE', 'This server holds as many sockets as it can.', busy)
+    return { principal, device }
+  }
+
+  const upgrade = async (request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> => {
+    const gone = (): void => void socket.destroy()
+    socket.on('error', gone)
+    try {
+      if (pathOf(request) !== '/v1') throw new Fault('NOT_FOUND', 'There is nothing at this path.')
+      const { principal, device } = await admit(request)
+      const connectionId = newId(clock.now())
+      const terminal = await connections.connect(principal, connectionId, device)
+      if (socket.destroyed || draining) {
+        await connections.disconnect(connectionId, false)
+        return gone()
+      }
+      let taken = false
+      server.handleUpgrade(request, socket, head, (opened) => {
+        taken = true
+        const about = { connectionId, principal, terminalId: terminal?.id ?? null, deviceId: device }
+        const link = createLink(opened, about, clock.wall(), onError)
+        links.add(link)
+        serve(opened, link)
+      })
+      if (!taken) await connections.disconnect(connectionId, false)
+      else socket.off('error', gone)
+    } catch (error) {
+      if (!(error instanceof Fault)) onError(error)
+      decline(socket, error, clock.now())
+    }
+  }
+
+  return {
+    attach(http) {
+      http.on('upgrade', (request, socket, head) => void upgrade(request, socket, head))
+    },
+    async drain() {
+      draining = true
+      for (const link of links.all()) deliverer.dismiss(link, 'server_restarting')
+      const end = performance.now() + stopMsMax
+      while (links.size > 0 && performance.now() < end) await new Promise((done) => setTimeout(done, 10))
+      for (const link of links.all()) link.terminate()
+      while (links.size > 0 && performance.now() < end + stopMsMax) await new Promise((done) => setTimeout(done, 5))
+      await Promise.all(closing)
+    },
+    async [Symbol.asyncDispose]() {
+      await this.drain()
+      deliverer.stop()
+      await liveness[Symbol.asyncDispose]()
+      server.close()
+    },
+  }
+}
+
+const busy = { retryAfterSeconds: 2 }
+
+const single = (value: string | string[] | undefined): string | undefined => (Array.isArray(value) ? value[0] : value)
+
+/** A handshake that is refused, in HTTP. */
+function decline(socket: Duplex, error: unknown, at: Date): void {
+  const fault = error instanceof Fault ? error : new Fault('INTERNAL_ERROR', 'Something failed on our side.')
+  const status = (statuses as Record<string, number>)[fault.code] ?? 500
+  const id = newId(at)
+  const body = JSON.stringify(
+    errorOf({ code: fault.code, message: fault.message, field: fault.field, rule: fault.rule }, at, id),
+  )
+  const retry = fault.retryAfterSeconds === undefined ? '' : `retry-after: ${fault.retryAfterSeconds}\r\n`
+  socket.end(
+    `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\nconnection: close\r\ncontent-type: application/json; charset=utf-8\r\n` +
+      `content-length: ${Buffer.byteLength(body)}\r\nx-request-id: ${id}\r\n${retry}\r\n${body}`,
+    () => socket.destroy(),
+  )
+}

@@ -1,0 +1,112 @@
+import type { WebSocket } from 'ws'
+import type { TerminalPrincipal } from '../../../identity/terminal-keys.ts'
+
+/** One open socket of this process, and what belongs to it. */
+export interface Link {
+  readonly connectionId: string
+  readonly principal: TerminalPrincipal
+  /** Of a terminal: which one it is. */
+  readonly terminalId: string | null
+  readonly deviceId: string | null
+  /** System time of the last frame. */
+  lastFrameMs: number
+  /** Pings since the last frame. */
+  unanswered: number
+  /** Another connection took its place. */
+  replaced: boolean
+  /** Payments that this connection was asked about. */
+  readonly asked: Set<string>
+  send(message: Readonly<Record<string, unknown>>): boolean
+  /** Work of this link, one piece after the other. */
+  inTurn(work: () => Promise<void>): void
+  ping(): void
+  /** Calls back when everything that was sent before has arrived. */
+  confirm(then: () => void): void
+  close(code: number, reason: string): void
+  terminate(): void
+}
+
+const bufferedBytesMax = 1024 * 1024
+const closeMsMax = 2_000
+const confirmationsMax = 1_000
+
+export function createLink(
+  socket: WebSocket,
+  about: Pick<Link, 'connectionId' | 'principal' | 'terminalId' | 'deviceId'>,
+  nowMs: number,
+  onError: (error: unknown) => void,
+): Link {
+  let last: Promise<void> = Promise.resolve()
+  const confirmations = new Map<string, () => void>()
+  let pings = 0
+  socket.on('pong', (data) => {
+    const name = data.toString()
+    confirmations.get(name)?.()
+    confirmations.delete(name)
+  })
+  return {
+    ...about,
+    lastFrameMs: nowMs,
+    unanswered: 0,
+    replaced: false,
+    asked: new Set(),
+    send(message) {
+      if (socket.readyState !== socket.OPEN) return false
+      // Whoever does not read is not waited for.
+      if (socket.bufferedAmount > bufferedBytesMax) {
+        socket.close(4000, 'other')
+        socket.terminate()
+        return false
+      }
+      socket.send(JSON.stringify(message))
+      return true
+    },
+    inTurn(work) {
+      last = last.then(work).catch(onError)
+    },
+    ping() {
+      if (socket.readyState === socket.OPEN) socket.ping()
+    },
+    confirm(then) {
+      if (socket.readyState !== socket.OPEN || confirmations.size >= confirmationsMax) return
+      const name = String((pings += 1))
+      confirmations.set(name, then)
+      socket.ping(name)
+    },
+    close(code, reason) {
+      socket.close(code, reason)
+      setTimeout(() => socket.terminate(), closeMsMax).unref()
+    },
+    terminate() {
+      socket.terminate()
+    },
+  }
+}
+
+/** The sockets of this process, by connection and by group. */
+export function createLinks() {
+  const byConnection = new Map<string, Link>()
+  const desktops = new Map<string, Set<Link>>()
+  return {
+    get size() {
+      return byConnection.size
+    },
+    all: () => byConnection.values(),
+    find: (connectionId: string) => byConnection.get(connectionId),
+    desktopsOf: (groupId: string): Iterable<Link> => desktops.get(groupId) ?? [],
+    add(link: Link) {
+      byConnection.set(link.connectionId, link)
+      if (link.principal.role !== 'desktop') return
+      const set = desktops.get(link.principal.groupId) ?? new Set()
+      desktops.set(link.principal.groupId, set.add(link))
+    },
+    remove(link: Link) {
+      byConnection.delete(link.connectionId)
+      const set = desktops.get(link.principal.groupId)
+      set?.delete(link)
+      if (set?.size === 0) desktops.delete(link.principal.groupId)
+    },
+  }
+}
+
+export type Links = ReturnType<typeof createLinks>

@@ -1,0 +1,79 @@
+import type { IncomingMessage } from 'node:http'
+import type { TerminalIdentity } from '../../identity/terminal-keys.ts'
+import type { Bus } from '../../kernel/bus.ts'
+import type { Clock } from '../../kernel/clock.ts'
+import type { Cursors } from '../../kernel/cursor.ts'
+import type { Db } from '../../kernel/db.ts'
+import { newId } from '../../kernel/ids.ts'
+import type { Log } from '../../kernel/log.ts'
+import { startLoop, type Loop } from '../../kernel/loop.ts'
+import type { Metrics } from '../../kernel/metrics.ts'
+import { createConnections } from './connections.ts'
+import { createGateway, type Gateway, type GatewayOptions } from './gateway/index.ts'
+import { createLedger } from './ledger.ts'
+import { createTerminalsService, type TerminalsService } from './service.ts'
+import { createTerminalCases } from './service-terminal.ts'
+import { transactionStore } from './store-transactions.ts'
+import { createWaits } from './waits.ts'
+
+export { terminalsArea, terminalsBase, terminalsRoutes } from './routes.ts'
+export type { GatewayOptions } from './gateway/index.ts'
+
+export interface Terminals extends AsyncDisposable {
+  readonly service: TerminalsService
+  /** Sockets in this process. It counts as one that holds some from here on. */
+  gateway(options: { pathOf: (request: IncomingMessage) => string | null } & GatewayOptions): Promise<Gateway>
+  /** Applies deadlines, ends what dead processes held. */
+  worker(): AsyncDisposable
+}
+
+const reapMs = 5_000
+const signaturesDroppedMax = 1_000
+
+/** The room of area D. */
+export function createTerminals(deps: {
+  readonly db: Db
+  readonly bus: Bus
+  readonly clock: Clock
+  readonly cursors: Cursors
+  readonly log: Log
+  readonly metrics: Metrics
+  readonly identity: TerminalIdentity
+  readonly settings: { readonly currencies: readonly string[] }
+}): Terminals {
+  const { db, bus, clock, log, metrics, identity } = deps
+  const alarms = metrics.counter('kaha_terminal_attention_total', 'Terminal payments that need a person, by cause.', [
+    'cause',
+  ])
+  const ledger = createLedger({ db, bus, clock, log, alarms })
+  const waits = createWaits(bus)
+  metrics.gauge('kaha_terminal_waiting_calls', 'Calls of this process that wait for a terminal.', () => waits.count)
+  const service = createTerminalsService({ ...deps, ledger, waits })
+  const connections = createConnections({ db, bus, clock, ledger, nodeId: newId(clock.now()) })
+  const cases = createTerminalCases({ db, ledger })
+  return {
+    service,
+    async gateway({ pathOf, ...options }) {
+      await connections.beat()
+      return createGateway({ db, bus, clock, log, metrics, identity, service, cases, connections, options, pathOf })
+    },
+    worker() {
+      const parts = new AsyncDisposableStack()
+      const due: Loop = startLoop('terminals.due', log, async () => {
+        await connections.expire()
+        return ledger.runDue()
+      })
+      const forget = bus.listen('clock', () => due.wake())
+      parts.use(due)
+      parts.defer(forget)
+      parts.use(
+        startLoop('terminals.reap', log, async () => {
+          await transactionStore.dropSignatures(db, clock.wall(), signaturesDroppedMax)
+          return (await connections.reap()) > 0 ? 0 : reapMs
+        }),
+      )
+      return { [Symbol.asyncDispose]: () => parts.disposeAsync() }
+    },
+    [Symbol.asyncDispose]: () => waits[Symbol.asyncDispose](),
+  }
+}

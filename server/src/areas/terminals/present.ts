@@ -1,0 +1,106 @@
+import type { TerminalInfo, TerminalPaymentResponse, TerminalTransaction, VoidResult } from '@kaha/contract'
+import { isOpen } from './machine.ts'
+import { refuse } from './refusals.ts'
+import type { Voided } from './service.ts'
+import type { TerminalRow } from './store-connections.ts'
+import type { TransactionRow } from './store-transactions.ts'
+
+type Request = TerminalTransaction['request']
+
+const requestOf = (row: TransactionRow) => JSON.parse(row.request) as Request
+
+const given = <Value, Name extends string>(name: Name, value: Value | null | undefined) =>
+  (value === null || value === undefined ? {} : { [name]: value }) as Partial<Record<Name, Value>>
+
+export const presentTerminal = (row: TerminalRow): TerminalInfo => ({
+  connectionId: row.connection_id,
+  terminalId: row.device_id ?? row.connection_id,
+  ...given('deviceId', row.device_id),
+  connectedAt: row.connected_at.toISOString(),
+  lastActivity: row.last_activity_at.toISOString(),
+  status: row.status,
+})
+
+/** What every answer about a payment has of its request. */
+function echo(row: TransactionRow) {
+  const { amount, currency, paymentMethod, metadata } = requestOf(row)
+  return { transactionId: row.transaction_id, amount, currency, paymentMethod, ...given('metadata', metadata) }
+}
+
+const failed = (row: TransactionRow, errorCode: string, errorMessage: string): TerminalPaymentResponse => ({
+  ...echo(row),
+  status: 'FAILED',
+  errorCode,
+  errorMessage,
+  timestamp: row.updated_at.toISOString(),
+})
+
+const toldOf: Readonly<Record<string, string>> = {
+  TIMEOUT: 'The terminal gave no result within 90 seconds. If it approves later, that is voided.',
+  TERMINAL_CONNECTION_ERROR: 'The line of the terminal was lost for 60 seconds. If it approves later, that is voided.',
+}
+
+/** The payment as its outcome stands, whatever became of it later; undefined while there is none. */
+function presentOutcome(row: TransactionRow): TerminalPaymentResponse | undefined {
+  if (row.outcome === null || row.outcome_at === null)
+    return row.void_cause === 'late' && row.given_up !== null
+      ? failed(row, row.given_up, toldOf[row.given_up] ?? '')
+      : undefined
+  return {
+    ...echo(row),
+    status: row.outcome,
+    ...given('authorizationCode', row.authorization_code),
+    ...given('errorCode', row.error_code),
+    ...given('errorMessage', row.error_message),
+    ...given('receiptData', row.receipt_data),
+    timestamp: row.outcome_at.toISOString(),
+  }
+}
+
+const pending = (row: TransactionRow): TerminalPaymentResponse => ({
+  ...echo(row),
+  status: 'PENDING',
+  timestamp: row.updated_at.toISOString(),
+})
+
+/** What a push tells: no SUCCESS once the payment is voided. */
+export function presentNow(row: TransactionRow): TerminalPaymentResponse {
+  if (row.state === 'VOIDED' && row.void_cause === 'confirmed') return failed(row, 'VOIDED', 'The payment was voided.')
+  return presentOutcome(row) ?? pending(row)
+}
+
+/**
+ * What the call that pays is given, also when it is repeated: a repeat never shows SUCCESS for a payment that is voided. Throws what the first
+ * caller was told where that was an error.
+ */
+export function presentPayment(row: TransactionRow): TerminalPaymentResponse {
+  const wasGivenUp = row.given_up !== null && (isOpen(row.state) || row.state === 'VOIDED')
+  if (wasGivenUp && row.given_up !== null) throw refuse(row.given_up, toldOf[row.given_up] ?? '')
+  if (row.our_code === 'TERMINAL_CONNECTION_ERROR')
+    throw refuse('TERMINAL_CONNECTION_ERROR', 'The terminal was not reached; nothing was charged.')
+  return presentNow(row)
+}
+
+export function presentTransaction(row: TransactionRow, now: Date): TerminalTransaction {
+  return {
+    transactionId: row.transaction_id,
+    status: row.state,
+    request: requestOf(row),
+    ...given('response', presentOutcome(row)),
+    createdAt: row.created_at.toISOString(),
+    updatedAt: row.updated_at.toISOString(),
+    ...given('completedAt', row.ended_at?.toISOString()),
+    ...given('terminalDeviceId', row.device_id),
+    ...given('voidedAt', row.voided_at?.toISOString()),
+    ...given('voidReason', row.state === 'VOIDED' ? row.void_reason : null),
+    timestamp: now.toISOString(),
+  }
+}
+
+export const presentVoid = ({ success, row, reason, error }: Voided): VoidResult => ({
+  success,
+  transactionId: row.transaction_id,
+  reason,
+  ...given('voidedAt', success ? row.voided_at?.toISOString() : null),
+  ...given('error', error),
+})

@@ -1,0 +1,137 @@
+import {
+  cancelTerminalTransaction,
+  createTerminalPayment,
+  listTerminals,
+  listTerminalTransactions,
+  retrieveTerminalTransaction,
+  terminalsWireCodes,
+  voidTerminalTransaction,
+  type TerminalsError,
+} from '@kaha/contract'
+import type { FastifyRequest } from 'fastify'
+import type { Static } from 'typebox'
+import type { TerminalIdentity, TerminalPrincipal } from '../../identity/terminal-keys.ts'
+import type { Clock } from '../../kernel/clock.ts'
+import { route, type Area, type Refusal, type Route } from '../../kernel/http/area.ts'
+import type { Violation } from '../../kernel/http/validation.ts'
+import { statuses } from './errors.ts'
+import { presentPayment, presentTerminal, presentTransaction, presentVoid } from './present.ts'
+import { refuse } from './refusals.ts'
+import { readAsked } from './requests.ts'
+import type { TerminalsService } from './service.ts'
+import { isInWindow, isSignedBy, readSignature, readTimestamp } from './signature.ts'
+
+const bodyBytesMax = 256 * 1024
+export const terminalsBase = '/terminal'
+
+/** A caller, and the signature of this request. */
+export interface Signer extends TerminalPrincipal {
+  readonly signature: Buffer
+  readonly signedAtMs: number
+}
+
+const headerOf = (request: FastifyRequest, name: string): string | undefined => {
+  const value = request.headers[name]
+  return Array.isArray(value) ? undefined : value
+}
+
+/** A refusal as area D shows it. */
+export const errorOf = (
+  { code, message, field, rule }: Pick<Refusal, 'code' | 'message' | 'field' | 'rule'>,
+  at: Date,
+  requestId: string,
+): Static<typeof TerminalsError> => ({
+  error: { code, message, details: field === undefined || rule === undefined ? null : { field, rule } },
+  timestamp: at.toISOString(),
+  requestId,
+})
+
+/** Refuses a key of another group, where the request names one. */
+export function requireGroup(principal: TerminalPrincipal, groupId: string | undefined): void {
+  if (groupId !== undefined && groupId !== principal.groupId)
+    throw refuse('GROUP_MISMATCH', "x-group-id is not the key's group; leave it out, or send the right one.")
+}
+
+export function terminalsArea(identity: TerminalIdentity, clock: Clock): Area<Signer> {
+  return {
+    name: 'terminals',
+    prefix: `${terminalsBase}/v1`,
+    base: terminalsBase,
+    bodyBytesMax,
+    statuses,
+    wireCodes: terminalsWireCodes,
+    envelope: ({ code, message, field, rule, correlationId }) =>
+      errorOf({ code, message, field, rule }, clock.now(), correlationId),
+    codeOf: codeOfField,
+    headersOf: (id) => ({ 'x-request-id': id }),
+    async authenticate(request) {
+      const principal = await identity.authenticate(headerOf(request, 'x-api-key'))
+      const signedAtMs = readTimestamp(headerOf(request, 'x-timestamp'))
+      if (signedAtMs === null || !isInWindow(signedAtMs, clock.wall()))
+        throw refuse('TIMESTAMP_EXPIRED', 'x-timestamp must be an ISO 8601 time within 5 minutes of the time here.')
+      const signature = readSignature(headerOf(request, 'x-signature'))
+      if (signature === null)
+        throw refuse('INVALID_SIGNATURE', 'x-signature must be the padded Base64 of an HMAC-SHA256.')
+      requireGroup(principal, headerOf(request, 'x-group-id'))
+      if (principal.role !== 'desktop')
+        throw refuse('GROUP_MISMATCH', 'The keys of terminals do not take this way; use a desktop key.')
+      return { ...principal, signature, signedAtMs }
+    },
+    verify(request, principal, body) {
+      const [sent = ''] = request.originalUrl.split('?')
+      const bare = sent.startsWith(`${terminalsBase}/`) ? [sent.slice(terminalsBase.length)] : []
+      const signed = {
+        method: request.method,
+        timestamp: headerOf(request, 'x-timestamp') ?? '',
+        body,
+        paths: [sent, ...bare],
+      }
+      if (!isSignedBy(principal.secret, principal.signature, signed))
+        throw refuse('INVALID_SIGNATURE', 'The signature is not that of this method, path, time and body.')
+    },
+  }
+}
+
+/** An amount that is there and wrong has a code of its own. */
+function codeOfField({ field, rule }: Violation): string {
+  const [top] = field.split('.')
+  return top === 'amount' && rule !== 'required' ? 'INVALID_AMOUNT' : 'INVALID_REQUEST'
+}
+
+export function terminalsRoutes(service: TerminalsService, clock: Clock): Route<Signer>[] {
+  const timestamp = () => clock.now().toISOString()
+  return [
+    route<typeof listTerminals, Signer>(listTerminals, async ({ principal }) => {
+      const terminals = (await service.listTerminals(principal)).map(presentTerminal)
+      return { status: 200, body: { terminals, count: terminals.length, timestamp: timestamp() } }
+    }),
+
+    route<typeof createTerminalPayment, Signer>(createTerminalPayment, async ({ principal, params, body, bytes }) => {
+      const { signature, signedAtMs: atMs } = principal
+      const asked = readAsked(body, bytes.toString('utf8'))
+      const row = await service.pay(principal, params.terminalId, asked, { way: 'http', signed: { signature, atMs } })
+      return { status: asked.webhookMode ? 202 : 200, body: presentPayment(row) }
+    }),
+
+    route<typeof listTerminalTransactions, Signer>(listTerminalTransactions, async ({ principal, query }) => {
+      const { rows, nextCursor } = await service.listTransactions(principal, query)
+      const transactions = rows.map((row) => presentTransaction(row, clock.now()))
+      return { status: 200, body: { transactions, count: rows.length, nextCursor, timestamp: timestamp() } }
+    }),
+
+    route<typeof retrieveTerminalTransaction, Signer>(retrieveTerminalTransaction, async ({ principal, params }) => ({
+      status: 200,
+      body: presentTransaction(await service.findTransaction(principal, params.transactionId), clock.now()),
+    })),
+
+    route<typeof voidTerminalTransaction, Signer>(voidTerminalTransaction, async ({ principal, params, body }) => ({
+      status: 200,
+      body: presentVoid(await service.void(principal, params.transactionId, body.reason)),
+    })),
+
+    route<typeof cancelTerminalTransaction, Signer>(cancelTerminalTransaction, async ({ principal, params }) => ({
+      status: 200,
+      body: presentTransaction(await service.cancel(principal, params.transactionId), clock.now()),
+    })),
+  ]
+}

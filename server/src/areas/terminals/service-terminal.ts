@@ -1,0 +1,111 @@
+import type { TerminalPrincipal } from '../../identity/terminal-keys.ts'
+import type { Db } from '../../kernel/db.ts'
+import { decimalToMinor } from '../../kernel/money.ts'
+import { happen, hearVoid, type Alarm, type Result } from './course.ts'
+import type { Ledger } from './ledger.ts'
+import type { TransactionEvent } from './machine.ts'
+import { refuse } from './refusals.ts'
+import { transactionStore as store, type TransactionRow } from './store-transactions.ts'
+
+/** What a terminal says of a payment. */
+export interface TerminalResult extends Result {
+  readonly status: 'SUCCESS' | 'FAILED' | 'PENDING' | 'CANCELLED'
+  readonly amount?: string | number | undefined
+  readonly currency?: string | undefined
+}
+
+export interface VoidAnswer {
+  readonly success: boolean
+  readonly reason?: string | undefined
+  readonly error?: string | undefined
+}
+
+const detailCharactersMax = 1_000
+
+/** What a terminal can say, of payments of its group. */
+export function createTerminalCases({ db, ledger }: { readonly db: Db; readonly ledger: Ledger }) {
+  const alarm = (row: TransactionRow, cause: Alarm, said: unknown) =>
+    ledger.change(row.id, (course) => ({
+      // A change in nothing: the alarm is what is written.
+      course: { ...course },
+      effects: [{ kind: 'alarm', alarm: cause, detail: JSON.stringify(said).slice(0, detailCharactersMax) }],
+    }))
+
+  /** The payment that a terminal speaks of. What it says of another terminal's is kept for a person, and refused. */
+  const own = async (principal: TerminalPrincipal, terminalId: string, transactionId: string, said: unknown) => {
+    const row = await store.find(db, principal.groupId, transactionId)
+    if (row === undefined) throw refuse('TRANSACTION_NOT_FOUND', 'There is no such transaction.')
+    if (row.terminal_id === terminalId) return row
+    await alarm(row, 'foreign_result', said)
+    throw refuse('GROUP_MISMATCH', 'This payment was sent to another terminal.')
+  }
+
+  const eventOf = (row: TransactionRow, { status, amount, currency }: TerminalResult): TransactionEvent => {
+    if (status === 'FAILED') return 'failed'
+    if (status === 'CANCELLED') return 'cancelled'
+    if (status === 'PENDING') return 'working'
+    const read = decimalToMinor(String(amount), row.currency)
+    return currency === row.currency && 'minor' in read && read.minor === row.amount ? 'success' : 'mismatch'
+  }
+
+  return {
+    async hearResult(principal: TerminalPrincipal, terminalId: string, transactionId: string, result: TerminalResult) {
+      const row = await own(principal, terminalId, transactionId, result)
+      const isWhole =
+        result.status !== 'SUCCESS' ||
+        (result.authorizationCode !== undefined &&
+          result.authorizationCode !== '' &&
+          result.amount !== undefined &&
+          result.currency !== undefined)
+      if (!isWhole) {
+        await alarm(row, 'malformed_result', result)
+        throw refuse('INVALID_REQUEST', 'A SUCCESS needs authorizationCode, amount and currency; nothing was changed.')
+      }
+      await ledger.change(row.id, (course, now) => happen(course, course.created_at, eventOf(row, result), now, result))
+    },
+
+    /** A terminal's word on a payment that it was asked about. UNKNOWN counts only as an answer. */
+    async hearStatus(
+      principal: TerminalPrincipal,
+      terminalId: string,
+      transactionId: string,
+      { status, wasAsked }: { readonly status: 'PENDING' | 'UNKNOWN'; readonly wasAsked: boolean },
+    ) {
+      const row = await own(principal, terminalId, transactionId, { status })
+      if (status === 'UNKNOWN' && !wasAsked)
+        throw refuse('INVALID_REQUEST', 'UNKNOWN counts only as the answer to a paymentStatus on this connection.')
+      await ledger.change(row.id, (course, now) =>
+        happen(course, course.created_at, status === 'UNKNOWN' ? 'unknown' : 'working', now),
+      )
+    },
+
+    async hearVoid(principal: TerminalPrincipal, terminalId: string, transactionId: string, answer: VoidAnswer) {
+      const row = await own(principal, terminalId, transactionId, answer)
+      await ledger.change(row.id, (course, now) => hearVoid(course, course.created_at, answer, now))
+    },
+
+    /** Something that is no result, of a payment that may be this terminal's. */
+    async hearNonsense(principal: TerminalPrincipal, terminalId: string, transactionId: string) {
+      const row = await store.find(db, principal.groupId, transactionId)
+      if (row !== undefined && row.terminal_id === terminalId) await alarm(row, 'malformed_result', 'malformed')
+    },
+
+    /** Notes that it is about to be written to this connection; false where it need not be any more. */
+    async beforeSending(id: string, connectionId: string): Promise<TransactionRow | undefined> {
+      let goes = false
+      const row = await ledger.change(id, (course) => {
+        goes = course.state === 'PENDING' && course.sent_to === null && course.given_up === null
+        return goes
+          ? { course: { ...course, sent_to: connectionId, reach_at: null }, effects: [] }
+          : { course, effects: [] }
+      })
+      return goes ? row : undefined
+    },
+
+    /** It was noted and not written: the connection is known to have gone first. */
+    notSent: (id: string) =>
+      ledger.change(id, (course, now) => happen({ ...course, sent_to: null }, course.created_at, 'not_reached', now)),
+  }
+}
+
+export type TerminalCases = ReturnType<typeof createTerminalCases>

@@ -1,0 +1,180 @@
+import type { TerminalPrincipal } from '../../identity/terminal-keys.ts'
+import { isUuid, largestId } from '../../kernel/ids.ts'
+import { listedBy, pageSizeDefault, type Listed } from '../../kernel/list.ts'
+import { askVoid, happen, voidWaitMs } from './course.ts'
+import type { TerminalsDependencies } from './dependencies.ts'
+import { isOpen, type TransactionState } from './machine.ts'
+import { refuse } from './refusals.ts'
+import { isPastRetention } from './retention.ts'
+import { paymentCases } from './service-payments.ts'
+import { connectionStore, type TerminalRow } from './store-connections.ts'
+import { transactionStore as store, type TransactionRow } from './store-transactions.ts'
+
+export interface TransactionFilter {
+  readonly status?: readonly TransactionState[] | undefined
+  readonly terminalId?: string | undefined
+  readonly dateFrom?: string | undefined
+  readonly dateTo?: string | undefined
+  readonly pageSize?: number | undefined
+  readonly cursor?: string | undefined
+}
+
+/** What became of a void. */
+export interface Voided {
+  readonly success: boolean
+  readonly row: TransactionRow
+  readonly reason: string
+  readonly error: string | null
+}
+
+export type TerminalsService = ReturnType<typeof createTerminalsService>
+
+const pollMs = 5_000
+
+/** What a till can do, whichever way it speaks. Every call is within the group of its key. */
+export function createTerminalsService(deps: TerminalsDependencies) {
+  const { db, clock, cursors, ledger, waits } = deps
+  const stopping = new AbortController()
+
+  /** The terminal by its device id, else by its connection id. */
+  const findTerminal = async (groupId: string, terminalId: string): Promise<TerminalRow> => {
+    const found =
+      (await connectionStore.findByDevice(db, groupId, terminalId)) ??
+      (isUuid(terminalId) ? await connectionStore.findByConnection(db, groupId, terminalId) : undefined)
+    if (found !== undefined) return found
+    if (await connectionStore.exists(db, terminalId, isUuid(terminalId) ? terminalId : null))
+      throw refuse('GROUP_MISMATCH', 'This terminal belongs to another group.')
+    throw refuse('TERMINAL_NOT_FOUND', 'The group has no such terminal.')
+  }
+
+  const findTransaction = async (groupId: string, transactionId: string): Promise<TransactionRow> => {
+    const found = await store.find(db, groupId, transactionId)
+    if (found !== undefined && !isPastRetention(found, clock.now())) return found
+    if (found === undefined && (await store.exists(db, transactionId)))
+      throw refuse('GROUP_MISMATCH', 'This transaction belongs to another group.')
+    throw refuse('TRANSACTION_NOT_FOUND', 'There is no such transaction, or its retention has ended.')
+  }
+
+  /** Waits until the payment is as wanted, until a deadline of business time, or until the server stops. */
+  const waitUntil = async (
+    row: TransactionRow,
+    isDone: (row: TransactionRow) => boolean,
+    deadlineOf: (row: TransactionRow) => Date | null,
+  ): Promise<TransactionRow> => {
+    let current = row
+    while (!isDone(current) && !stopping.signal.aborted) {
+      const wait = waits.next(row.id)
+      try {
+        current = (await store.read(db, row.id, row.group_id)) ?? current
+        if (isDone(current)) break
+        const deadline = deadlineOf(current)
+        const leftMs = deadline === null ? pollMs : deadline.getTime() - clock.now().getTime()
+        if (leftMs <= 0) {
+          // The deadline is a row that a worker claims; whoever waits for it need not wait for the worker.
+          current = (await ledger.change(row.id, (course) => ({ course, effects: [] }))) ?? current
+          break
+        }
+        if (!stopping.signal.aborted) await wait.happened(Math.min(leftMs, pollMs))
+      } finally {
+        wait.leave()
+      }
+    }
+    return current
+  }
+
+  const isSettled = (row: TransactionRow) => row.given_up !== null || !isOpen(row.state)
+
+  const alreadyVoided = (row: TransactionRow, reason: string): Voided => {
+    const isConfirmed = row.void_cause === 'confirmed' || row.void_state === 'CONFIRMED'
+    return {
+      success: isConfirmed,
+      row,
+      reason: row.void_reason ?? reason,
+      error: isConfirmed ? null : 'PENDING_CONFIRMATION',
+    }
+  }
+
+  /** True when a void that runs was written less than its wait ago. */
+  const runs = (row: TransactionRow, now: Date) =>
+    row.void_state === 'ASKED' && row.void_asked_at !== null && now.getTime() < row.void_asked_at.getTime() + voidWaitMs
+
+  return {
+    ...paymentCases(deps, { findTerminal, waitFor: (row) => waitUntil(row, isSettled, (one) => one.wait_at) }),
+
+    /** Terminals that are online or reconnecting. */
+    listTerminals: (principal: TerminalPrincipal): Promise<TerminalRow[]> =>
+      connectionStore.listConnected(db, principal.groupId),
+
+    findTransaction: (principal: TerminalPrincipal, transactionId: string) =>
+      findTransaction(principal.groupId, transactionId),
+
+    async listTransactions(principal: TerminalPrincipal, query: TransactionFilter): Promise<Listed<TransactionRow>> {
+      const { status, terminalId, dateFrom, dateTo, cursor, pageSize = pageSizeDefault } = query
+      const [from, to] = [dateFrom, dateTo].map((text) => (text === undefined ? null : new Date(text)))
+      if (from && to && from > to)
+        throw refuse('INVALID_REQUEST', 'dateFrom: is after dateTo.', 'dateFrom', 'not_after_date_to')
+      const bound = ['terminal transactions', principal.groupId, status, terminalId, from, to]
+      const position = cursor === undefined ? [largestId] : cursors.read(cursor, bound)
+      if (position === null)
+        throw refuse('INVALID_REQUEST', 'cursor: is not one that this list gave for these filters.', 'cursor', 'known')
+      const rows = await store.list(db, principal.groupId, {
+        before: position[0] ?? largestId,
+        states: status ?? null,
+        terminalId: terminalId ?? null,
+        from: from ?? null,
+        to: to ?? null,
+        now: clock.now(),
+        rowsMax: pageSize + 1,
+      })
+      return listedBy(cursors, rows, pageSize, bound)
+    },
+
+    /** Asks for the end of an open payment; the result of the terminal decides. */
+    async cancel(principal: TerminalPrincipal, transactionId: string): Promise<TransactionRow> {
+      const { id } = await findTransaction(principal.groupId, transactionId)
+      let refused = false
+      const row = await ledger.change(id, (course, now) => {
+        refused = !isOpen(course.state)
+        return refused ? { course, effects: [] } : happen(course, course.created_at, 'cancel', now)
+      })
+      if (row === undefined || refused)
+        throw refuse('INVALID_TRANSACTION_STATE', 'Only a payment that is open can be cancelled; this one has ended.')
+      return row
+    },
+
+    /** Asks the terminal for a void of a completed payment, and waits 30 s for its answer. */
+    async void(principal: TerminalPrincipal, transactionId: string, reason = 'requested'): Promise<Voided> {
+      const found = await findTransaction(principal.groupId, transactionId)
+      const terminal = await connectionStore.read(db, found.terminal_id, found.group_id)
+      const asked = await ledger.change(found.id, (course, now) => {
+        if (course.state !== 'COMPLETED' || runs(course, now) || terminal?.status !== 'online')
+          return { course, effects: [] }
+        return askVoid({ ...course, void_state: null }, reason, now)
+      })
+      if (asked === undefined) throw refuse('TRANSACTION_NOT_FOUND', 'There is no such transaction.')
+      const refusedWith = (row: TransactionRow, error: string): Voided => ({
+        success: false,
+        row,
+        reason: row.void_reason ?? reason,
+        error,
+      })
+      if (asked.state === 'VOIDED') return alreadyVoided(asked, reason)
+      if (asked.state !== 'COMPLETED') return refusedWith(asked, 'INVALID_TRANSACTION_STATE')
+      if (asked.void_state !== 'ASKED') return refusedWith(asked, 'TERMINAL_OFFLINE')
+      const end = asked.void_asked_at === null ? null : new Date(asked.void_asked_at.getTime() + voidWaitMs)
+      const row = await waitUntil(
+        asked,
+        (one) => one.state === 'VOIDED' || one.void_state !== 'ASKED',
+        () => end,
+      )
+      if (row.state === 'VOIDED') return alreadyVoided(row, reason)
+      return refusedWith(row, row.void_state === 'REFUSED' ? (row.void_error ?? 'TERMINAL_REFUSED') : 'TIMEOUT')
+    },
+
+    /** From now on calls that wait are answered as things stand. */
+    stop(): void {
+      stopping.abort()
+      waits.wakeAll()
+    },
+  }
+}

@@ -1,0 +1,52 @@
+import { createHash, createHmac, timingSafeEqual, type KeyObject } from 'node:crypto'
+
+/** How far a request's time may be from ours, both ways. */
+export const windowMs = 5 * 60_000
+
+const signatureBytes = 32
+// ISO 8601 in UTC or with an offset, to the second at least.
+const isoTime = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d{1,9})?(Z|[+-]\d{2}:\d{2})$/
+
+export interface SignedRequest {
+  readonly method: string
+  readonly timestamp: string
+  readonly body: Buffer
+  /** The path as it was sent, and what else it may be called: without the prefix under which the service lives. */
+  readonly paths: readonly string[]
+}
+
+/** The four lines that are signed, without a line feed at the end. The hash is over the body exactly as sent. */
+export function stringToSign(method: string, path: string, timestamp: string, body: Buffer | string): string {
+  const bodyHash = createHash('sha256').update(body).digest('hex')
+  return [method.toUpperCase(), path, timestamp, bodyHash].join('\n')
+}
+
+export const signatureOf = (secret: KeyObject | string, toSign: string): Buffer =>
+  createHmac('sha256', secret).update(toSign).digest()
+
+/** The bytes of x-signature: canonical padded Base64 of 32 bytes, or null. */
+export function readSignature(text: string | undefined): Buffer | null {
+  if (text === undefined) return null
+  const bytes = Buffer.from(text, 'base64')
+  return bytes.length === signatureBytes && bytes.toString('base64') === text ? bytes : null
+}
+
+/** The time of x-timestamp in ms, or null where it is none. */
+export function readTimestamp(text: string | undefined): number | null {
+  if (text === undefined || !isoTime.test(text)) return null
+  const ms = Date.parse(text)
+  return Number.isNaN(ms) ? null : ms
+}
+
+export const isInWindow = (ms: number, nowMs: number): boolean => Math.abs(nowMs - ms) <= windowMs
+
+/** Whether one of the paths was signed so. Compared in constant time. */
+export function isSignedBy(secret: KeyObject | string, given: Buffer, request: SignedRequest): boolean {
+  const { method, timestamp, body, paths } = request
+  let found = false
+  for (const path of paths) {
+    const expected = signatureOf(secret, stringToSign(method, path, timestamp, body))
+    if (timingSafeEqual(expected, given)) found = true
+  }
+  return found
+}

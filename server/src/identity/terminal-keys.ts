@@ -1,0 +1,111 @@
+import { createSecretKey, hash, type KeyObject } from 'node:crypto'
+import type { Bus } from '../kernel/bus.ts'
+import type { Clock } from '../kernel/clock.ts'
+import type { Db } from '../kernel/db.ts'
+import { Fault } from '../kernel/fault.ts'
+import type { RateLimit } from '../kernel/rate-limit.ts'
+import type { Keyring } from '../kernel/seal.ts'
+import { sealPlaces } from './store.ts'
+import { terminalKeyStore, type TerminalKeyRow } from './store-terminal-keys.ts'
+
+/** Who is calling area D: a till or a terminal of one group. */
+export interface TerminalPrincipal {
+  readonly keyId: string
+  readonly role: 'desktop' | 'terminal'
+  readonly groupId: string
+  readonly partnerId: string
+  readonly merchantId: string
+  /** Of a terminal, always. */
+  readonly branchId: string | null
+  /** What its requests are signed with. */
+  readonly secret: KeyObject
+}
+
+export interface TerminalIdentity {
+  /**
+   * The caller behind an x-api-key. UNAUTHORIZED without a known ACTIVE key of an active account, RATE_LIMITED over the key's rate. A
+   * change of state counts from the next request on, within a second in other processes.
+   */
+  authenticate(apiKey: string | undefined): Promise<TerminalPrincipal>
+  /** The merchant that a group belongs to. */
+  merchantOf(groupId: string): Promise<string | undefined>
+}
+
+const keysCachedMax = 20_000
+// However a hint was lost, a revoked key works for a second at most.
+const cachedMsMax = 1_000
+const form = /^tk_[0-9A-Za-z]{32}$/
+
+export function createTerminalIdentity({
+  db,
+  bus,
+  clock,
+  keyring,
+  rateLimit,
+}: {
+  readonly db: Db
+  readonly bus: Bus
+  readonly clock: Clock
+  readonly keyring: Keyring
+  readonly rateLimit: RateLimit
+}): TerminalIdentity {
+  const cache = new Map<
+    string,
+    { readonly row: TerminalKeyRow; readonly principal: TerminalPrincipal; readAt: number }
+  >()
+  let changes = 0
+  bus.listen('keys', () => {
+    changes += 1
+    cache.clear()
+  })
+
+  const lookUp = async (apiKey: string) => {
+    const slot = hash('sha256', apiKey, 'hex')
+    const known = cache.get(slot)
+    const age = known === undefined ? Infinity : clock.wall() - known.readAt
+    if (known !== undefined && age >= 0 && age < cachedMsMax && bus.connected) return known
+    const seen = { changes, readAt: clock.wall() }
+    const row = await terminalKeyStore.find(db, Buffer.from(slot, 'hex'))
+    cache.delete(slot)
+    if (row === undefined) return undefined
+    const found = { row, principal: principalOf(row, keyring), readAt: seen.readAt }
+    // What was read before a change must not be remembered after it.
+    if (changes !== seen.changes) return found
+    if (cache.size >= keysCachedMax) {
+      const oldest = cache.keys().next()
+      if (!oldest.done) cache.delete(oldest.value)
+    }
+    cache.set(slot, found)
+    return found
+  }
+
+  return {
+    merchantOf: (groupId) => terminalKeyStore.merchantOf(db, groupId),
+    async authenticate(apiKey) {
+      const found = apiKey !== undefined && form.test(apiKey) ? await lookUp(apiKey) : undefined
+      if (found === undefined || found.row.state !== 'ACTIVE' || !found.row.account_active) {
+        throw new Fault(
+          'UNAUTHORIZED',
+          'The API key is missing, not known or not active; send one that is in x-api-key.',
+        )
+      }
+      const waitSeconds = rateLimit.take(found.principal.keyId)
+      if (waitSeconds > 0) {
+        throw new Fault('RATE_LIMITED', 'Too many requests with this key; slow down and try again.', {
+          retryAfterSeconds: waitSeconds,
+        })
+      }
+      return found.principal
+    },
+  }
+}
+
+const principalOf = (row: TerminalKeyRow, keyring: Keyring): TerminalPrincipal => ({
+  keyId: row.id,
+  role: row.role,
+  groupId: row.group_id,
+  partnerId: row.partner_id,
+  merchantId: row.merchant_id,
+  branchId: row.branch_id,
+  secret: createSecretKey(Buffer.from(keyring.open(row.sealed_secret, sealPlaces.terminalSecret(row.id)))),
+})

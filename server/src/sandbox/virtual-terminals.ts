@@ -1,0 +1,277 @@
+import { once } from 'node:events'
+import { WebSocket } from 'ws'
+import { issueTerminalKey } from '../identity/issue.ts'
+import type { Identity } from '../identity/service.ts'
+import type { Bus } from '../kernel/bus.ts'
+import type { Clock } from '../kernel/clock.ts'
+import type { Db } from '../kernel/db.ts'
+import { Fault } from '../kernel/fault.ts'
+import { newId, randomText } from '../kernel/ids.ts'
+import type { Log } from '../kernel/log.ts'
+import { startLoop } from '../kernel/loop.ts'
+import type { Keyring } from '../kernel/seal.ts'
+import { scriptOf, type Script } from './scripts.ts'
+import { terminalTaskStore as store, virtualKeyPlace, type TaskRow } from './store-terminals.ts'
+
+export interface VirtualTerminals extends AsyncDisposable {
+  /** Connects one over the real protocol, with a key of its own. One that runs goes on. Throws NOT_FOUND, BAD_REQUEST, UNAVAILABLE. */
+  start(partnerId: string, groupId: string, deviceId: string): Promise<'online' | 'offline'>
+  /** Takes it off the line; one that does not run stays so. */
+  stop(partnerId: string, deviceId: string): Promise<void>
+}
+
+export interface VirtualTerminalsDependencies {
+  readonly db: Db
+  readonly bus: Bus
+  readonly clock: Clock
+  readonly keyring: Keyring
+  readonly log: Log
+  readonly identity: Identity
+  /** The merchant of a group. */
+  readonly merchantOf: (groupId: string) => Promise<string | undefined>
+  /** Where this process takes sockets. */
+  readonly socketUrl: () => string
+}
+
+interface Unit {
+  readonly partnerId: string
+  readonly groupId: string
+  readonly deviceId: string
+  readonly apiKey: string
+  readonly script: Script
+  /** Results that were made, by payment. */
+  readonly made: Map<string, Record<string, unknown>>
+  /** Payments that have arrived, with their requests. */
+  readonly known: Map<string, { amount: unknown; currency: unknown; paymentMethod: unknown }>
+  readonly pongs: Map<string, () => void>
+  socket: WebSocket | null
+}
+
+interface Message {
+  readonly action?: string
+  readonly transactionId?: string
+  readonly requestId?: string
+  readonly paymentRequest?: { amount: unknown; currency: unknown; paymentMethod: unknown }
+}
+
+const rememberedMax = 1_000
+const runningMax = 100
+const connectMsMax = 5_000
+
+/** Terminals that play a script, for sandboxes. They follow the sandbox's clock: what they will do are rows. */
+export function createVirtualTerminals(deps: VirtualTerminalsDependencies): VirtualTerminals {
+  const { db, bus, clock, keyring, log, identity, merchantOf, socketUrl } = deps
+  const units = new Map<string, Unit>()
+  const nameOf = (groupId: string, deviceId: string) => `${groupId} ${deviceId}`
+
+  const later = (unit: Unit, task: TaskRow['task'], transactionId: string | null, seconds: number) => {
+    const at = clock.now()
+    const row = { id: newId(at), group_id: unit.groupId, device_id: unit.deviceId, transaction_id: transactionId, task }
+    return store.insertTask(db, row, new Date(at.getTime() + seconds * 1_000))
+  }
+
+  const say = (unit: Unit, message: Record<string, unknown>) => {
+    if (unit.socket?.readyState === WebSocket.OPEN) unit.socket.send(JSON.stringify(message))
+  }
+
+  /** Resolves when the platform has worked through everything that was said before. */
+  const heard = (unit: Unit) =>
+    new Promise<void>((done) => {
+      if (unit.socket?.readyState !== WebSocket.OPEN) return done()
+      const requestId = randomText(12)
+      unit.pongs.set(requestId, done)
+      say(unit, { action: 'ping', requestId })
+    })
+
+  const resultOf = (unit: Unit, transactionId: string): Record<string, unknown> => {
+    const made = unit.made.get(transactionId)
+    if (made !== undefined) return made
+    const { amount, currency, paymentMethod } = unit.known.get(transactionId) ?? {}
+    const status = unit.script.reports
+    const more =
+      status === 'SUCCESS'
+        ? { authorizationCode: randomText(6, '0123456789'), receiptData: 'KAHA SANDBOX' }
+        : status === 'FAILED'
+          ? { errorCode: 'DECLINED', errorMessage: 'The card was declined.' }
+          : {}
+    const timestamp = clock.now().toISOString()
+    const result = { transactionId, status, amount, currency, paymentMethod, ...more, timestamp }
+    remember(unit.made, transactionId, result)
+    return result
+  }
+
+  const report = (unit: Unit, transactionId: string) => {
+    const paymentResponse = resultOf(unit, transactionId)
+    say(unit, { action: 'paymentResponse', transactionId, paymentResponse })
+    if (unit.script.twice === true) say(unit, { action: 'paymentResponse', transactionId, paymentResponse })
+  }
+
+  const pay = async (unit: Unit, transactionId: string): Promise<void> => {
+    const { reports, afterSeconds, dropsForSeconds } = unit.script
+    if (dropsForSeconds !== undefined) {
+      await later(unit, 'connect', null, dropsForSeconds)
+      unit.socket?.terminate()
+      return
+    }
+    if (reports === null) return
+    if (afterSeconds === undefined) report(unit, transactionId)
+    else await later(unit, 'approve', transactionId, afterSeconds)
+  }
+
+  const act = async (unit: Unit, message: Message): Promise<void> => {
+    const { action, transactionId = '', requestId = '', paymentRequest } = message
+    if (action === 'pong') {
+      unit.pongs.get(requestId)?.()
+      unit.pongs.delete(requestId)
+      return
+    }
+    if (unit.script.reports === null) return
+    if (action === 'payment' && paymentRequest !== undefined) {
+      remember(unit.known, transactionId, paymentRequest)
+      return pay(unit, transactionId)
+    }
+    const isKnown = unit.known.has(transactionId)
+    if (action === 'paymentStatus') {
+      const isDecided = unit.made.has(transactionId) || unit.script.dropsForSeconds !== undefined
+      if (isKnown && isDecided) report(unit, transactionId)
+      else say(unit, { action: 'paymentStatus', transactionId, status: isKnown ? 'PENDING' : 'UNKNOWN' })
+    }
+    if (action === 'voidPayment') say(unit, { action: 'voidResult', transactionId, success: true })
+    if (action === 'cancelPayment' && unit.script.heedsCancel === true && isKnown) {
+      if ((await store.dropOf(db, unit.groupId, unit.deviceId, transactionId)) === 0) return
+      const cancelled = { ...resultOf(unit, transactionId), status: 'CANCELLED' }
+      remember(unit.made, transactionId, cancelled)
+      report(unit, transactionId)
+    }
+  }
+
+  const connect = async (unit: Unit): Promise<void> => {
+    const headers = { 'x-api-key': unit.apiKey, 'x-device-id': unit.deviceId }
+    const socket = new WebSocket(`${socketUrl()}/v1`, { headers, handshakeTimeout: connectMsMax })
+    let last: Promise<void> = Promise.resolve()
+    socket.on('error', () => {})
+    socket.on('message', (data: Buffer) => {
+      last = last
+        .then(() => act(unit, JSON.parse(data.toString()) as Message))
+        .catch((error: unknown) => log.warn({ err: error }, 'a virtual terminal stumbled'))
+    })
+    socket.on('close', () => {
+      for (const done of unit.pongs.values()) done()
+      unit.pongs.clear()
+    })
+    try {
+      await once(socket, 'open')
+    } catch (cause) {
+      throw new Fault('UNAVAILABLE', 'The virtual terminal could not connect; does this process take sockets?', {
+        retryAfterSeconds: 1,
+        cause,
+      })
+    }
+    unit.socket = socket
+  }
+
+  const perform = async (task: TaskRow): Promise<void> => {
+    const unit = units.get(nameOf(task.group_id, task.device_id))
+    if (unit !== undefined) {
+      if (task.task === 'connect') {
+        await connect(unit)
+        // What it is asked after a connect comes first, and what it answers is worked through second.
+        await heard(unit)
+      } else if (task.transaction_id !== null) report(unit, task.transaction_id)
+      await heard(unit)
+    }
+    await store.drop(db, task.id)
+  }
+
+  const loop = startLoop('sandbox.terminals', log, async () => {
+    const tasks = await store.due(db)
+    for (const task of tasks) await perform(task)
+    return tasks.length > 0 ? 0 : 1_000
+  })
+  const forget = bus.listen('clock', () => loop.wake())
+  // What was left behind belongs to terminals that run no more.
+  const cleared = store.dropAll(db)
+
+  const ownKey = (merchantId: string, groupId: string, deviceId: string) =>
+    db.tx(async (tx) => {
+      await store.lockKey(tx, groupId, deviceId)
+      const sealed = await store.findKey(tx, groupId, deviceId)
+      if (sealed !== undefined) return keyring.open(sealed, virtualKeyPlace(groupId, deviceId))
+      const page = { after: '00000000-0000-0000-0000-000000000000', rowsMax: 1 }
+      const [branch] = await identity.branchesUnder({ level: 'merchant', entityId: merchantId }, page)
+      if (branch === undefined) throw new Fault('NOT_FOUND', 'The merchant of this group has no branch.')
+      const issuing = { keyring, keyPrefix: 'sk_test_' } as const
+      const about = { role: 'terminal', groupId, branchId: branch.id } as const
+      const { apiKey } = await issueTerminalKey(tx, issuing, about, clock.now())
+      await store.insertKey(
+        tx,
+        groupId,
+        deviceId,
+        keyring.seal(apiKey, virtualKeyPlace(groupId, deviceId)),
+        clock.now(),
+      )
+      return apiKey
+    })
+
+  const close = async (unit: Unit) => {
+    if (unit.socket === null || unit.socket.readyState === WebSocket.CLOSED) return
+    unit.socket.close(1000)
+    await Promise.race([once(unit.socket, 'close'), new Promise((done) => setTimeout(done, connectMsMax).unref())])
+  }
+
+  return {
+    async start(partnerId, groupId, deviceId) {
+      await cleared
+      const script = scriptOf(deviceId)
+      if (script === undefined) throw new Fault('BAD_REQUEST', 'device_id: is that of no script.')
+      const merchantId = await merchantOf(groupId)
+      const merchant = merchantId === undefined ? undefined : await identity.entity(merchantId)
+      if (merchant === undefined || merchant.partner_id !== partnerId)
+        throw new Fault('NOT_FOUND', 'There is no such group.')
+      const running = units.get(nameOf(groupId, deviceId))
+      if (running !== undefined) return script.staysOffline === true ? 'offline' : 'online'
+      if (units.size >= runningMax)
+        throw new Fault('UNAVAILABLE', `${runningMax} virtual terminals run; stop one.`, { retryAfterSeconds: 60 })
+      const apiKey = await ownKey(merchant.id, groupId, deviceId)
+      const unit: Unit = {
+        partnerId,
+        groupId,
+        deviceId,
+        apiKey,
+        script,
+        made: new Map(),
+        known: new Map(),
+        pongs: new Map(),
+        socket: null,
+      }
+      await connect(unit)
+      units.set(nameOf(groupId, deviceId), unit)
+      if (script.staysOffline !== true) return 'online'
+      await close(unit)
+      return 'offline'
+    },
+
+    async stop(partnerId, deviceId) {
+      for (const [name, unit] of units) {
+        if (unit.deviceId !== deviceId || unit.partnerId !== partnerId) continue
+        units.delete(name)
+        await store.dropOf(db, unit.groupId, unit.deviceId, null)
+        await close(unit)
+      }
+    },
+
+    async [Symbol.asyncDispose]() {
+      forget()
+      for (const unit of units.values()) unit.socket?.terminate()
+      units.clear()
+      await loop[Symbol.asyncDispose]()
+      await cleared.catch(() => {})
+    },
+  }
+}
+
+function remember<Value>(in_: Map<string, Value>, name: string, value: Value): void {
+  const oldest = in_.size >= rememberedMax ? in_.keys().next() : undefined
+  if (oldest?.done === false) in_.delete(oldest.value)
+  in_.set(name, value)
+}

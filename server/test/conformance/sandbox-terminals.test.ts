@@ -1,0 +1,94 @@
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { after, test } from 'node:test'
+import { statement } from '../../src/kernel/db.ts'
+import { platform } from '../platform.ts'
+import { shopOf } from '../till.ts'
+import { until } from '../until.ts'
+import { assertRefused, call } from './call.ts'
+
+const p = await platform({ after })
+const shop = shopOf(p)
+after(() => shop[Symbol.asyncDispose]())
+const key = p.seed.partner.secret_key
+const start = (deviceId: string, groupId = shop.groupId) =>
+  call(p.url, { method: 'POST', path: '/sandbox/terminals', key, body: { group_id: groupId, device_id: deviceId } })
+const stop = (deviceId: string) => call(p.url, { method: 'DELETE', path: `/sandbox/terminals/${deviceId}`, key })
+
+/** A payment at a virtual terminal, and its end. */
+async function begin(deviceId: string) {
+  assert.equal((await start(deviceId)).status, 201)
+  const transactionId = randomUUID()
+  return { transactionId, paying: shop.pay({ transactionId }, deviceId) }
+}
+const told = async (deviceId: string, seconds = 0) => {
+  const { transactionId, paying } = await begin(deviceId)
+  if (seconds > 0) {
+    const sent = statement(
+      'test.sent',
+      'select sent_to is not null as sent from terminals.transactions where transaction_id = $1',
+    )
+    await until(
+      'that it was sent',
+      async () => (await p.kaha.db.run<{ sent: boolean }>(sent, [transactionId]))[0]?.sent === true,
+    )
+    const tasks = statement('test.tasks', 'select id from sandbox.terminal_tasks')
+    await until('its plan', async () => deviceId === 'sim-silent' || (await p.kaha.db.run(tasks, [])).length > 0)
+    if (deviceId.startsWith('sim-drop'))
+      await until('the loss', async () => (await shop.read(transactionId)).json.status === 'AWAITING_RECONNECT')
+    await p.advance(seconds)
+  }
+  const { status, json } = await paying
+  const { json: record } = await shop.read(transactionId)
+  return [status, json.status ?? json.error?.code, record.status]
+}
+
+test('[S7.terminals.start, S7.terminals.protocol, S7.terminals.sim-approve, S7.terminals.stop] a virtual terminal is started by its group and device id, with a key of its own, and stopped by its device id', async () => {
+  assert.deepEqual((await start('sim-approve')).json, { device_id: 'sim-approve', status: 'online' })
+  assert.deepEqual((await start('sim-approve')).json, { device_id: 'sim-approve', status: 'online' })
+  assert.deepEqual(await told('sim-approve'), [200, 'SUCCESS', 'COMPLETED'])
+  const [shown] = (await shop.ask({ path: '/v1/terminals' })).json.terminals
+  assert.deepEqual([shown.terminalId, shown.status], ['sim-approve', 'online'])
+  const keys = statement(
+    'test.keys',
+    `select count(*)::int as n from identity.terminal_keys where role = 'terminal' and group_id = $1`,
+  )
+  assert.deepEqual(await p.kaha.db.run(keys, [shop.groupId]), [{ n: 3 }])
+  assert.deepEqual((await stop('sim-approve')).json, { device_id: 'sim-approve', status: 'stopped' })
+  await until('that it is gone', async () => (await shop.ask({ path: '/v1/terminals' })).json.count === 0)
+  assert.equal((await stop('sim-approve')).status, 200)
+  assertRefused('/sandbox/terminals', await start('sim-unknown'), 400, 'BAD_REQUEST')
+  assertRefused('/sandbox/terminals', await start('sim-approve', randomUUID()), 404, 'NOT_FOUND')
+})
+
+test('[S7.terminals.sim-decline] sim-decline declines', async () => {
+  assert.deepEqual(await told('sim-decline'), [200, 'FAILED', 'FAILED'])
+})
+test('[S7.terminals.sim-cancel] sim-cancel cancels', async () => {
+  assert.deepEqual(await told('sim-cancel'), [200, 'CANCELLED', 'CANCELLED'])
+})
+test('[S7.terminals.sim-dup-result] sim-dup-result sends its result twice, and is paid once', async () => {
+  assert.deepEqual(await told('sim-dup-result'), [200, 'SUCCESS', 'COMPLETED'])
+})
+test('[S7.terminals.sim-offline] sim-offline is offline', async () => {
+  assert.equal((await start('sim-offline')).json.status, 'offline')
+  await until(
+    'that it is offline',
+    async () => (await shop.pay({}, 'sim-offline')).json.error?.code === 'TERMINAL_OFFLINE',
+  )
+})
+test('[S7.terminals.sim-slow-80s, S7.terminals.clock] sim-slow-80s answers after 80 s of the clock', async () => {
+  assert.deepEqual(await told('sim-slow-80s', 89), [200, 'SUCCESS', 'COMPLETED'])
+})
+test('[S7.terminals.sim-silent] sim-silent never answers', async () => {
+  assert.deepEqual(await told('sim-silent', 91), [504, 'TIMEOUT', 'PENDING'])
+})
+test('[S7.terminals.sim-drop-30s] sim-drop-30s drops its line and is back in time', async () => {
+  assert.deepEqual(await told('sim-drop-30s', 40), [200, 'SUCCESS', 'COMPLETED'])
+})
+test('[S7.terminals.sim-drop-75s] sim-drop-75s is back past the grace, and is voided', async () => {
+  assert.deepEqual(await told('sim-drop-75s', 80), [502, 'TERMINAL_CONNECTION_ERROR', 'VOIDED'])
+})
+test('[S7.terminals.sim-late-success] sim-late-success approves after the sale was given up, and is voided', async () => {
+  assert.deepEqual(await told('sim-late-success', 110), [504, 'TIMEOUT', 'VOIDED'])
+})

@@ -1,0 +1,143 @@
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { after, test } from 'node:test'
+import { platform } from '../platform.ts'
+import { result, shopOf, type Wire } from '../till.ts'
+import { until } from '../until.ts'
+import { assertRefused } from './call.ts'
+
+const p = await platform({ after })
+const shop = shopOf(p)
+after(() => shop[Symbol.asyncDispose]())
+const till = await shop.till()
+const terminal = await shop.connect()
+
+/** A sale that is paid. */
+async function sold(at: Wire = terminal): Promise<string> {
+  const transactionId = `v-${randomUUID()}`
+  const paying = shop.pay({ transactionId })
+  await at.next('payment')
+  at.send(result(transactionId))
+  assert.equal((await paying).status, 200)
+  return transactionId
+}
+
+const stateOf = async (id: string): Promise<string> => (await shop.read(id)).json.status
+const answers = (at: Wire, transactionId: string, more: Record<string, unknown>) =>
+  at.send({ action: 'voidResult', transactionId, reason: 'x', ...more })
+
+test('[D5.void.ok, D5.machine.completed.void, D5.void-result.fields, D5.void-result.voided-at, D5.void.reason, D5.machine.voided.void, D5.void.joins, D5.id.voided-on-request, D5.message.from-terminal.void-result] a void that the terminal confirms is a success, once and again', async () => {
+  const transactionId = await sold()
+  const voiding = [shop.voids(transactionId, { reason: 'Wrong table.' }), shop.voids(transactionId)]
+  const asked = await terminal.next('voidPayment')
+  assert.equal(asked.transactionId, transactionId)
+  answers(terminal, transactionId, { success: true })
+  const all = [...(await Promise.all(voiding)), await shop.voids(transactionId)]
+  for (const { status, json } of all) {
+    assert.equal(status, 200)
+    const { voidedAt, reason, ...rest } = json
+    assert.match(voidedAt, /Z$/)
+    assert.equal(reason, asked.reason)
+    assert.deepEqual(rest, { success: true, transactionId })
+  }
+  await terminal.settled()
+  assert.equal(terminal.received.filter((one) => one.action === 'voidPayment').length, 1)
+  const pushed = await till.next('paymentVoided')
+  assert.deepEqual([pushed.transactionId, pushed.reason], [transactionId, asked.reason])
+  const record = (await shop.read(transactionId)).json
+  assert.deepEqual([record.status, record.voidReason], ['VOIDED', asked.reason])
+  const repeat = await shop.pay({ transactionId })
+  assert.deepEqual([repeat.status, repeat.json.status, repeat.json.errorCode], [200, 'FAILED', 'VOIDED'])
+  for (const reason of ['', 'x'.repeat(256), 1])
+    assertRefused('/terminal/v1', await shop.voids(transactionId, { reason }), 400, 'INVALID_REQUEST')
+})
+
+test('[D5.void.reason] the reason of a void is requested where none is given', async () => {
+  const transactionId = await sold()
+  const voiding = shop.voids(transactionId)
+  assert.equal((await terminal.next('voidPayment')).reason, 'requested')
+  answers(terminal, transactionId, { success: true })
+  assert.equal((await voiding).json.reason, 'requested')
+})
+
+test("[D5.machine.completed.void-refused, D5.void-result.error] a void that the terminal refuses leaves the sale, with the terminal's own error or ours", async () => {
+  for (const error of [undefined, 'BATCH_CLOSED']) {
+    const transactionId = await sold()
+    const voiding = shop.voids(transactionId)
+    await terminal.next('voidPayment')
+    answers(terminal, transactionId, { success: false, error })
+    const { json } = await voiding
+    assert.deepEqual([json.success, json.error, json.voidedAt], [false, error ?? 'TERMINAL_REFUSED', undefined])
+    assert.equal(await stateOf(transactionId), 'COMPLETED')
+  }
+})
+
+test('[D5.machine.completed.void-silent, D5.void.asked-again, D5.void.late-success] a void without an answer is TIMEOUT, is asked again, and its late success counts', async () => {
+  const transactionId = await sold()
+  const voiding = shop.voids(transactionId)
+  await terminal.next('voidPayment')
+  await p.advance(31)
+  const { json } = await voiding
+  assert.deepEqual([json.success, json.error], [false, 'TIMEOUT'])
+  assert.equal(await stateOf(transactionId), 'COMPLETED')
+  assert.equal((await terminal.next('voidPayment')).transactionId, transactionId)
+  terminal.drop()
+  const back = await shop.connect()
+  assert.equal((await back.next('voidPayment')).transactionId, transactionId)
+  answers(back, transactionId, { success: true })
+  await until('the void', async () => (await stateOf(transactionId)) === 'VOIDED')
+  await back.close()
+})
+
+test('[D5.machine.completed.void-offline, D5.void.offline-dropped] a void that finds the terminal offline is not sent, then or later', async () => {
+  const first = await shop.connect()
+  const transactionId = await sold(first)
+  await first.close()
+  await until('offline', async () => (await shop.ask({ path: '/v1/terminals' })).json.count === 0)
+  const { json } = await shop.voids(transactionId)
+  assert.deepEqual([json.success, json.error], [false, 'TERMINAL_OFFLINE'])
+  const back = await shop.connect()
+  await back.settled()
+  assert.equal(back.received.filter((one) => one.action === 'voidPayment').length, 0)
+  await back.close()
+})
+
+test('[D5.machine.completed.voided-at-terminal] a void that nobody asked for is believed, with its reason', async () => {
+  const at = await shop.connect()
+  const transactionId = await sold(at)
+  at.send({ action: 'voidResult', transactionId, success: true, reason: 'The customer left.' })
+  await until('the void', async () => (await stateOf(transactionId)) === 'VOIDED')
+  assert.equal((await shop.read(transactionId)).json.voidReason, 'The customer left.')
+  await at.close()
+})
+
+test('[D5.machine.voided.void-automatic] a sale that was voided automatically is PENDING_CONFIRMATION until the terminal confirms', async () => {
+  const at = await shop.connect()
+  const transactionId = `v-${randomUUID()}`
+  const paying = shop.pay({ transactionId })
+  await at.next('payment')
+  await p.advance(91)
+  assert.equal((await paying).status, 504)
+  at.send(result(transactionId))
+  await at.next('voidPayment')
+  const pending = (await shop.voids(transactionId)).json
+  assert.deepEqual([pending.success, pending.error], [false, 'PENDING_CONFIRMATION'])
+  answers(at, transactionId, { success: true })
+  await at.settled()
+  assert.equal((await shop.voids(transactionId)).json.success, true)
+  await at.close()
+})
+
+test('[D5.machine.other.void] a sale that is not completed cannot be voided', async () => {
+  const at = await shop.connect()
+  const transactionId = `v-${randomUUID()}`
+  const paying = shop.pay({ transactionId })
+  await at.next('payment')
+  const open = (await shop.voids(transactionId)).json
+  assert.deepEqual([open.success, open.error], [false, 'INVALID_TRANSACTION_STATE'])
+  at.send(result(transactionId, { status: 'CANCELLED' }))
+  await paying
+  const ended = (await shop.voids(transactionId)).json
+  assert.deepEqual([ended.success, ended.error], [false, 'INVALID_TRANSACTION_STATE'])
+  await at.close()
+})
