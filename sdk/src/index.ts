@@ -5,3 +5,4 @@ export type { CallOptions, ConnectionOptions, CreateOptions } from './request.ts
 export type * from './types.ts'
 export { verifyWebhook, type Delivered, type DeliveryHeaders } from './verify-webhook.ts'
 export type { WebhookPayload } from '@kaha/contract'
+export * from '@kaha/qrph'

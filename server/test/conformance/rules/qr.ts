@@ -1,7 +1,22 @@
-import { joined, later } from './rule.ts'
+import { built, joined, later } from './rule.ts'
 
 /** Area E: accounts, tokens, codes, and the encrypted webhooks. */
 export const qr = joined(
+  built({
+    'E6.token.algorithms': 'a token is compact JWE with A256KW and A256CBC-HS512, and no other pair is accepted',
+    'E6.token.header': 'the protected header of our tokens holds alg and enc in this order and nothing else',
+    'E6.token.key-bytes': 'the key is the UTF-8 bytes of the key string where they are 32, and their SHA-256 otherwise',
+    'E6.text.format': 'the text is EMVCo merchant-presented with 00 of 01, and 01 of 12',
+    'E6.text.merchant-account':
+      'template 28 holds ph.ppmi.p2m, the BIC of the acquirer, a merchant id of at most 25, and, where given, the credit account',
+    'E6.text.merchant-fields':
+      '52 is the category, 53 is 608, 58 is PH, 59 a name of at most 25 and 60 a city of at most 15',
+    'E6.text.amount': '54 is the amount',
+    'E6.text.additional': 'template 62 holds the reference in 05 and the terminal in 07',
+    'E6.text.crc':
+      '63 is CRC-16/CCITT-FALSE over the UTF-8 bytes up to and including 6304, in four upper-case hex digits',
+    'E6.text.lengths': 'lengths count characters, not bytes',
+  }),
   later('QR Ph', {
     'E6.document.version': 'the description of the QR service is published as version 1.4.1',
     'E6.account.merchant': 'the account of area E is a merchant, and a merchant key acts for it',
@@ -24,9 +39,6 @@ export const qr = joined(
     'E6.codes.invalid-api-key': '10000013 Invalid API Key is 401',
     'E6.codes.insufficient-permissions': '10000015 Insufficient Permissions is 403, as for a key without the scope',
 
-    'E6.token.algorithms': 'a token is compact JWE with A256KW and A256CBC-HS512, and no other pair is accepted',
-    'E6.token.header': 'the protected header of our tokens holds alg and enc in this order and nothing else',
-    'E6.token.key-bytes': 'the key is the UTF-8 bytes of the key string where they are 32, and their SHA-256 otherwise',
     'E6.token.encryption-key':
       "QR tokens use the account's encryption key, 32 ASCII characters, shown once and sealed at rest",
     'E6.token.refused':
@@ -57,16 +69,6 @@ export const qr = joined(
     'E6.life.checkout-transaction': 'a code of a checkout belongs to its attempt, and there is one transaction',
     'E6.life.checkout-events': 'a code of a checkout causes events of area A and no notification of area E',
 
-    'E6.text.format': 'the text is EMVCo merchant-presented with 00 of 01, and 01 of 12',
-    'E6.text.merchant-account':
-      'template 28 holds ph.ppmi.p2m, the BIC of the acquirer, a merchant id of at most 25, and, where given, the credit account',
-    'E6.text.merchant-fields':
-      '52 is the category, 53 is 608, 58 is PH, 59 a name of at most 25 and 60 a city of at most 15',
-    'E6.text.amount': '54 is the amount',
-    'E6.text.additional': 'template 62 holds the reference in 05 and the terminal in 07',
-    'E6.text.crc':
-      '63 is CRC-16/CCITT-FALSE over the UTF-8 bytes up to and including 6304, in four upper-case hex digits',
-    'E6.text.lengths': 'lengths count characters, not bytes',
     'E6.text.bic': 'the BIC is a setting, TESTPHM1XXX in a sandbox, so that no real bank app can pay',
     'E6.text.tag-28-05': 'tag 28-05 is a setting, 010 by default',
 
