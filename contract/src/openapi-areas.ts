@@ -17,6 +17,20 @@ import {
 import { EcommerceError, ReportingError, WebhooksError } from './errors.ts'
 import type { Area, Operation } from './operation.ts'
 import { Page, Pagination } from './primitives.ts'
+import {
+  CreateQrCode,
+  CreateQrCodeToken,
+  CreatedQrCode,
+  CreatedQrCodeToken,
+  QrCode,
+  QrCodeToken,
+  QrError,
+  QrErrorToken,
+  qrErrors,
+  qrOperations,
+  qrSealedCodes,
+  qrWireCodes,
+} from './qr.ts'
 import { CreateRefund, Refund } from './refunds.ts'
 import {
   AmountDetails,
@@ -33,7 +47,7 @@ import {
   reportingErrors,
   reportingOperations,
 } from './reporting.ts'
-import { AdvanceClock, SandboxClock, sandboxErrors, sandboxOperations } from './sandbox.ts'
+import { AdvanceClock, BankPayment, PayAsBank, SandboxClock, sandboxErrors, sandboxOperations } from './sandbox.ts'
 import {
   CreateWebhookEndpoint,
   DeleteResult,
@@ -70,7 +84,13 @@ export interface AreaPage {
   readonly wireCodes: Readonly<Record<string, string>>
   /** Codes that every operation of the area can give; of those about bodies, every operation that takes one. */
   readonly commonErrors: readonly string[]
-  readonly envelope: TObject<{ error: TObject }>
+  readonly envelope: TObject
+  /** An example of it. */
+  error?(code: string, message: string): unknown
+  /** Codes that come as an envelope which only the account can open; its schema is SealedError. */
+  readonly sealedCodes?: readonly string[]
+  /** How callers say who they are; X-API-Key when absent. */
+  readonly auth?: 'basic'
   /** Schemas that have a name in the document. */
   readonly schemas: Readonly<Record<string, TSchema>>
   readonly deliveries?: readonly Delivery[]
@@ -277,16 +297,60 @@ export const areaPages: Readonly<Record<Area, AreaPage>> = {
       Error: EcommerceError,
     },
   },
+  qr: {
+    title: 'Kaha QR service',
+    version: '1.4.1',
+    description: `QR Ph codes for one payment each. What is sent and answered is a \`Token\`: a compact JWE (A256KW, A256CBC-HS512) under the encryption key of the account, and \`contentSchema\` says what it holds. The key's bytes are those of its text where they are 32, else their SHA-256.\n\nRefusals are plain JSON until a request is authenticated and its Token opened; from then on they are a Token too.\n\n${everywhere.replace('405 `METHOD_NOT_ALLOWED`', '405')}`,
+    tags: [
+      { name: 'Codes', description: 'One payment each.', path: '/qr/v1/pay/qr' },
+      { name: 'Health', description: 'Whether the service is there.', path: '/qr/ping' },
+    ],
+    operations: qrOperations,
+    errors: qrErrors,
+    wireCodes: qrWireCodes,
+    commonErrors: [
+      'NO_AUTHORIZATION',
+      'INVALID_API_KEY',
+      'API_KEY_NOT_FOUND',
+      'API_KEY_EXPIRED',
+      'API_KEY_REVOKED',
+      'API_KEY_SUSPENDED',
+      'API_KEY_DELETED',
+      'ACCOUNT_NOT_FOUND',
+      'ACCOUNT_LOCKED',
+      'ACCOUNT_NOT_ACTIVE',
+      'UNAUTHORIZED_ACTION',
+      'INSUFFICIENT_PERMISSIONS',
+      ...commonErrors.filter((code) => !['BAD_REQUEST', 'UNAUTHORIZED', 'FORBIDDEN'].includes(code)),
+    ],
+    envelope: QrError,
+    error: (code, error) => ({ code, error, referenceNumber: '0198f5a2-9d3b-7c55-8e02-4b7a90c1d2e3' }),
+    sealedCodes: qrSealedCodes,
+    auth: 'basic',
+    schemas: {
+      CreateQrCode,
+      CreateQrCodeToken,
+      CreatedQrCode,
+      CreatedQrCodeToken,
+      QrCode,
+      QrCodeToken,
+      Error: QrError,
+      SealedError: QrErrorToken,
+    },
+  },
   sandbox: {
     title: 'Kaha sandbox',
     version: '1.0.0',
     description: `Controls that only a sandbox has: a live installation answers 404 on all of them. They take the partner's secret key and answer only to the sandbox's own Host.\n\n${everywhere}`,
-    tags: [{ name: 'Clock', description: 'Business time, which only goes forward.', path: '/sandbox/clock' }],
+    tags: [
+      { name: 'Clock', description: 'Business time, which only goes forward.', path: '/sandbox/clock' },
+      { name: 'Bank', description: "The payer's bank.", path: '/sandbox/bank' },
+    ],
     operations: sandboxOperations,
     errors: sandboxErrors,
     wireCodes: {},
     commonErrors: [...commonErrors, 'NOT_FOUND', 'MISDIRECTED_REQUEST'],
     envelope: EcommerceError,
-    schemas: { SandboxClock, AdvanceClock, Error: EcommerceError },
+    schemas: { SandboxClock, AdvanceClock, PayAsBank, BankPayment, Error: EcommerceError },
   },
 }

@@ -1,4 +1,4 @@
-import type { TSchema } from 'typebox'
+import type { TObject, TSchema } from 'typebox'
 import { errorMeanings } from './error-meanings.ts'
 import { areaPages, type AreaPage, type Delivery } from './openapi-areas.ts'
 import { scopesOf, type Area, type Operation } from './operation.ts'
@@ -30,6 +30,7 @@ export const documents: Readonly<Record<Area, () => OpenApiDocument>> = {
   webhooks: () => documentOf(areaPages.webhooks),
   reporting: () => documentOf(areaPages.reporting),
   ecommerce: () => documentOf(areaPages.ecommerce),
+  qr: () => documentOf(areaPages.qr),
   sandbox: () => documentOf(areaPages.sandbox),
 }
 
@@ -39,16 +40,21 @@ export function openapiDocuments(): Readonly<Record<Area, OpenApiDocument>> {
     webhooks: documents.webhooks(),
     reporting: documents.reporting(),
     ecommerce: documents.ecommerce(),
+    qr: documents.qr(),
     sandbox: documents.sandbox(),
   }
 }
 
 const aboutBodies = ['PAYLOAD_TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE']
+/** All that somebody can be refused who need not say who they are. */
+const ofOurs = ['INTERNAL_ERROR']
 
 /** Every status with which an operation can refuse, in rising order. Throws for a code that its area's catalogue lacks. */
 export function refusalsOf(operation: Operation): Refusal[] {
   const { errors, wireCodes, commonErrors } = areaPages[operation.area]
-  const common = commonErrors.filter((code) => operation.body !== undefined || !aboutBodies.includes(code))
+  const common = commonErrors.filter((code) =>
+    operation.auth === 'none' ? ofOurs.includes(code) : operation.body !== undefined || !aboutBodies.includes(code),
+  )
   const byStatus = new Map<number, { code: string; wire: string }[]>()
   for (const code of new Set([...common, ...operation.errors])) {
     const status = errors[code]
@@ -82,19 +88,12 @@ function documentOf(page: AreaPage): OpenApiDocument {
         variables: { base_url: { default: 'http://localhost:8080', description: 'Where your installation answers.' } },
       },
     ],
-    security: [{ apiKey: [] }],
+    security: [page.auth === 'basic' ? { basic: [] } : { apiKey: [] }],
     tags: tagsOf(page),
     paths,
     ...(page.deliveries === undefined ? {} : { webhooks: webhooksOf(page.deliveries, shown) }),
     components: {
-      securitySchemes: {
-        apiKey: {
-          type: 'apiKey',
-          in: 'header',
-          name: 'X-API-Key',
-          description: 'A secret key, exactly as issued. It stays on your server.',
-        },
-      },
+      securitySchemes: page.auth === 'basic' ? basicScheme : keyScheme,
       ...(creates ? { parameters: { IdempotencyKey: idempotencyKey } } : {}),
       headers: headersOf(creates),
       responses: sorted(shared.responses),
@@ -102,6 +101,22 @@ function documentOf(page: AreaPage): OpenApiDocument {
       schemas: shown.named,
     },
   }
+}
+
+const keyScheme: Tree = {
+  apiKey: {
+    type: 'apiKey',
+    in: 'header',
+    name: 'X-API-Key',
+    description: 'A secret key, exactly as issued. It stays on your server.',
+  },
+}
+const basicScheme: Tree = {
+  basic: {
+    type: 'http',
+    scheme: 'basic',
+    description: 'A secret key as the user name, and an empty password. It stays on your server.',
+  },
 }
 
 /** What several operations point to. */
@@ -155,10 +170,11 @@ function operationOf(operation: Operation, page: AreaPage, shown: Schemas, share
     description: `${operation.description}\n\n${whoMay(operation)}`,
     tags: [tag.name],
     ...(operation.auth === 'key_or_client_secret' ? { security: [{ apiKey: [] }, {}] } : {}),
+    ...(operation.auth === 'none' ? { security: [] } : {}),
     ...(parameters.length === 0 ? {} : { parameters }),
     ...(operation.body === undefined ? {} : { requestBody: requestBodyOf(operation, operation.body, shown) }),
     responses: Object.fromEntries([
-      ...Object.entries(operation.success).map(([status, { description, schema, csv }]) => [
+      ...Object.entries(operation.success).map(([status, { description, schema, csv, text }]) => [
         status,
         {
           description,
@@ -166,7 +182,10 @@ function operationOf(operation: Operation, page: AreaPage, shown: Schemas, share
             ...correlation,
             ...(operation.idempotency === undefined ? {} : { 'Idempotent-Replayed': header('IdempotentReplayed') }),
           },
-          content: { ...json({ schema: shown.show(schema) }), ...(csv === undefined ? {} : csvContent) },
+          content:
+            text === undefined
+              ? { ...json({ schema: shown.show(schema) }), ...(csv === undefined ? {} : csvContent) }
+              : { 'text/plain': { schema: shown.show(schema) } },
         },
       ]),
       ...refusalsOf(operation).map((refusal) => [String(refusal.status), responseOf(refusal, page, shared)]),
@@ -176,10 +195,13 @@ function operationOf(operation: Operation, page: AreaPage, shown: Schemas, share
 
 function whoMay(operation: Operation): string {
   const { auth } = operation
+  if (auth === 'none') return 'Asks for no key.'
   if (auth === 'partner_key') return "Takes a partner's secret key."
   const scopes = scopesOf(operation).map((scope) => `\`${scope}\``)
   const needs = `${scopes.length > 1 ? 'Scopes' : 'Scope'}: ${scopes.join(' and ')}.`
-  return auth === 'key' ? needs : `With a secret key: ${needs} With the client_secret in the body: no key.`
+  return auth === 'key' || auth === 'basic'
+    ? needs
+    : `With a secret key: ${needs} With the client_secret in the body: no key.`
 }
 
 const requestBodyOf = ({ bodyOptional, example }: Operation, body: TSchema, shown: Schemas): Tree => ({
@@ -249,18 +271,24 @@ const correlationId = '0198f5a2-9d3b-7c55-8e02-4b7a90c1d2e3'
 const meaningOf = (code: string): string => errorMeanings[code as keyof typeof errorMeanings]
 
 /** One response for a status. What every operation of the area shares stands once, among the components. */
-function responseOf({ status, codes }: Refusal, { commonErrors: common, envelope }: AreaPage, shared: Shared): Tree {
-  const isTold = 'correlation_id' in envelope.properties.error.properties
+function responseOf({ status, codes }: Refusal, page: AreaPage, shared: Shared): Tree {
+  const { commonErrors: common, sealedCodes = [] } = page
+  const isSealed = codes.every(({ code }) => sealedCodes.includes(code))
   for (const { code, wire } of codes) {
-    const error = { code: wire, message: meaningOf(code), ...(isTold ? { correlation_id: correlationId } : {}) }
-    shared.examples.set(code, { value: { error } })
+    if (!isSealed) shared.examples.set(code, { value: exampleOf(page, wire, meaningOf(code)) })
   }
   const response = {
     description: codes.map(({ code, wire }) => `- \`${wire}\`: ${meaningOf(code)}`).join('\n'),
     headers: { ...correlation, ...(status === 429 || status === 503 ? { 'Retry-After': header('RetryAfter') } : {}) },
     content: json({
-      schema: { $ref: '#/components/schemas/Error' },
-      examples: Object.fromEntries(codes.map(({ code, wire }) => [wire, { $ref: `#/components/examples/${code}` }])),
+      schema: { $ref: `#/components/schemas/${isSealed ? 'SealedError' : 'Error'}` },
+      ...(isSealed
+        ? {}
+        : {
+            examples: Object.fromEntries(
+              codes.map(({ code, wire }) => [wire, { $ref: `#/components/examples/${code}` }]),
+            ),
+          }),
     }),
   }
   const [only, ...others] = codes
@@ -268,6 +296,14 @@ function responseOf({ status, codes }: Refusal, { commonErrors: common, envelope
   const name = pascal(only.code)
   shared.responses.set(name, response)
   return { $ref: `#/components/responses/${name}` }
+}
+
+function exampleOf({ error, envelope }: AreaPage, wire: string, message: string): unknown {
+  if (error !== undefined) return error(wire, message)
+  const { properties } = envelope.properties['error'] as TObject
+  return {
+    error: { code: wire, message, ...('correlation_id' in properties ? { correlation_id: correlationId } : {}) },
+  }
 }
 
 const pascal = (code: string): string =>

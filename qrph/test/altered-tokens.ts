@@ -87,32 +87,42 @@ function numbersOf(seed: number): Random {
   }
 }
 
+/** Alterations of a token, none of them the token itself. */
+export async function alteredTokens(token: string, count: number, seed: number): Promise<string[]> {
+  const random = numbersOf(seed)
+  const another = await sealToken(await tokenKey('too-short-key'), { note: 'Kape ni Niño' })
+  return Array.from({ length: count }, () => alterationOf(random, [token, another], 1).altered)
+}
+
+/** One of the first few tokens in an alteration that none of them is. */
+function alterationOf(random: Random, tokens: readonly string[], ours: number): { name: string; altered: string } {
+  for (;;) {
+    const name = pick(random, Object.keys(alterations))
+    const altered = alterations[name]?.(pick(random, tokens.slice(0, ours)), random, pick(random, tokens)) ?? ''
+    if (!tokens.includes(altered)) return { name, altered }
+  }
+}
+
 /**
- * Alters tokens, and hands each to `open`. Every one must be refused, and nothing in the refusal may tell for which reason. Resolves to how
- * many there were; throws at the first that was not.
+ * Alters tokens, and opens each. Every one must be refused, and nothing in the refusal may tell for which reason. Resolves to how many
+ * there were; throws at the first that was not.
  */
 export async function openAltered(count: number, seed: number): Promise<AlteredTokens> {
   const random = numbersOf(seed)
   const key = await tokenKey('f3Kq9ZtB7mXw2LrN8vYc5HsD1jPe6UaG')
   const value = (note: string) => ({ activationCode: 'A9X4-B7P2-Q6Z8-M3L5', currency: 'PHP', amount: '98.00', note })
   const tokens = await Promise.all(['', 'x', 'Kape ni Niño ☕'.repeat(20)].map((note) => sealToken(key, value(note))))
-  const names = Object.keys(alterations)
   const kinds = new Map<string, number>()
-  let refused = 0
-  while (refused < count) {
-    const name = pick(random, names)
-    const token = pick(random, tokens)
-    const altered = alterations[name]?.(token, random, pick(random, tokens)) ?? token
-    if (tokens.includes(altered)) continue
+  for (let refused = 0; refused < count; refused += 1) {
+    const { name, altered } = alterationOf(random, tokens, tokens.length)
     const told = await openToken(key, altered).then(
       () => 'opened',
       (error: unknown) => describe(error),
     )
     assert.equal(told, refusal, `seed ${seed}, ${name}: ${JSON.stringify(altered)}`)
     kinds.set(name, (kinds.get(name) ?? 0) + 1)
-    refused += 1
   }
-  return { refused, kinds }
+  return { refused: count, kinds }
 }
 
 /** All that whoever catches it could tell one from another by. */

@@ -51,10 +51,13 @@ const calls: Readonly<Record<string, Call>> = {
   createRefund: ({ refunds }) => refunds.create({ payment_intent_id: id, amount: 100 }),
   retrieveRefund: ({ refunds }) => refunds.retrieve(id),
   readSandboxClock: ({ sandbox }) => sandbox.readClock(),
+  payAsBank: ({ sandbox }) => sandbox.payAsBank({ qr_text: '000201', outcome: 'SUCCESS' }),
   advanceSandboxClock: ({ sandbox }) => sandbox.advanceClock({ seconds: 60 }),
 }
 
-const operations = Object.values(contract).flatMap((value) => ('success' in Object(value) ? [value as Operation] : []))
+const declared = Object.values(contract).flatMap((value) => ('success' in Object(value) ? [value as Operation] : []))
+// The QR service has a client of its own.
+const operations = declared.filter(({ area }) => area !== 'qr')
 
 test('every operation of the contract can be called', () => {
   assert.deepEqual(Object.keys(calls).toSorted(), operations.map(({ id: name }) => name).toSorted())

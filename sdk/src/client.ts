@@ -15,6 +15,7 @@ import {
   listSettlements,
   listWebhookEndpoints,
   listWebhookEvents,
+  payAsBank,
   readSandboxClock,
   recoverWebhookEndpoint,
   resendWebhookEvent,
@@ -159,6 +160,8 @@ export function clientOf(send: Send, open: Open) {
       readClock: (options?: CallOptions) => send(readSandboxClock, {}, options),
       advanceClock: (body: BodyOf<typeof advanceSandboxClock>, options?: CallOptions) =>
         send(advanceSandboxClock, { body }, { timeoutMs: advanceMsDefault, ...options }),
+      /** What a payer's bank does with the text of a QR Ph code. */
+      payAsBank: (body: BodyOf<typeof payAsBank>, options?: CallOptions) => send(payAsBank, { body }, options),
     },
   }
 }

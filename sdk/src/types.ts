@@ -16,6 +16,7 @@ import type {
   listSettlements,
   listWebhookEndpoints,
   listWebhookEvents,
+  payAsBank,
   readSandboxClock,
   recoverWebhookEndpoint,
   resendWebhookEvent,
@@ -80,3 +81,6 @@ export type SettlementDetail = AnswerOf<typeof retrieveSettlement>['data']
 
 export type SandboxClock = AnswerOf<typeof readSandboxClock>
 export type AdvanceClock = BodyOf<typeof advanceSandboxClock>
+export type PayAsBank = BodyOf<typeof payAsBank>
+export type BankPayment = AnswerOf<typeof payAsBank>
+export type { CreateQrPayment, CreatedQrPayment, QrPayment } from '@kaha/contract'

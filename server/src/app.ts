@@ -10,10 +10,20 @@ import {
   startEcommerceTimers,
 } from './areas/ecommerce/index.ts'
 import { mountCheckout } from './areas/ecommerce/checkout/index.ts'
+import {
+  createCallers,
+  createCodeBank,
+  createQrFigures,
+  createQrService,
+  qrArea,
+  qrRoutes,
+  startQrTimers,
+} from './areas/qr/index.ts'
 import { createReportingService, reportingArea, reportingRoutes } from './areas/reporting/index.ts'
 import { createWebhooksService, webhooksArea, webhooksRoutes } from './areas/webhooks/index.ts'
 import { byIndex, createDelivery, type Delivery, type DeliveryOptions } from './delivery/index.ts'
 import { egress as createEgress, type Lookup } from './delivery/egress.ts'
+import { createAccounts } from './identity/accounts.ts'
 import { createIdentity, type Identity } from './identity/service.ts'
 import { StartFault } from './kernel/fault.ts'
 import { postgresBus, type Bus } from './kernel/bus.ts'
@@ -117,6 +127,7 @@ function startWorkers(
   for (const loop of [sweeper, reconciler, refunds]) bus.listen('clock', () => loop.wake())
   for (const loop of [reconciler, refunds]) bus.listen('payments', () => loop.wake())
   building.use(startEcommerceTimers({ db, bus, log, owner }))
+  building.use(startQrTimers({ db, bus, log }))
   building.use(delivery.worker())
 }
 
@@ -259,13 +270,21 @@ export async function startKaha(options: {
     const confirms = confirmLimit(config, clock)
     await mountArea(http, ecommerceArea(identity, confirms), ecommerceRoutes(ecommerce, addresses), edge)
     await mountCheckout(http, { ecommerce, identity, keyring, edge, addresses, confirmLimit: confirms, sandbox })
+    if (config.qrBank !== null) {
+      const accounts = createAccounts({ db, keyring })
+      const qr = createQrService({ db, clock, accounts, bank: config.qrBank })
+      const area = qrArea({ callers: createCallers({ identity, accounts }), now: () => clock.now() })
+      await mountArea(http, area, qrRoutes(qr), edge)
+    }
     if (sandboxClock !== null) {
       const { sandboxArea, sandboxRoutes } = await import('./sandbox/routes.ts')
       const { mountInbox } = await import('./sandbox/inbox.ts')
       const { mountChallenges } = await import('./sandbox/challenges.ts')
       const { challengeStore } = await import('./payments/connectors/simulator-store-challenges.ts')
       const ownHost = () => new URL(addresses.sandbox).host
-      await mountArea(http, sandboxArea(identity, ownHost), sandboxRoutes({ clock, sandboxClock }), edge)
+      const bank = config.qrBank
+      const codeBank = bank && createCodeBank({ db, bank, log, figures: createQrFigures(metrics) })
+      await mountArea(http, sandboxArea(identity, ownHost), sandboxRoutes({ clock, sandboxClock, codeBank }), edge)
       await mountChallenges(http, { challenges: challengeStore({ db }), addresses, log })
       await mountInbox(http, { delivery, wall: clock.wall, ownHost, arrived: options.arrived ?? (() => {}) })
     }

@@ -1,4 +1,4 @@
-import { advanceSandboxClock, readSandboxClock, sandboxErrors, type SandboxCode } from '@kaha/contract'
+import { advanceSandboxClock, payAsBank, readSandboxClock, sandboxErrors, type SandboxCode } from '@kaha/contract'
 import type { FastifyRequest } from 'fastify'
 import type { Principal } from '../identity/principal.ts'
 import type { Identity } from '../identity/service.ts'
@@ -7,6 +7,7 @@ import { errorWithDetails } from '../kernel/error-envelope.ts'
 import { Fault } from '../kernel/fault.ts'
 import { route, type Area, type Route } from '../kernel/http/area.ts'
 import { isLoopbackHost } from '../kernel/web-address.ts'
+import { bankApp, type CodeBank } from './bank.ts'
 import type { SandboxClock } from './clock.ts'
 
 const bodyBytesMax = 64 * 1024
@@ -39,9 +40,12 @@ export function sandboxArea(identity: Identity, ownHost: () => string): Area<Pri
 export function sandboxRoutes({
   clock,
   sandboxClock,
+  codeBank,
 }: {
   clock: Clock
   sandboxClock: SandboxClock
+  /** Null: there is no QR service. */
+  codeBank: CodeBank | null
 }): Route<Principal>[] {
   const shown = () => ({
     status: 200 as const,
@@ -57,5 +61,13 @@ export function sandboxRoutes({
         throw new Fault('BAD_REQUEST', 'Send either seconds or to.', { field: 'seconds', rule: 'either_seconds_or_to' })
       return shown()
     }),
+    ...(codeBank === null ? [] : bankRoutes(bankApp(codeBank))),
   ]
 }
+
+const bankRoutes = (bank: ReturnType<typeof bankApp>): Route<Principal>[] => [
+  route<typeof payAsBank, Principal>(payAsBank, async ({ principal, body }) => ({
+    status: 200,
+    body: await bank.pay(principal.partnerId, body),
+  })),
+]

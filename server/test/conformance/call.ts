@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { Agent, request as send, type IncomingHttpHeaders } from 'node:http'
-import { ecommerceErrors, reportingErrors, sandboxErrors, webhooksErrors, type Area } from '@kaha/contract'
+import { ecommerceErrors, qrErrors, reportingErrors, sandboxErrors, webhooksErrors, type Area } from '@kaha/contract'
 import { isUuid } from '../../src/kernel/ids.ts'
 
 /** One request, byte for byte as a test wants it: nothing is checked or corrected on the way. */
@@ -66,6 +66,7 @@ export function call(baseUrl: string, { method = 'GET', path, key, headers = {},
 export function areaOf(path: string): Area {
   if (path.startsWith('/ecom/')) return 'ecommerce'
   if (path.startsWith('/reports/')) return 'reporting'
+  if (path.startsWith('/qr/')) return 'qr'
   return path.startsWith('/sandbox') ? 'sandbox' : 'webhooks'
 }
 
@@ -73,6 +74,7 @@ export const catalogues: Readonly<Record<Area, Readonly<Record<string, number>>>
   webhooks: webhooksErrors,
   reporting: reportingErrors,
   ecommerce: ecommerceErrors,
+  qr: qrErrors,
   sandbox: sandboxErrors,
 }
 

@@ -73,7 +73,13 @@ test('X0.addresses.settings: an address that was set is the one that answers and
 })
 
 test('[X0.versions.prefix, X0.versions.prefix.reporting] every path of areas A, B and C carries its version', () => {
-  const prefixes = { webhooks: '/v1/', reporting: '/reports/v1/', ecommerce: '/ecom/v1/', sandbox: '/sandbox/' }
+  const prefixes = {
+    webhooks: '/v1/',
+    reporting: '/reports/v1/',
+    ecommerce: '/ecom/v1/',
+    qr: '/qr/',
+    sandbox: '/sandbox/',
+  }
   for (const { id, area, path } of operations) assert.ok(path.startsWith(prefixes[area]), id)
 })
 

@@ -8,8 +8,9 @@ import {
 import { cardOf, cards, type Platform } from '../platform.ts'
 import type { Call } from './call.ts'
 import { idempotent, linkFor } from './people.ts'
+import { qrAccount } from './qr-account.ts'
 
-/** Every operation that the platform has: a table over this is a table over the whole contract. */
+/** Every operation that the platform has, but for area E, whose envelope and whose callers are of another kind: a table over this is a table over the whole contract. */
 export const operations: readonly Operation[] = [
   ...Object.values(webhooksOperations),
   ...Object.values(reportingOperations),
@@ -32,6 +33,8 @@ export interface Subjects {
   /** A payment of which much is left. */
   readonly paidIntentId: string
   readonly refundId: string
+  /** Makes a QR code, and gives its text. */
+  spareCode(): Promise<string>
   readonly transactionId: string
   readonly batchNumber: string
   readonly branchId: string
@@ -57,7 +60,8 @@ export const spare = () => ({
 })
 
 /** An endpoint, a link, an intent and an event of the platform's first branch. */
-export async function subjectsOf({ sdk, branch, link, pay, kaha }: Platform): Promise<Subjects> {
+export async function subjectsOf(p: Platform): Promise<Subjects> {
+  const { sdk, branch, link, pay, kaha } = p
   // Before anything that a day could end: a payment, and the batch that it is settled in.
   await pay()
   await kaha.sandboxClock.advance(midnightAfter(kaha.clock.now()))
@@ -88,6 +92,7 @@ export async function subjectsOf({ sdk, branch, link, pay, kaha }: Platform): Pr
     spareIntent: async () => (await newIntent()).id,
     paidIntentId: paid.id,
     refundId: refund.id,
+    spareCode: async () => (await qrAccount(p).made()).qrText,
     transactionId: transactions[0]?.id ?? '',
     batchNumber: batches[0]?.batch_number ?? '',
     branchId: branch.id,
@@ -181,6 +186,8 @@ export async function rightCall({ id, method, path }: Operation, subjects: Subje
       return { method, path: path.replace('{batch_number}', subjects.batchNumber) }
     case 'advanceSandboxClock':
       return { method, path, body: { seconds: 0 } }
+    case 'payAsBank':
+      return { method, path, body: { qr_text: await subjects.spareCode(), outcome: 'SUCCESS' } }
     case 'listWebhookEndpoints':
     case 'listPaymentLinks':
     case 'listReportMerchants':
