@@ -1,4 +1,6 @@
 import { deliveryStatusMeanings, eventStatusMeanings } from '../contract/src/webhooks.ts'
+import { createQrFigures } from '../server/src/areas/qr/figures.ts'
+import { codeMoves } from '../server/src/areas/qr/machine.ts'
 import { settings } from '../server/src/config.ts'
 import { createFigures } from '../server/src/delivery/figures.ts'
 import { tenAttempts } from '../server/src/delivery/schedule.ts'
@@ -29,6 +31,7 @@ export const docTables: Readonly<Record<string, () => string | Promise<string>>>
   'intent-moves': intentMovesTable,
   'attempt-moves': attemptMovesTable,
   'refund-moves': refundMovesTable,
+  'code-moves': codeMovesTable,
   'retry-schedule': retryTable,
   'event-statuses': () => meaningsTable(eventStatusMeanings),
   'delivery-statuses': () => meaningsTable(deliveryStatusMeanings),
@@ -39,6 +42,7 @@ export const docTables: Readonly<Record<string, () => string | Promise<string>>>
   'rules-A': () => rulesOf('A2'),
   'rules-B': () => rulesOf('B3'),
   'rules-C': () => rulesOf('C4'),
+  'rules-E': () => rulesOf('E6'),
   'rules-sandbox': () => rulesOf('S7'),
 }
 
@@ -55,6 +59,7 @@ async function metricsTable(): Promise<string> {
   const db = { run: async () => [], stats: () => ({ total: 0, idle: 0, waiting: 0, statements: 0 }) } as unknown as Db
   measureDb(metrics, [db])
   createFigures({ metrics, db, inFlight: () => 0 })
+  createQrFigures(metrics)
   const all = await metrics.registry.getMetricsAsJSON()
   const own = all.filter(({ name }) => !/^kaha_(?:process|nodejs)_/.test(name))
   return table(
@@ -87,6 +92,13 @@ function refundMovesTable(): string {
   return table(
     ['From', 'When', 'To', 'Its amount'],
     refundMoves.map(({ from, when, to, amount }) => [from === 'NONE' ? '' : code(from), when, code(to), amount]),
+  )
+}
+
+function codeMovesTable(): string {
+  return table(
+    ['From', 'When', 'To', 'Its transaction'],
+    codeMoves.map(({ from, when, to, transaction }) => [code(from), when, code(to), code(transaction)]),
   )
 }
 

@@ -42,7 +42,7 @@ export function ruleFaults(rules: Rules, tests: Texts): string[] {
 
 /** The files whose strings may name rules: tests and their tables, without the rules themselves. */
 export function ruleTests(): Texts {
-  const paths = listFiles(['contract', 'server', 'sdk', 'cli'], ['.ts'])
+  const paths = listFiles(['contract', 'qrph', 'server', 'sdk', 'cli'], ['.ts'])
   const isTest = (path: string): boolean => path.endsWith('.test.ts') || path.startsWith('server/test/')
   return readFiles(paths.filter((path) => isTest(path) && !path.startsWith('server/test/conformance/rules')))
 }

@@ -1,10 +1,11 @@
 import type { EcommerceCode } from './ecommerce.ts'
+import type { QrErrorCode } from './qr.ts'
 import type { ReportingCode } from './reporting.ts'
 import type { SandboxCode } from './sandbox.ts'
 import type { TerminalsCode } from './terminals.ts'
 import type { WebhooksCode } from './webhooks.ts'
 
-type Code = WebhooksCode | ReportingCode | EcommerceCode | TerminalsCode | SandboxCode
+type Code = WebhooksCode | ReportingCode | EcommerceCode | TerminalsCode | QrErrorCode | SandboxCode
 
 /** What each code says, for the documents. A code without a meaning does not compile. */
 export const errorMeanings: Readonly<Record<Code, string>> = {
@@ -40,7 +41,6 @@ export const errorMeanings: Readonly<Record<Code, string>> = {
   INVALID_IDEMPOTENCY_KEY: 'Idempotency-Key is missing or malformed.',
   INVALID_SECONDS: 'seconds is no integer, or out of range.',
   INVALID_TO: 'to is not an RFC 3339 time, or lies before now.',
-  INVALID_REQUEST: 'The body is malformed, or a field is missing.',
   NO_WEBHOOK_ENDPOINTS: 'webhookMode needs an active webhook endpoint of the group.',
   INVALID_SIGNATURE: 'x-signature is missing, malformed, or not the signature of this request.',
   TIMESTAMP_EXPIRED: 'x-timestamp is missing, malformed, or more than 5 minutes from the time of the server.',
@@ -72,6 +72,31 @@ export const errorMeanings: Readonly<Record<Code, string>> = {
   PAYLOAD_TOO_LARGE: 'The body is larger than this area reads.',
   UNSUPPORTED_MEDIA_TYPE: 'The body is not declared as application/json, or carries a content encoding.',
   MISDIRECTED_REQUEST: 'The Host is not the own one of this sandbox.',
+  NO_AUTHORIZATION:
+    'The header Authorization is missing, or is not HTTP Basic with the secret key as the user name and no password.',
+  API_KEY_NOT_FOUND: 'The user name is empty.',
+  API_KEY_EXPIRED: 'The key has expired.',
+  API_KEY_REVOKED: 'The key was revoked.',
+  API_KEY_SUSPENDED: 'The key is suspended.',
+  API_KEY_DELETED: 'The key was deleted.',
+  INVALID_API_KEY: 'The key is not known.',
+  ACCOUNT_NOT_FOUND: 'The merchant of the key has no encryption key: it is no account of this service.',
+  ACCOUNT_LOCKED: 'The account is locked.',
+  ACCOUNT_NOT_ACTIVE: 'The account is not active.',
+  UNAUTHORIZED_ACTION: 'The key is that of a partner, and an account is a merchant.',
+  INSUFFICIENT_PERMISSIONS: 'The key lacks the scope.',
+  TOKEN_REFUSED:
+    'The Token cannot be opened with the encryption key of the account, was made with other algorithms, or holds no JSON object.',
+  INVALID_REQUEST: 'The body is malformed, or a field or a parameter is missing, unknown, or of the wrong form.',
+  DUPLICATE_REFERENCE: 'The account has a code with this merchantReferenceNumber.',
+  UNKNOWN_ACTIVATION_CODE: 'The account, or the branch of the key, has no such activation code.',
+  AMOUNT_OUT_OF_RANGE: 'The amount is below 1.00 or above 99999.99.',
+  UNSUPPORTED_CURRENCY: 'The currency is not PHP.',
+  CODE_NOT_FOUND: 'The account has no such code.',
+  MALFORMED_CODE: 'The text is no QR Ph code; the rule says what is wrong with it, and the message where.',
+  FOREIGN_CODE: 'The code is of a real bank, or pays a person: nobody of this sandbox.',
+  CODE_FINAL: 'The code was paid or declined, or has expired; the rule says which.',
+  AMOUNT_MISMATCH: 'The code is paid with its exact amount and no other.',
   RATE_LIMITED: 'Too many requests; wait as long as Retry-After says.',
   INTERNAL_ERROR: 'Something failed on our side.',
   UNAVAILABLE:

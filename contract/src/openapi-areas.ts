@@ -15,8 +15,23 @@ import {
   ecommerceWireCodes,
 } from './ecommerce.ts'
 import { EcommerceError, ReportingError, WebhooksError } from './errors.ts'
+import { deliveries, type Delivery } from './openapi-deliveries.ts'
 import type { Area, Operation } from './operation.ts'
 import { Page, Pagination } from './primitives.ts'
+import {
+  CreateQrCode,
+  CreateQrCodeToken,
+  CreatedQrCode,
+  CreatedQrCodeToken,
+  QrCode,
+  QrCodeToken,
+  QrError,
+  QrErrorToken,
+  qrErrors,
+  qrOperations,
+  qrSealedCodes,
+  qrWireCodes,
+} from './qr.ts'
 import { CreateRefund, Refund } from './refunds.ts'
 import {
   AmountDetails,
@@ -52,6 +67,8 @@ import {
 } from './terminals.ts'
 import {
   AdvanceClock,
+  BankPayment,
+  PayAsBank,
   SandboxClock,
   StartVirtualTerminal,
   VirtualTerminal,
@@ -77,7 +94,6 @@ import {
   WebhookRecovery,
   webhooksErrors,
   webhooksOperations,
-  type eventTypes,
 } from './webhooks.ts'
 
 /** What the document of one area says beside its operations. */
@@ -94,25 +110,18 @@ export interface AreaPage {
   readonly wireCodes: Readonly<Record<string, string>>
   /** Codes that every operation of the area can give; of those about bodies, every operation that takes one. */
   readonly commonErrors: readonly string[]
-  readonly envelope: TObject<{ error: TObject }>
+  readonly envelope: TObject
+  /** An example of it. */
+  error?(code: string, message: string, id: string): unknown
+  /** Codes that come as an envelope which only the account can open; its schema is SealedError. */
+  readonly sealedCodes?: readonly string[]
+  /** How callers say who they are; X-API-Key when absent. */
+  readonly auth?: 'basic' | 'signed'
   /** Schemas that have a name in the document. */
   readonly schemas: Readonly<Record<string, TSchema>>
   readonly deliveries?: readonly Delivery[]
   /** Where the area answers, if not at the base address. */
   readonly server?: { readonly url: string; readonly variables: Readonly<Record<string, unknown>> }
-  /** Whether requests are signed. */
-  readonly signed?: true
-  /** An error as the area's envelope shows it, where that is more than the error. */
-  readonly exampleOf?: (error: { code: string; message: string }, id: string) => unknown
-}
-
-/** An event as it arrives at a receiver. */
-export interface Delivery {
-  readonly type: (typeof eventTypes)[number]
-  readonly id: string
-  readonly summary: string
-  readonly description: string
-  readonly example: WebhookPayload
 }
 
 const commonErrors = [
@@ -133,74 +142,6 @@ A known path with another method answers 405 \`METHOD_NOT_ALLOWED\` and \`Allow\
 const lists = `Lists come newest first. \`next_cursor\`, passed back unchanged as \`cursor\` with the same filters, gives the next page; it is null on the last.`
 
 const orderedLists = `Merchants and branches come by name, settlements the latest first, transactions as \`sort_by\` and \`sort_order\` say. \`next_cursor\`, passed back unchanged as \`cursor\` with the same parameters, gives the next page; it is null on the last.`
-
-const ids = {
-  event: '0198f5a2-7c1e-7d3a-9b1f-2a6f0c9d4e11',
-  intent: '0198f5a2-6f10-7a44-8c57-1f0e6a2b9d01',
-  link: '0198f5a1-11c2-7b90-a3de-77f4c0aa3b02',
-  attempt: '0198f5a2-7a02-7e15-92c4-5be01d6f8c03',
-  merchant: '0198f4c0-0a00-7c21-b6f0-000000000004',
-  branch: '0198f4c0-0a01-7f32-8a11-000000000005',
-}
-
-const payment = {
-  payment_intent_id: ids.intent,
-  payment_link_id: ids.link,
-  payment_attempt_id: ids.attempt,
-  amount: 25000,
-  currency: 'PHP',
-}
-const of = {
-  merchant_id: ids.merchant,
-  branch_id: ids.branch,
-  merchant_branch_name: 'Makati',
-  metadata: { cart: '7781' },
-}
-const card = { order_reference: 'ORDER-1001', card_brand: 'VISA', card_last_four: '4242' }
-const about = { id: ids.event, created_at: '2026-01-15T10:30:00.000Z' }
-
-const deliveries: readonly Delivery[] = [
-  {
-    type: 'payment.succeeded',
-    id: 'paymentSucceeded',
-    summary: 'A payment succeeded',
-    description: 'An attempt succeeded: the money is there.',
-    example: { ...about, type: 'payment.succeeded', data: { ...payment, status: 'SUCCEEDED', ...card, ...of } },
-  },
-  {
-    type: 'payment.declined',
-    id: 'paymentDeclined',
-    summary: 'A payment was declined',
-    description: 'An attempt was refused, by the issuer or by a rule. The intent can be paid with another card.',
-    example: {
-      ...about,
-      type: 'payment.declined',
-      data: { ...payment, status: 'DECLINED', ...card, failure_category: 'PAYMENT_REJECTED', ...of },
-    },
-  },
-  {
-    type: 'payment.failed',
-    id: 'paymentFailed',
-    summary: 'A payment failed',
-    description: 'An attempt failed on its way. No money was taken, and the intent can be paid again.',
-    example: {
-      ...about,
-      type: 'payment.failed',
-      data: { ...payment, status: 'FAILED', ...card, failure_category: 'PROCESSOR_UNAVAILABLE', ...of },
-    },
-  },
-  {
-    type: 'payment.expired',
-    id: 'paymentExpired',
-    summary: 'A link or an intent expired',
-    description: 'A link, or an intent without one, expired before any payment of it succeeded. Once each.',
-    example: {
-      ...about,
-      type: 'payment.expired',
-      data: { payment_link_id: ids.link, amount: 25000, currency: 'PHP', status: 'EXPIRED', ...of },
-    },
-  },
-]
 
 export const areaPages: Readonly<Record<Area, AreaPage>> = {
   webhooks: {
@@ -343,18 +284,59 @@ export const areaPages: Readonly<Record<Area, AreaPage>> = {
       VoidResult,
       Error: TerminalsError,
     },
-    signed: true,
+    auth: 'signed',
     server: {
       url: '{terminal_url}',
       variables: {
         terminal_url: { default: 'http://localhost:8080/terminal', description: 'Where the terminal service answers.' },
       },
     },
-    exampleOf: ({ code, message }, id) => ({
+    error: (code, message, id) => ({
       error: { code, message, details: null },
       timestamp: '2026-01-15T10:30:00.000Z',
       requestId: id,
     }),
+  },
+  qr: {
+    title: 'Kaha QR service',
+    version: '1.4.1',
+    description: `QR Ph codes for one payment each. What is sent and answered is a \`Token\`: a compact JWE (A256KW, A256CBC-HS512) under the encryption key of the account, and \`contentSchema\` says what it holds. The key's bytes are those of its text where they are 32, else their SHA-256.\n\nRefusals are plain JSON until a request is authenticated and its Token opened; from then on they are a Token too.\n\n${everywhere.replace('405 `METHOD_NOT_ALLOWED`', '405')}`,
+    tags: [
+      { name: 'Codes', description: 'One payment each.', path: '/qr/v1/pay/qr' },
+      { name: 'Health', description: 'Whether the service is there.', path: '/qr/ping' },
+    ],
+    operations: qrOperations,
+    errors: qrErrors,
+    wireCodes: qrWireCodes,
+    commonErrors: [
+      'NO_AUTHORIZATION',
+      'INVALID_API_KEY',
+      'API_KEY_NOT_FOUND',
+      'API_KEY_EXPIRED',
+      'API_KEY_REVOKED',
+      'API_KEY_SUSPENDED',
+      'API_KEY_DELETED',
+      'ACCOUNT_NOT_FOUND',
+      'ACCOUNT_LOCKED',
+      'ACCOUNT_NOT_ACTIVE',
+      'UNAUTHORIZED_ACTION',
+      'INSUFFICIENT_PERMISSIONS',
+      ...commonErrors.filter((code) => !['BAD_REQUEST', 'UNAUTHORIZED', 'FORBIDDEN'].includes(code)),
+    ],
+    envelope: QrError,
+    error: (code, error, id) => ({ code, error, referenceNumber: id }),
+    sealedCodes: qrSealedCodes,
+    auth: 'basic',
+    schemas: {
+      CreateQrCode,
+      CreateQrCodeToken,
+      CreatedQrCode,
+      CreatedQrCodeToken,
+      QrCode,
+      QrCodeToken,
+      Error: QrError,
+      SealedError: QrErrorToken,
+    },
   },
   sandbox: {
     title: 'Kaha sandbox',
@@ -363,12 +345,21 @@ export const areaPages: Readonly<Record<Area, AreaPage>> = {
     tags: [
       { name: 'Clock', description: 'Business time, which only goes forward.', path: '/sandbox/clock' },
       { name: 'Virtual terminals', description: 'Terminals that play a script.', path: '/sandbox/terminals' },
+      { name: 'Bank', description: "The payer's bank.", path: '/sandbox/bank' },
     ],
     operations: sandboxOperations,
     errors: sandboxErrors,
     wireCodes: {},
     commonErrors: [...commonErrors, 'NOT_FOUND', 'MISDIRECTED_REQUEST'],
     envelope: EcommerceError,
-    schemas: { SandboxClock, AdvanceClock, VirtualTerminal, StartVirtualTerminal, Error: EcommerceError },
+    schemas: {
+      SandboxClock,
+      AdvanceClock,
+      VirtualTerminal,
+      StartVirtualTerminal,
+      PayAsBank,
+      BankPayment,
+      Error: EcommerceError,
+    },
   },
 }

@@ -119,17 +119,18 @@ test('error examples are errors in the envelope of their area, with the code as 
   for (const [area, { components }] of all) {
     const { envelope, wireCodes } = areaPages[area]
     for (const [code, example] of Object.entries(components['examples'] ?? {})) {
-      const { value } = example as { value: { error: { code: string } } }
+      const { value } = example as { value: { error: { code: string } } | { code: string } }
       assert.ok(Value.Check(envelope, value), `${area} ${code}`)
-      assert.equal(value.error.code, wireCodes[code] ?? code)
+      assert.equal('code' in value ? value.code : value.error.code, wireCodes[code] ?? code)
     }
   }
 })
 
-test('a confirm may go without a key, and every other operation needs one', () => {
+test('a confirm and a ping may go without a key, and every other operation needs one', () => {
   for (const operation of operations) {
     const { security } = of(operation)
-    assert.deepEqual(security, operation.id === 'confirmPaymentIntent' ? [{ apiKey: [] }, {}] : undefined)
+    const free = { confirmPaymentIntent: [{ apiKey: [] }, {}], pingQr: [] }[operation.id]
+    assert.deepEqual(security, free)
   }
 })
 

@@ -1,6 +1,7 @@
-import type { TSchema } from 'typebox'
+import type { TObject, TSchema } from 'typebox'
 import { errorMeanings } from './error-meanings.ts'
-import { areaPages, type AreaPage, type Delivery } from './openapi-areas.ts'
+import { areaPages, type AreaPage } from './openapi-areas.ts'
+import type { Delivery } from './openapi-deliveries.ts'
 import { scopesOf, type Area, type Operation } from './operation.ts'
 import { IdempotencyKey } from './primitives.ts'
 
@@ -31,6 +32,7 @@ export const documents: Readonly<Record<Area, () => OpenApiDocument>> = {
   reporting: () => documentOf(areaPages.reporting),
   ecommerce: () => documentOf(areaPages.ecommerce),
   terminals: () => documentOf(areaPages.terminals),
+  qr: () => documentOf(areaPages.qr),
   sandbox: () => documentOf(areaPages.sandbox),
 }
 
@@ -41,16 +43,21 @@ export function openapiDocuments(): Readonly<Record<Area, OpenApiDocument>> {
     reporting: documents.reporting(),
     ecommerce: documents.ecommerce(),
     terminals: documents.terminals(),
+    qr: documents.qr(),
     sandbox: documents.sandbox(),
   }
 }
 
 const aboutBodies = ['PAYLOAD_TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE']
+/** All that somebody can be refused who need not say who they are. */
+const ofOurs = ['INTERNAL_ERROR']
 
 /** Every status with which an operation can refuse, in rising order. Throws for a code that its area's catalogue lacks. */
 export function refusalsOf(operation: Operation): Refusal[] {
   const { errors, wireCodes, commonErrors } = areaPages[operation.area]
-  const common = commonErrors.filter((code) => operation.body !== undefined || !aboutBodies.includes(code))
+  const common = commonErrors.filter((code) =>
+    operation.auth === 'none' ? ofOurs.includes(code) : operation.body !== undefined || !aboutBodies.includes(code),
+  )
   const byStatus = new Map<number, { code: string; wire: string }[]>()
   for (const code of new Set([...common, ...operation.errors])) {
     const status = errors[code]
@@ -79,12 +86,12 @@ function documentOf(page: AreaPage): OpenApiDocument {
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     servers: [page.server ?? baseServer],
-    security: [page.signed === true ? { apiKey: [], timestamp: [], signature: [] } : { apiKey: [] }],
+    security: [Object.fromEntries(Object.keys(schemes[page.auth ?? 'key']).map((name) => [name, []]))],
     tags: tagsOf(page),
     paths,
     ...(page.deliveries === undefined ? {} : { webhooks: webhooksOf(page.deliveries, shown) }),
     components: {
-      securitySchemes: page.signed === true ? signedSchemes : keySchemes,
+      securitySchemes: schemes[page.auth ?? 'key'],
       ...(creates ? { parameters: { IdempotencyKey: idempotencyKey } } : {}),
       headers: headersOf(creates),
       responses: sorted(shared.responses),
@@ -100,16 +107,24 @@ const baseServer = {
 }
 
 const headerScheme = (name: string, description: string) => ({ type: 'apiKey', in: 'header', name, description })
-const keySchemes = {
-  apiKey: headerScheme('X-API-Key', 'A secret key, exactly as issued. It stays on your server.'),
-}
-const signedSchemes = {
-  apiKey: headerScheme('x-api-key', 'The API key of a till (role desktop).'),
-  timestamp: headerScheme('x-timestamp', 'ISO 8601, within 5 minutes of the time of the server.'),
-  signature: headerScheme(
-    'x-signature',
-    'Base64 of HMAC-SHA256, keyed with the API secret, over four lines: the method in capitals, the path, x-timestamp, and the SHA-256 of the body as sent in lower-case hexadecimal.',
-  ),
+/** By how callers say who they are. */
+const schemes: Readonly<Record<NonNullable<AreaPage['auth']> | 'key', Readonly<Record<string, Tree>>>> = {
+  key: { apiKey: headerScheme('X-API-Key', 'A secret key, exactly as issued. It stays on your server.') },
+  signed: {
+    apiKey: headerScheme('x-api-key', 'The API key of a till (role desktop).'),
+    timestamp: headerScheme('x-timestamp', 'ISO 8601, within 5 minutes of the time of the server.'),
+    signature: headerScheme(
+      'x-signature',
+      'Base64 of HMAC-SHA256, keyed with the API secret, over four lines: the method in capitals, the path, x-timestamp, and the SHA-256 of the body as sent in lower-case hexadecimal.',
+    ),
+  },
+  basic: {
+    basic: {
+      type: 'http',
+      scheme: 'basic',
+      description: 'A secret key as the user name, and an empty password. It stays on your server.',
+    },
+  },
 }
 
 /** What several operations point to. */
@@ -163,10 +178,11 @@ function operationOf(operation: Operation, page: AreaPage, shown: Schemas, share
     description: `${operation.description}\n\n${whoMay(operation)}`,
     tags: [tag.name],
     ...(operation.auth === 'key_or_client_secret' ? { security: [{ apiKey: [] }, {}] } : {}),
+    ...(operation.auth === 'none' ? { security: [] } : {}),
     ...(parameters.length === 0 ? {} : { parameters }),
     ...(operation.body === undefined ? {} : { requestBody: requestBodyOf(operation, operation.body, shown) }),
     responses: Object.fromEntries([
-      ...Object.entries(operation.success).map(([status, { description, schema, csv }]) => [
+      ...Object.entries(operation.success).map(([status, { description, schema, csv, text }]) => [
         status,
         {
           description,
@@ -174,7 +190,10 @@ function operationOf(operation: Operation, page: AreaPage, shown: Schemas, share
             ...correlation,
             ...(operation.idempotency === undefined ? {} : { 'Idempotent-Replayed': header('IdempotentReplayed') }),
           },
-          content: { ...json({ schema: shown.show(schema) }), ...(csv === undefined ? {} : csvContent) },
+          content:
+            text === undefined
+              ? { ...json({ schema: shown.show(schema) }), ...(csv === undefined ? {} : csvContent) }
+              : { 'text/plain': { schema: shown.show(schema) } },
         },
       ]),
       ...refusalsOf(operation).map((refusal) => [String(refusal.status), responseOf(refusal, page, shared)]),
@@ -184,11 +203,14 @@ function operationOf(operation: Operation, page: AreaPage, shown: Schemas, share
 
 function whoMay(operation: Operation): string {
   const { auth } = operation
+  if (auth === 'none') return 'Asks for no key.'
   if (auth === 'partner_key') return "Takes a partner's secret key."
   if (auth === 'signed') return 'Takes a key whose role is desktop; the request is signed.'
   const scopes = scopesOf(operation).map((scope) => `\`${scope}\``)
   const needs = `${scopes.length > 1 ? 'Scopes' : 'Scope'}: ${scopes.join(' and ')}.`
-  return auth === 'key' ? needs : `With a secret key: ${needs} With the client_secret in the body: no key.`
+  return auth === 'key' || auth === 'basic'
+    ? needs
+    : `With a secret key: ${needs} With the client_secret in the body: no key.`
 }
 
 const requestBodyOf = ({ bodyOptional, example }: Operation, body: TSchema, shown: Schemas): Tree => ({
@@ -259,18 +281,23 @@ const meaningOf = (code: string): string => errorMeanings[code as keyof typeof e
 
 /** One response for a status. What every operation of the area shares stands once, among the components. */
 function responseOf({ status, codes }: Refusal, page: AreaPage, shared: Shared): Tree {
-  const { commonErrors: common, envelope } = page
-  const isTold = 'correlation_id' in envelope.properties.error.properties
+  const { commonErrors: common, sealedCodes = [] } = page
+  const isSealed = codes.every(({ code }) => sealedCodes.includes(code))
   for (const { code, wire } of codes) {
-    const error = { code: wire, message: meaningOf(code), ...(isTold ? { correlation_id: correlationId } : {}) }
-    shared.examples.set(code, { value: page.exampleOf?.(error, correlationId) ?? { error } })
+    if (!isSealed) shared.examples.set(code, { value: exampleOf(page, wire, meaningOf(code)) })
   }
   const response = {
     description: codes.map(({ code, wire }) => `- \`${wire}\`: ${meaningOf(code)}`).join('\n'),
     headers: { ...correlation, ...(status === 429 || status === 503 ? { 'Retry-After': header('RetryAfter') } : {}) },
     content: json({
-      schema: { $ref: '#/components/schemas/Error' },
-      examples: Object.fromEntries(codes.map(({ code, wire }) => [wire, { $ref: `#/components/examples/${code}` }])),
+      schema: { $ref: `#/components/schemas/${isSealed ? 'SealedError' : 'Error'}` },
+      ...(isSealed
+        ? {}
+        : {
+            examples: Object.fromEntries(
+              codes.map(({ code, wire }) => [wire, { $ref: `#/components/examples/${code}` }]),
+            ),
+          }),
     }),
   }
   const [only, ...others] = codes
@@ -278,6 +305,14 @@ function responseOf({ status, codes }: Refusal, page: AreaPage, shared: Shared):
   const name = pascal(only.code)
   shared.responses.set(name, response)
   return { $ref: `#/components/responses/${name}` }
+}
+
+function exampleOf({ error, envelope }: AreaPage, wire: string, message: string): unknown {
+  if (error !== undefined) return error(wire, message, correlationId)
+  const { properties } = envelope.properties['error'] as TObject
+  return {
+    error: { code: wire, message, ...('correlation_id' in properties ? { correlation_id: correlationId } : {}) },
+  }
 }
 
 const pascal = (code: string): string =>

@@ -21,7 +21,7 @@ export const scopes = [
 ] as const
 export type Scope = (typeof scopes)[number]
 
-export type Area = 'webhooks' | 'reporting' | 'ecommerce' | 'terminals' | 'sandbox'
+export type Area = 'webhooks' | 'reporting' | 'ecommerce' | 'terminals' | 'qr' | 'sandbox'
 export type Method = 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE'
 
 export interface Success {
@@ -29,6 +29,8 @@ export interface Success {
   readonly schema: TSchema
   /** Whether the same rows come as CSV to whoever asks for `text/csv`. */
   readonly csv?: true
+  /** Plain text instead of JSON. */
+  readonly text?: true
 }
 
 /**
@@ -43,8 +45,9 @@ export interface Operation {
   readonly path: string
   readonly summary: string
   readonly description: string
-  /** `key`: X-API-Key. `key_or_client_secret`: the payer's page may use the intent's client_secret instead. `partner_key`: a partner's key. `signed`: a desktop key of area D, and a signature. */
-  readonly auth: 'key' | 'key_or_client_secret' | 'partner_key' | 'signed'
+  /** `key`: X-API-Key. `key_or_client_secret`: the payer's page may use the intent's client_secret instead. `partner_key`: a partner's key.
+   * `signed`: a desktop key of area D, and a signature. `basic`: a secret key as the user name of HTTP Basic. `none`: anybody. */
+  readonly auth: 'key' | 'key_or_client_secret' | 'partner_key' | 'signed' | 'basic' | 'none'
   /** Of a list the key needs all. */
   readonly scope?: Scope | readonly Scope[]
   /** Whether `Idempotency-Key` must be sent. */

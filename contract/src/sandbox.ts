@@ -1,6 +1,7 @@
 import Type from 'typebox'
 import { operation } from './operation.ts'
-import { Closed, OneOf, Timestamp, Uuid } from './primitives.ts'
+import { Amount, Closed, OneOf, Text, Timestamp, Uuid } from './primitives.ts'
+import { qrCodeStatuses } from './qr.ts'
 
 export const SandboxClock = Closed({
   now: Timestamp('Business time.'),
@@ -12,6 +13,27 @@ export const AdvanceClock = Closed({
     Type.Integer({ minimum: 0, maximum: 315_576_000, description: 'How far to go, in seconds (ten years at most).' }),
   ),
   to: Type.Optional(Timestamp('The time to go to; not before now, and ten years from now at most.')),
+})
+
+export const PayAsBank = Closed({
+  qr_text: Text(2_048, 'The text of a QR Ph code, as a bank app reads it from the picture.'),
+  outcome: OneOf(
+    ['SUCCESS', 'DECLINED', 'EXPIRED'],
+    "What the payer's bank does: pays, declines, or lets the time of the code run out.",
+  ),
+  amount: Type.Optional(Amount('Of a payment: what the bank takes. What the code says when absent.')),
+})
+
+export const BankPayment = Closed({
+  id: Uuid('The code.'),
+  status: OneOf(qrCodeStatuses, 'How it stands now.'),
+  amount: Type.Integer({ description: 'In minor units.' }),
+  currency: Type.String(),
+  merchant_name: Type.String({ description: 'Whom a bank app shows as paid.' }),
+  merchant_city: Type.String(),
+  merchant_reference_number: Type.String({ description: "The merchant's name for the payment." }),
+  bank_reference: Type.String({ description: "The bank's name for what it did." }),
+  at: Timestamp('When the status was reached.'),
 })
 
 /** Every code of the sandbox controls and its HTTP status. */
@@ -26,6 +48,10 @@ export const sandboxErrors = {
   PAYLOAD_TOO_LARGE: 413,
   UNSUPPORTED_MEDIA_TYPE: 415,
   MISDIRECTED_REQUEST: 421,
+  MALFORMED_CODE: 422,
+  FOREIGN_CODE: 422,
+  CODE_FINAL: 422,
+  AMOUNT_MISMATCH: 422,
   RATE_LIMITED: 429,
   INTERNAL_ERROR: 500,
   UNAVAILABLE: 503,
@@ -99,9 +125,29 @@ export const stopVirtualTerminal = operation({
   errors: [],
 })
 
+export const payAsBank = operation({
+  id: 'payAsBank',
+  area: 'sandbox',
+  method: 'POST',
+  path: '/sandbox/bank/pay',
+  summary: 'Pay a code as a bank would',
+  description:
+    'The bank app of the sandbox: reads any QR Ph text, and pays, declines or lets expire what is a code of this sandbox. A real code of a real bank is recognised and refused. A code has one outcome: a payment that comes after it is refused and recorded as unmatched money.',
+  auth: 'partner_key',
+  body: PayAsBank,
+  success: { 200: { description: 'The code after that.', schema: BankPayment } },
+  errors: ['MALFORMED_CODE', 'FOREIGN_CODE', 'CODE_FINAL', 'AMOUNT_MISMATCH'],
+  example: {
+    qr_text:
+      '00020101021228560011ph.ppmi.p2m0111TESTPHM1XXX0315000000000000001050301052045812530360854041.005802PH5912KAPE NI NIÑO6009PARAÑAQUE62170513REF00000000026304AC6C',
+    outcome: 'SUCCESS',
+  },
+})
+
 export const sandboxOperations = {
   readSandboxClock,
   advanceSandboxClock,
   startVirtualTerminal,
   stopVirtualTerminal,
+  payAsBank,
 } as const

@@ -4,7 +4,7 @@ import { importsOf, listFiles, readFiles, scan, type Texts } from '../source.ts'
 /** The environment variable that carries the address of the run's own PostgreSQL to the test files. */
 export const clusterVariable = 'KAHA_TEST_CLUSTER'
 
-const folders = ['contract', 'server', 'sdk', 'cli', 'scripts']
+const folders = ['contract', 'qrph', 'server', 'sdk', 'cli', 'scripts']
 
 export interface TestFile {
   readonly path: string

@@ -62,10 +62,13 @@ const calls: Readonly<Record<string, Call>> = {
   readSandboxClock: ({ sandbox }) => sandbox.readClock(),
   startVirtualTerminal: ({ sandbox }) => sandbox.startTerminal({ group_id: id, device_id: 'sim-approve' }),
   stopVirtualTerminal: ({ sandbox }) => sandbox.stopTerminal(id),
+  payAsBank: ({ sandbox }) => sandbox.payAsBank({ qr_text: '000201', outcome: 'SUCCESS' }),
   advanceSandboxClock: ({ sandbox }) => sandbox.advanceClock({ seconds: 60 }),
 }
 
-const operations = Object.values(contract).flatMap((value) => ('success' in Object(value) ? [value as Operation] : []))
+const declared = Object.values(contract).flatMap((value) => ('success' in Object(value) ? [value as Operation] : []))
+// The QR service has a client of its own.
+const operations = declared.filter(({ area }) => area !== 'qr')
 
 test('every operation of the contract can be called', () => {
   assert.deepEqual(Object.keys(calls).toSorted(), operations.map(({ id: name }) => name).toSorted())

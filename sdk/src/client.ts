@@ -15,6 +15,7 @@ import {
   listSettlements,
   listWebhookEndpoints,
   listWebhookEvents,
+  payAsBank,
   readSandboxClock,
   recoverWebhookEndpoint,
   resendWebhookEvent,
@@ -166,6 +167,8 @@ export function clientOf(send: Send, open: Open) {
         send(startVirtualTerminal, { body }, options),
       stopTerminal: (deviceId: string, options?: CallOptions) =>
         send(stopVirtualTerminal, { params: { device_id: deviceId } }, options),
+      /** What a payer's bank does with the text of a QR Ph code. */
+      payAsBank: (body: BodyOf<typeof payAsBank>, options?: CallOptions) => send(payAsBank, { body }, options),
     },
   }
 }

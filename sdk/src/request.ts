@@ -53,6 +53,17 @@ export type Open = <O extends Operation>(
   options?: CallOptions,
 ) => Promise<ReadableStream<Uint8Array>>
 
+/** What a service does otherwise than the rest. */
+export interface Manner {
+  readonly apiKey?: string
+  /** A secret key that is sent as the user name of HTTP Basic. */
+  readonly basicUser?: string
+  /** What the paths of its operations begin with and its address ends with. */
+  readonly prefix?: string
+  /** What a body holds, of a success or a refusal. */
+  readonly opened?: (body: unknown) => Promise<unknown>
+}
+
 /** The parts of sending that a test steps itself. */
 export interface Waiting {
   readonly random: () => number
@@ -69,16 +80,16 @@ const answerBytesMax = 64 * 1024 * 1024
  * Idempotency-Key, and never otherwise.
  */
 export function createSend(
-  options: ConnectionOptions & { readonly apiKey?: string },
+  options: ConnectionOptions & Manner,
   { random, pause: wait }: Waiting = { random: Math.random, pause },
   sign?: Sign,
 ): Send {
   const base = checkedBase(options.baseUrl)
-  const apiKey = checkedKey(options.apiKey)
+  const manner = { ...options, apiKey: checkedKey(options.apiKey), basicUser: checkedKey(options.basicUser) }
   const send = async (operation: Operation, input: AnyInput, call: CreateOptions = {}): Promise<unknown> => {
     const idempotencyKey =
       operation.idempotency === undefined ? undefined : (call.idempotencyKey ?? crypto.randomUUID())
-    const request = requestOf(operation, base, apiKey, idempotencyKey, input)
+    const request = requestOf(operation, base, manner, idempotencyKey, input)
     const retriesMax = isRepeatable(operation, idempotencyKey)
       ? (call.maxRetries ?? options.maxRetries ?? retriesDefault)
       : 0
@@ -92,6 +103,7 @@ export function createSend(
           timeoutMs,
           call.signal,
           options.fetch,
+          options.opened,
         )
       } catch (failure) {
         const waitMs = triesMade > retriesMax ? null : waitBeforeRetry(failure, triesMade, random)
@@ -111,7 +123,7 @@ export function createOpen(options: ConnectionOptions & { readonly apiKey?: stri
   const base = checkedBase(options.baseUrl)
   const apiKey = checkedKey(options.apiKey)
   const open = async (operation: Operation, input: AnyInput, contentType: string, call: CallOptions = {}) => {
-    const { url, init } = requestOf(operation, base, apiKey, undefined, input, contentType)
+    const { url, init } = requestOf(operation, base, { apiKey }, undefined, input, contentType)
     const told: Told = { operation: operation.id, idempotencyKey: undefined }
     const ours = new AbortController()
     let isLate = false
@@ -178,15 +190,17 @@ interface Told {
 
 interface Prepared {
   readonly url: string
+  /** Whether a success is plain text. */
+  readonly isText: boolean
   readonly init: RequestInit
 }
 
-function signed({ url, init }: Prepared, sign: Sign): Prepared {
+function signed({ url, init, isText }: Prepared, sign: Sign): Prepared {
   const headers = new Headers(init.headers)
   const body = typeof init.body === 'string' ? init.body : ''
   const more = sign({ method: init.method ?? 'GET', path: new URL(url).pathname, body })
   for (const [name, value] of Object.entries(more)) headers.set(name, value)
-  return { url, init: { ...init, headers } }
+  return { url, init: { ...init, headers }, isText }
 }
 
 interface AnyInput {
@@ -196,22 +210,24 @@ interface AnyInput {
 }
 
 function requestOf(
-  { path, method }: Operation,
+  { path, method, success }: Operation,
   base: string,
-  apiKey: string | undefined,
+  { apiKey, basicUser, prefix = '' }: { [Name in 'apiKey' | 'basicUser' | 'prefix']?: string | undefined },
   idempotencyKey: string | undefined,
   { params = {}, query = {}, body }: AnyInput,
   accept = 'application/json',
 ): Prepared {
   const headers = new Headers({ accept })
   if (apiKey !== undefined) headers.set('x-api-key', apiKey)
+  if (basicUser !== undefined) headers.set('authorization', `Basic ${btoa(`${basicUser}:`)}`)
   if (idempotencyKey !== undefined) headers.set('idempotency-key', idempotencyKey)
   if (body !== undefined) headers.set('content-type', 'application/json')
   // A redirect would carry the key to wherever it leads.
   const init: RequestInit = { method, headers, redirect: 'manual' }
   if (body !== undefined) init.body = JSON.stringify(body)
   return {
-    url: `${base}${path.replaceAll(/\{(\w+)\}/g, (_all, name: string) => segment(name, params[name]))}${search(query)}`,
+    isText: Object.values(success).some(({ text }) => text),
+    url: `${base}${path.slice(prefix.length).replaceAll(/\{(\w+)\}/g, (_all, name: string) => segment(name, params[name]))}${search(query)}`,
     init,
   }
 }
@@ -233,10 +249,11 @@ function search(query: Readonly<Record<string, unknown>>): string {
 
 async function attempt(
   told: Told,
-  { url, init }: Prepared,
+  { url, init, isText }: Prepared,
   timeoutMs: number,
   signal: AbortSignal | undefined,
   fetch = globalThis.fetch,
+  opened: Manner['opened'] = async (body) => body,
 ): Promise<unknown> {
   signal?.throwIfAborted()
   const deadline = AbortSignal.timeout(timeoutMs)
@@ -253,7 +270,8 @@ async function attempt(
     const reason = deadline.aborted ? 'TIMEOUT' : reasonOf(error)
     throw new KahaConnectionError(told.operation, reason, told.idempotencyKey, error)
   }
-  const body = parsed(text)
+  if (answer.ok && isText) return text
+  const body = await opened(parsed(text))
   if (answer.ok && body !== undefined) return body
   throw errorOf(told, answer, body)
 }
@@ -291,7 +309,7 @@ function reasonOf(error: unknown): string {
 }
 
 function errorOf({ operation, idempotencyKey }: Told, answer: Response, body: unknown): KahaError {
-  const said = fieldsOf(fieldsOf(body)['error'])
+  const said = saidIn(fieldsOf(body))
   const details = fieldsOf(said['details'])
   const { code, message, correlation_id: correlationId = answer.headers.get('x-correlation-id') } = said
   const { field, rule } = details
@@ -306,6 +324,12 @@ function errorOf({ operation, idempotencyKey }: Told, answer: Response, body: un
     retryAfterSeconds: retryAfterSecondsOf(answer.headers),
     idempotencyKey,
   })
+}
+
+/** What an envelope says, whichever area's it is. */
+function saidIn(body: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  const { code, error, referenceNumber } = body
+  return typeof error === 'string' ? { code, message: error, correlation_id: referenceNumber } : fieldsOf(error)
 }
 
 const fieldsOf = (value: unknown): Readonly<Record<string, unknown>> =>

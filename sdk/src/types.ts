@@ -19,6 +19,7 @@ import type {
   listTerminalTransactions,
   listWebhookEndpoints,
   listWebhookEvents,
+  payAsBank,
   readSandboxClock,
   recoverWebhookEndpoint,
   resendWebhookEvent,
@@ -92,3 +93,6 @@ export type TerminalVoid = AnswerOf<typeof voidTerminalTransaction>
 
 export type SandboxClock = AnswerOf<typeof readSandboxClock>
 export type AdvanceClock = BodyOf<typeof advanceSandboxClock>
+export type PayAsBank = BodyOf<typeof payAsBank>
+export type BankPayment = AnswerOf<typeof payAsBank>
+export type { CreateQrPayment, CreatedQrPayment, QrPayment } from '@kaha/contract'

@@ -18,10 +18,20 @@ import {
   terminalsRoutes,
   type GatewayOptions,
 } from './areas/terminals/index.ts'
+import {
+  createCallers,
+  createCodeBank,
+  createQrFigures,
+  createQrService,
+  qrArea,
+  qrRoutes,
+  startQrTimers,
+} from './areas/qr/index.ts'
 import { createReportingService, reportingArea, reportingRoutes } from './areas/reporting/index.ts'
 import { createWebhooksService, webhooksArea, webhooksRoutes } from './areas/webhooks/index.ts'
 import { byIndex, createDelivery, type Delivery, type DeliveryOptions } from './delivery/index.ts'
 import { egress as createEgress, type Lookup } from './delivery/egress.ts'
+import { createAccounts } from './identity/accounts.ts'
 import { createIdentity, type Identity } from './identity/service.ts'
 import { createTerminalIdentity } from './identity/terminal-keys.ts'
 import { StartFault } from './kernel/fault.ts'
@@ -127,6 +137,7 @@ function startWorkers(
   for (const loop of [sweeper, reconciler, refunds]) bus.listen('clock', () => loop.wake())
   for (const loop of [reconciler, refunds]) bus.listen('payments', () => loop.wake())
   building.use(startEcommerceTimers({ db, bus, log, owner }))
+  building.use(startQrTimers({ db, bus, log }))
   building.use(delivery.worker())
 }
 
@@ -294,6 +305,12 @@ export async function startKaha(options: {
     const confirms = confirmLimit(config, clock)
     await mountArea(http, ecommerceArea(identity, confirms), ecommerceRoutes(ecommerce, addresses), edge)
     await mountCheckout(http, { ecommerce, identity, keyring, edge, addresses, confirmLimit: confirms, sandbox })
+    if (config.qrBank !== null) {
+      const accounts = createAccounts({ db, keyring })
+      const qr = createQrService({ db, clock, accounts, bank: config.qrBank })
+      const area = qrArea({ callers: createCallers({ identity, accounts }), now: () => clock.now() })
+      await mountArea(http, area, qrRoutes(qr), edge)
+    }
     if (sandboxClock !== null) {
       const { sandboxArea, sandboxRoutes } = await import('./sandbox/routes.ts')
       const { mountInbox } = await import('./sandbox/inbox.ts')
@@ -313,7 +330,9 @@ export async function startKaha(options: {
           socketUrl: () => `${localUrlOf(config.host, portOf(http)).replace(/^http/, 'ws')}${terminalsBase}`,
         }),
       )
-      const routes = sandboxRoutes({ clock, sandboxClock, terminals: virtual })
+      const bank = config.qrBank
+      const codeBank = bank && createCodeBank({ db, bank, log, figures: createQrFigures(metrics) })
+      const routes = sandboxRoutes({ clock, sandboxClock, terminals: virtual, codeBank })
       await mountArea(http, sandboxArea(identity, ownHost), routes, edge)
       await mountChallenges(http, { challenges: challengeStore({ db }), addresses, log })
       await mountInbox(http, { delivery, wall: clock.wall, ownHost, arrived: options.arrived ?? (() => {}) })

@@ -24,10 +24,22 @@ test('without any setting it is a sandbox on this machine, with an embedded data
     terminalCurrencies: ['USD', 'EUR', 'GBP', 'PHP', 'JPY', 'CAD', 'AUD'],
     rateLimitPerSecond: 1_000,
     confirmsPerMinute: 0,
+    qrBank: { bic: 'TESTPHM1XXX', notifyFlags: '010' },
     trustProxy: false,
     metrics: 'main',
     logLevel: 'info',
   })
+})
+
+test('the bank of QR Ph codes is a fictional one in a sandbox, and in live none until it is named', () => {
+  assert.equal(readConfig(live).qrBank, null)
+  const named = { KAHA_QR_BIC: 'KAHAPHMMXXX', KAHA_QR_TAG_28_05: '000' }
+  assert.deepEqual(readConfig({ ...live, ...named }).qrBank, { bic: 'KAHAPHMMXXX', notifyFlags: '000' })
+  assert.throws(() => readConfig({ ...live, KAHA_QR_BIC: 'TESTPHM1XXX' }), /KAHA_QR_BIC is the fictional bank/)
+  for (const bic of ['x', 'kahaphmmxxx', 'KAHAPHMMX', 'KAHAPHMMXXXX'])
+    assert.throws(() => readConfig({ KAHA_QR_BIC: bic }), /KAHA_QR_BIC must be a BIC/)
+  for (const flags of ['x', '0100', ' 010'])
+    assert.throws(() => readConfig({ KAHA_QR_TAG_28_05: flags }), /KAHA_QR_TAG_28_05 must be one to three digits/)
 })
 
 test('live mode is stricter where nothing else was said', () => {

@@ -34,6 +34,8 @@ export interface Config {
   readonly terminalCurrencies: readonly string[]
   readonly rateLimitPerSecond: number
   readonly confirmsPerMinute: number
+  /** What QR Ph codes say of the bank that receives the money. Null: there is none, and no QR service. */
+  readonly qrBank: { readonly bic: string; readonly notifyFlags: string } | null
   readonly trustProxy: false | string[]
   /** Where metrics are served: with the API, on an address of their own, or nowhere. */
   readonly metrics: 'main' | { readonly host: string; readonly port: number } | 'off'
@@ -101,6 +103,12 @@ export const settings: readonly Setting[] = [
     says: 'confirms by client_secret a minute per client address; 0 is off',
   },
   {
+    name: 'KAHA_QR_BIC',
+    default: 'TESTPHM1XXX in a sandbox, none in live',
+    says: 'BIC of the bank that QR Ph codes are paid to; live has no QR service without one',
+  },
+  { name: 'KAHA_QR_TAG_28_05', default: '010', says: 'what tag 28-05 of QR Ph codes says' },
+  {
     name: 'KAHA_TRUST_PROXY',
     default: 'none',
     says: 'networks of proxies that may name the client: none, or CIDRs, comma-separated',
@@ -114,6 +122,8 @@ export const settings: readonly Setting[] = [
 ]
 
 const keyBytes = 32
+// No bank has it, so that no bank's app can pay a sandbox.
+const fictionalBic = 'TESTPHM1XXX'
 
 /** Reads and checks the settings. Throws a StartFault that names the setting and what it takes. */
 export function readConfig(env: Environment): Config {
@@ -155,6 +165,7 @@ export function readConfig(env: Environment): Config {
     terminalCurrencies: read.list('KAHA_TERMINAL_CURRENCIES', Object.keys(knownCurrencies), terminalCurrenciesDefault),
     rateLimitPerSecond: read.integer('KAHA_RATE_LIMIT', mode === 'sandbox' ? 1_000 : 100, 1_000_000),
     confirmsPerMinute: read.integer('KAHA_CONFIRM_LIMIT', mode === 'sandbox' ? 0 : 30, 1_000_000),
+    qrBank: read.qrBank(mode),
     trustProxy: read.trustProxy(),
     metrics: read.metrics(onLoopback),
     logLevel: read.oneOf('KAHA_LOG_LEVEL', ['debug', 'info', 'warn', 'error', 'silent'], 'info'),
@@ -235,6 +246,16 @@ function reader(env: Environment) {
       if (key.length !== keyBytes || key.toString('base64') !== value)
         throw bad('KAHA_MASTER_KEY', 'must be 32 bytes in padded base64')
       return key
+    },
+    qrBank(mode: Config['mode']): Config['qrBank'] {
+      const bic = text('KAHA_QR_BIC') ?? (mode === 'sandbox' ? fictionalBic : undefined)
+      const notifyFlags = text('KAHA_QR_TAG_28_05') ?? '010'
+      if (bic !== undefined && !/^[A-Z0-9]{8}([A-Z0-9]{3})?$/.test(bic))
+        throw bad('KAHA_QR_BIC', 'must be a BIC of 8 or 11 capital letters and digits')
+      if (mode === 'live' && bic === fictionalBic)
+        throw bad('KAHA_QR_BIC', 'is the fictional bank of a sandbox, which nobody can pay to')
+      if (!/^[0-9]{1,3}$/.test(notifyFlags)) throw bad('KAHA_QR_TAG_28_05', 'must be one to three digits')
+      return bic === undefined ? null : { bic, notifyFlags }
     },
     trustProxy(): false | string[] {
       const value = text('KAHA_TRUST_PROXY')

@@ -9,6 +9,7 @@ const documentsOf = (sandbox: boolean): readonly string[] => [
   'webhooks',
   'reporting',
   'ecommerce',
+  'qr',
   ...(sandbox ? ['sandbox'] : []),
 ]
 

@@ -12,7 +12,7 @@ import {
   type House,
 } from './architecture.ts'
 
-const folders = ['contract', 'server', 'sdk', 'cli', 'bench', 'scripts']
+const folders = ['contract', 'qrph', 'server', 'sdk', 'cli', 'bench', 'scripts']
 const house: House = {
   code: readFiles(listFiles(folders, ['.ts', '.mjs'])),
   sql: readFiles(listFiles(['server/migrations'], ['.sql'])),

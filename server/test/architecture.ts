@@ -20,14 +20,15 @@ const domain = ['payments', 'delivery', 'identity']
 /** Which room may know which others. What is not here may know nobody; scripts, benchmarks and tests may know everybody. */
 const mayKnow: Readonly<Record<string, readonly string[]>> = {
   contract: [],
-  sdk: ['contract'],
+  qrph: [],
+  sdk: ['contract', 'qrph'],
   cli: ['sdk', 'main'],
   main: ['commands', 'config', 'kernel'],
   commands: ['app', 'sandbox', 'identity', 'config', 'kernel', 'contract'],
   app: ['areas', 'sandbox', ...domain, 'config', 'kernel', 'contract'],
   config: ['kernel'],
-  areas: [...domain, 'kernel', 'contract'],
-  sandbox: [...domain, 'kernel', 'contract'],
+  areas: [...domain, 'kernel', 'contract', 'qrph'],
+  sandbox: [...domain, 'kernel', 'contract', 'qrph'],
   payments: ['kernel'],
   delivery: ['kernel'],
   identity: ['kernel'],

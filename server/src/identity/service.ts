@@ -5,7 +5,14 @@ import type { Db, Queries } from '../kernel/db.ts'
 import { Fault } from '../kernel/fault.ts'
 import type { RateLimit } from '../kernel/rate-limit.ts'
 import type { Principal } from './principal.ts'
-import { identityStore as store, type BranchRow, type EntityOf, type EntityRow, type KeyRow } from './store.ts'
+import {
+  identityStore as store,
+  type AccountState,
+  type BranchRow,
+  type EntityOf,
+  type EntityRow,
+  type KeyRow,
+} from './store.ts'
 
 export interface Identity {
   /**
@@ -13,12 +20,23 @@ export interface Identity {
    * RATE_LIMITED over the key's rate. A change of state counts from the next request on, within a second in other processes.
    */
   authenticate(apiKey: string | undefined): Promise<Principal>
+  /**
+   * Whose key this is and how it and its account stand, for who tells the states apart; undefined for a text that is no key of ours. A
+   * state that is not ACTIVE is the caller's to refuse. RATE_LIMITED as above.
+   */
+  standing(apiKey: string): Promise<Standing | undefined>
   /** The branch that a payment is for: named by its reference number, or the branch of the key. A change counts as one of a key does. */
   branchFor(principal: Principal, reference: string | undefined): Promise<BranchRow>
   /** Branches under an entity, itself if it is one, by id, from the one after `after` on. */
   branchesUnder(entity: EntityOf, page: { after: string; rowsMax: number }): Promise<BranchRow[]>
   /** Inside a transaction, `on` is that transaction. */
   entity(id: string, on?: Queries): Promise<EntityRow | undefined>
+}
+
+export interface Standing {
+  readonly principal: Principal
+  readonly key: 'ACTIVE' | 'EXPIRED' | 'REVOKED' | 'SUSPENDED' | 'DELETED'
+  readonly account: AccountState
 }
 
 export interface IdentityDependencies {
@@ -84,22 +102,32 @@ export function createIdentity({ db, bus, clock, rateLimit, keyPrefix }: Identit
     return branch
   }
 
+  const standing = async (apiKey: string): Promise<Standing | undefined> => {
+    const found = form.test(apiKey) ? await lookUp(apiKey) : undefined
+    if (found === undefined) return undefined
+    const { row, principal } = found
+    const isOver = row.state === 'ACTIVE' && row.expires_at !== null && row.expires_at <= clock.now()
+    const key = isOver ? 'EXPIRED' : row.state
+    const account = row.account_state
+    const waitSeconds = key === 'ACTIVE' && account === 'ACTIVE' ? rateLimit.take(principal.keyId) : 0
+    if (waitSeconds > 0) {
+      throw new Fault('RATE_LIMITED', 'Too many requests with this key; slow down and try again.', {
+        retryAfterSeconds: waitSeconds,
+      })
+    }
+    return { principal, key, account }
+  }
+
   return {
+    standing,
     async authenticate(apiKey) {
       if (apiKey === undefined) throw new Fault('UNAUTHORIZED', 'Send your secret key in the header X-API-Key.')
-      const found = form.test(apiKey) ? await lookUp(apiKey) : undefined
-      const expired = found?.row.expires_at != null && found.row.expires_at <= clock.now()
-      if (found === undefined || found.row.state !== 'ACTIVE' || expired) {
+      const found = await standing(apiKey)
+      if (found?.key !== 'ACTIVE') {
         throw new Fault('UNAUTHORIZED', 'The API key is not known or not active; use one that is.')
       }
-      if (!found.row.account_active) {
+      if (found.account !== 'ACTIVE') {
         throw new Fault('FORBIDDEN', 'The account of this key is not active; ask its operator.')
-      }
-      const waitSeconds = rateLimit.take(found.principal.keyId)
-      if (waitSeconds > 0) {
-        throw new Fault('RATE_LIMITED', 'Too many requests with this key; slow down and try again.', {
-          retryAfterSeconds: waitSeconds,
-        })
       }
       return found.principal
     },

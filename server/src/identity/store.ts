@@ -13,19 +13,20 @@ type Entities = Tables['identity.entities']
 type Keys = Tables['identity.keys']
 type Path = Pick<Entities, 'level' | 'partner_id' | 'merchant_id' | 'branch_id'>
 
+export type AccountState = 'ACTIVE' | 'INACTIVE' | 'LOCKED'
+
 /** A key, whose it is, and whether that account may act. */
 export interface KeyRow extends Pick<Keys, 'id' | 'state' | 'scopes' | 'expires_at' | 'entity_id'>, Path {
-  /** The entity and everything above it is ACTIVE. */
-  readonly account_active: boolean
+  /** How the entity and everything above it stands: LOCKED or INACTIVE where any of them is. */
+  readonly account_state: AccountState
 }
 
 const findKey = statement(
   'identity.findKey',
   `select k.id, k.state, k.scopes, k.expires_at, e.level, e.id as entity_id, e.partner_id, e.merchant_id, e.branch_id,
-          not exists (
-            select from identity.entities above
-            where above.id in (e.id, e.merchant_id, e.partner_id) and above.state <> 'ACTIVE'
-          ) as account_active
+          (select case when bool_or(above.state = 'LOCKED') then 'LOCKED'
+                       when bool_or(above.state = 'INACTIVE') then 'INACTIVE' else 'ACTIVE' end
+             from identity.entities above where above.id in (e.id, e.merchant_id, e.partner_id)) as account_state
      from identity.keys k join identity.entities e on e.id = k.entity_id
     where k.hash = $1`,
 )

@@ -322,6 +322,31 @@ export interface Tables {
     readonly batch_number: string | null
     readonly amount_refunded_settled: bigint
     readonly terminal_device_id: string | null
+    readonly lapses_at: Date | null
+  }
+  readonly 'qr.codes': {
+    readonly id: string
+    readonly partner_id: string
+    readonly merchant_id: string
+    readonly branch_id: string
+    readonly reference: string
+    readonly amount: bigint
+    readonly currency: string
+    readonly text: string
+    readonly state: 'PENDING' | 'PAID' | 'DECLINED' | 'EXPIRED'
+    readonly decline_reason: string | null
+    readonly created_at: Date
+    readonly expires_at: Date
+    readonly state_at: Date
+  }
+  readonly 'qr.unmatched_payments': {
+    readonly id: string
+    readonly code_id: string
+    readonly code_state: string
+    readonly amount: bigint
+    readonly currency: string
+    readonly bank_reference: string
+    readonly at: Date
   }
   readonly 'sandbox.authorizations': {
     readonly attempt_id: string

@@ -33,7 +33,7 @@ const pollMsMax = 40
 const readDue = statement(
   'sandbox.readDue',
   `select due.at as next, due.at <= kernel.now() as busy
-     from (select least(delivery.next_due(), payments.next_due(), payments.next_settlement_due(), ecommerce.next_due(), terminals.next_due(), sandbox.next_due()) as at) due`,
+     from (select least(delivery.next_due(), payments.next_due(), payments.next_settlement_due(), ecommerce.next_due(), terminals.next_due(), qr.next_due(), sandbox.next_due()) as at) due`,
 )
 
 const moveClock = statement('sandbox.moveClock', 'select kernel.move_clock_to($1)')

@@ -1,5 +1,6 @@
 import {
   advanceSandboxClock,
+  payAsBank,
   readSandboxClock,
   sandboxErrors,
   startVirtualTerminal,
@@ -14,6 +15,7 @@ import { errorWithDetails } from '../kernel/error-envelope.ts'
 import { Fault } from '../kernel/fault.ts'
 import { route, type Area, type Route } from '../kernel/http/area.ts'
 import { isLoopbackHost } from '../kernel/web-address.ts'
+import { bankApp, type CodeBank } from './bank.ts'
 import type { SandboxClock } from './clock.ts'
 import type { VirtualTerminals } from './virtual-terminals.ts'
 
@@ -48,10 +50,13 @@ export function sandboxRoutes({
   clock,
   sandboxClock,
   terminals,
+  codeBank,
 }: {
   clock: Clock
   sandboxClock: SandboxClock
   terminals: VirtualTerminals
+  /** Null: there is no QR service. */
+  codeBank: CodeBank | null
 }): Route<Principal>[] {
   const shown = () => ({
     status: 200 as const,
@@ -78,5 +83,13 @@ export function sandboxRoutes({
       await terminals.stop(principal.partnerId, params.device_id)
       return { status: 200, body: { device_id: params.device_id, status: 'stopped' } }
     }),
+    ...(codeBank === null ? [] : bankRoutes(bankApp(codeBank))),
   ]
 }
+
+const bankRoutes = (bank: ReturnType<typeof bankApp>): Route<Principal>[] => [
+  route<typeof payAsBank, Principal>(payAsBank, async ({ principal, body }) => ({
+    status: 200,
+    body: await bank.pay(principal.partnerId, body),
+  })),
+]

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { Agent, request as send, type IncomingHttpHeaders } from 'node:http'
 import {
   ecommerceErrors,
+  qrErrors,
   reportingErrors,
   sandboxErrors,
   terminalsErrors,
@@ -74,6 +75,7 @@ export function areaOf(path: string): Area {
   if (path.startsWith('/ecom/')) return 'ecommerce'
   if (path.startsWith('/reports/')) return 'reporting'
   if (path.startsWith('/terminal')) return 'terminals'
+  if (path.startsWith('/qr/')) return 'qr'
   return path.startsWith('/sandbox') ? 'sandbox' : 'webhooks'
 }
 
@@ -82,6 +84,7 @@ export const catalogues: Readonly<Record<Area, Readonly<Record<string, number>>>
   reporting: reportingErrors,
   ecommerce: ecommerceErrors,
   terminals: terminalsErrors,
+  qr: qrErrors,
   sandbox: sandboxErrors,
 }
 

@@ -8,8 +8,12 @@ import {
 import { cardOf, cards, type Platform } from '../platform.ts'
 import type { Call } from './call.ts'
 import { idempotent, linkFor } from './people.ts'
+import { qrAccount } from './qr-account.ts'
 
-/** Every operation that takes a secret key; those of area D are signed, and have a table of their own: a table over this is a table over the whole contract. */
+/**
+ * Every operation that takes a secret key as X-API-Key; those of areas D and E, whose callers and envelopes are of other kinds, have tables of
+ * their own: a table over this is a table over the whole contract.
+ */
 export const operations: readonly Operation[] = [
   ...Object.values(webhooksOperations),
   ...Object.values(reportingOperations),
@@ -32,6 +36,8 @@ export interface Subjects {
   /** A payment of which much is left. */
   readonly paidIntentId: string
   readonly refundId: string
+  /** Makes a QR code, and gives its text. */
+  spareCode(): Promise<string>
   readonly transactionId: string
   readonly batchNumber: string
   readonly branchId: string
@@ -58,7 +64,8 @@ export const spare = () => ({
 })
 
 /** An endpoint, a link, an intent and an event of the platform's first branch. */
-export async function subjectsOf({ sdk, merchant, branch, link, pay, kaha }: Platform): Promise<Subjects> {
+export async function subjectsOf(p: Platform): Promise<Subjects> {
+  const { sdk, merchant, branch, link, pay, kaha } = p
   // Before anything that a day could end: a payment, and the batch that it is settled in.
   await pay()
   await kaha.sandboxClock.advance(midnightAfter(kaha.clock.now()))
@@ -89,6 +96,7 @@ export async function subjectsOf({ sdk, merchant, branch, link, pay, kaha }: Pla
     spareIntent: async () => (await newIntent()).id,
     paidIntentId: paid.id,
     refundId: refund.id,
+    spareCode: async () => (await qrAccount(p).made()).qrText,
     transactionId: transactions[0]?.id ?? '',
     batchNumber: batches[0]?.batch_number ?? '',
     branchId: branch.id,
@@ -187,6 +195,8 @@ export async function rightCall({ id, method, path }: Operation, subjects: Subje
       return { method, path: path.replace('{device_id}', 'sim-approve') }
     case 'advanceSandboxClock':
       return { method, path, body: { seconds: 0 } }
+    case 'payAsBank':
+      return { method, path, body: { qr_text: await subjects.spareCode(), outcome: 'SUCCESS' } }
     case 'listWebhookEndpoints':
     case 'listPaymentLinks':
     case 'listReportMerchants':

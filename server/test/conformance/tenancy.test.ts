@@ -5,6 +5,7 @@ import { statement } from '../../src/kernel/db.ts'
 import { cardOf, cards, platform } from '../platform.ts'
 import { assertRefused, call, type Call } from './call.ts'
 import { operations, rightCall, spare, type Subjects } from './operations.ts'
+import { qrAccount } from './qr-account.ts'
 import { everybody, idempotent, keyFor, linkFor, sees, type BranchTenant, type Tenant } from './people.ts'
 
 // Every operation, by everybody, on what belongs to everybody.
@@ -66,6 +67,7 @@ const subjectsOf = (owner: BranchTenant): Subjects => ({
   spareIntent: async () => (await p.as(owner.key).paymentIntents.create({ amount: 9800, currency: 'PHP' })).id,
   paidIntentId: payments.get(owner) ?? '',
   refundId: refunds.get(owner) ?? '',
+  spareCode: async () => (await qrAccount(p).made()).qrText,
   transactionId: transactions.get(owner) ?? '',
   batchNumber: '2026-01-15',
   branchId: owner.id,

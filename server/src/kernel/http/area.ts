@@ -25,7 +25,10 @@ export interface Area<P> {
   readonly bodyBytesMax: number
   readonly statuses: Readonly<Record<string, number>>
   readonly wireCodes?: Readonly<Record<string, string>>
-  envelope(refusal: Refusal): unknown
+  /** The body of a refusal; a promise where it has to be made. */
+  envelope(refusal: Refusal, request: FastifyRequest): unknown
+  /** A refusal in other words, where the area has its own for this request. */
+  restate?(fault: Fault, request: FastifyRequest): Fault
   /** Codes of fields whose code is not INVALID_ and their name. */
   codeOf?(violation: Violation): string | undefined
   /** Runs before the body is read. Throws UNAUTHORIZED, FORBIDDEN, RATE_LIMITED. */
@@ -266,8 +269,9 @@ function refuse<P>(
   error: unknown,
   request: FastifyRequest,
   reply: FastifyReply,
-): FastifyReply {
-  const fault = asFault(error)
+): FastifyReply | Promise<FastifyReply> {
+  const known = asFault(error)
+  const fault = known === undefined ? undefined : (area.restate?.(known, request) ?? known)
   const status = fault === undefined ? 500 : (area.statuses[fault.code] ?? 500)
   if (fault === undefined || status === 500) {
     edge.metrics.unexpectedErrors.inc({ where: request.routeOptions.config.operationId ?? area.name })
@@ -291,12 +295,17 @@ function refuse<P>(
         }
   if (fault?.retryAfterSeconds !== undefined) reply.header('retry-after', String(fault.retryAfterSeconds))
   if (area.headersOf !== undefined) reply.headers(area.headersOf(request.id))
-  // The serializer of a success must not shape a refusal.
-  return reply
-    .code(status)
-    .type('application/json; charset=utf-8')
-    .serializer((payload: unknown) => JSON.stringify(payload))
-    .send(area.envelope(refusal))
+  const send = (body: unknown): FastifyReply =>
+    reply
+      .code(status)
+      .type('application/json; charset=utf-8')
+      // The serializer of a success must not shape a refusal.
+      .serializer((payload: unknown) => JSON.stringify(payload))
+      .send(body)
+  const body = area.envelope(refusal, request)
+  return body instanceof Promise
+    ? body.then(send, (failure: unknown) => refuse(area, edge, failure, request, reply))
+    : send(body)
 }
 
 function asFault(error: unknown): Fault | undefined {

@@ -8,14 +8,19 @@ export const everywhere = joined(
       'unset, base_url is http://localhost:8080 and the other addresses are /terminal (http and ws), /webhooks, /qr, /pay, /dashboard and /sandbox below it',
     'X0.addresses.settings':
       'each address is a setting, and the one that was set is the one that answers and pages show',
+    'X0.addresses.own-host.qr': 'the QR service on a host name of its own answers there without its prefix',
+    'X0.versions.prefix.qr': 'every path of area E except ping begins with /v1 after its address',
+    'X0.time.format.qr': 'timestamps of area E are ISO 8601 in UTC with milliseconds and Z',
+    'X0.input.unknown-property.qr': 'an unknown property in a body or in a decrypted Token is refused in area E',
+    'X0.input.unknown-parameter.qr': 'an unknown query parameter is refused in area E',
+    'X0.limits.body.qr': 'the largest body that area E reads is 64 KiB',
+    'X0.routes.method.qr': 'a known route of area E with a wrong method names the right ones in the Allow header',
+    'X0.clocks.business.codes': 'QR codes expire by business time',
   }),
   built({
     'X0.addresses.own-host.terminals':
       'the terminal service on a host name of its own answers there without its prefix',
     'X0.addresses.socket-version': 'the socket address is given without the /v1 that clients add to it',
-  }),
-  later('QR Ph', {
-    'X0.addresses.own-host.qr': 'the QR service on a host name of its own answers there without its prefix',
   }),
   later('encrypted webhooks', {
     'X0.addresses.own-host.webhooks':
@@ -35,10 +40,6 @@ export const everywhere = joined(
   built({
     'X0.versions.prefix.terminals': 'every path of area D, the socket included, begins with /v1 after its address',
     'X0.time.format.terminals': 'timestamps of area D are ISO 8601 in UTC with milliseconds and Z',
-  }),
-  later('QR Ph', {
-    'X0.versions.prefix.qr': 'every path of area E except ping begins with /v1 after its address',
-    'X0.time.format.qr': 'timestamps of area E are ISO 8601 in UTC with milliseconds and Z',
   }),
 
   built({
@@ -69,10 +70,6 @@ export const everywhere = joined(
     'X0.input.unknown-property.terminals': 'area D ignores unknown body properties, because tills send extras',
     'X0.input.unknown-property.terminals-unstored':
       'an unknown body property of area D is stored and returned nowhere, unless it stands in metadata',
-  }),
-  later('QR Ph', {
-    'X0.input.unknown-property.qr': 'an unknown property in a body or in a decrypted Token is refused in area E',
-    'X0.input.unknown-parameter.qr': 'an unknown query parameter is refused in area E',
   }),
 
   built({
@@ -107,10 +104,6 @@ export const everywhere = joined(
     'X0.limits.content-type.terminals': 'a body in area D that is not declared as JSON is 400 INVALID_REQUEST',
     'X0.routes.unknown.terminals': "an unknown route of area D is 404 in that area's envelope",
     'X0.routes.method.terminals': 'a known route of area D with a wrong method is 405 with the Allow header',
-  }),
-  later('QR Ph', {
-    'X0.limits.body.qr': 'the largest body that area E reads is 64 KiB',
-    'X0.routes.method.qr': 'a known route of area E with a wrong method names the right ones in the Allow header',
   }),
 
   built({
@@ -152,9 +145,6 @@ export const everywhere = joined(
   later('terminals', {
     'X0.clocks.system.heartbeats': 'heartbeats of the processes are counted in system time',
     'X0.clocks.system.sockets': 'the liveness of a socket is judged by system time',
-  }),
-  later('QR Ph', {
-    'X0.clocks.business.codes': 'QR codes expire by business time',
   }),
 
   built({

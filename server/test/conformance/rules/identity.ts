@@ -11,6 +11,7 @@ export const identity = joined(
     'I1.foreign.reporting': 'area B answers 404 NOT_FOUND for the id of a transaction of another entity',
     'I1.foreign.ecommerce':
       'area C answers 404 NOT_FOUND for the id of a resource of another entity, as for one that does not exist',
+    'I1.scopes.qr-create': 'qr.create lets a key create and read QR codes',
   }),
   built({
     'I1.levels.parent-name': 'in reporting a branch key also sees the name of its merchant, and nothing else of it',
@@ -93,9 +94,6 @@ export const identity = joined(
   built({
     'I1.scopes.refunds-create': 'refunds.create lets a key create refunds',
     'I1.scopes.refunds-read': 'refunds.read lets a key retrieve refunds',
-  }),
-  later('QR Ph', {
-    'I1.scopes.qr-create': 'qr.create lets a key create and read QR codes',
   }),
   later('encrypted webhooks', {
     'I1.scopes.qr-webhooks-write': 'qr_webhooks.write lets a key use every operation of the encrypted webhooks',

@@ -86,6 +86,11 @@ export const reporting = joined(
     'B3.csv.page': 'page_size has no effect on the CSV, and a cursor begins it where that page would',
     'B3.csv.formula':
       'a cell that begins with an equals sign, plus, minus, at sign, tab or return gets a leading apostrophe',
+    'B3.status.one-per-code': 'each QR code of area E is one transaction',
+    'B3.status.pending.qr': 'a code that is PENDING is PENDING',
+    'B3.status.captured.qr': 'a code that is PAID is CAPTURED',
+    'B3.status.declined.qr': 'a code that is DECLINED is DECLINED',
+    'B3.status.expired.qr': 'a code that is EXPIRED is EXPIRED',
   }),
   built({
     'B3.status.refunded':
@@ -105,13 +110,6 @@ export const reporting = joined(
     'B3.status.failed.terminals': 'a terminal transaction that FAILED for another cause is FAILED',
     'B3.status.cancelled.terminals': 'a terminal transaction that is CANCELLED is CANCELLED',
     'B3.status.terminal-branch': 'a sale belongs to the branch of its terminal',
-  }),
-  later('QR Ph', {
-    'B3.status.one-per-code': 'each QR code of area E is one transaction',
-    'B3.status.pending.qr': 'a code that is PENDING is PENDING',
-    'B3.status.captured.qr': 'a code that is PAID is CAPTURED',
-    'B3.status.declined.qr': 'a code that is DECLINED is DECLINED',
-    'B3.status.expired.qr': 'a code that is EXPIRED is EXPIRED',
   }),
   built({
     'B3.settlement.status': 'settlement_status is UNSETTLED, SETTLED or NOT_APPLICABLE',

@@ -38,6 +38,11 @@ export const sandbox = joined(
       'a test card without an answer is PROCESSING until the reconciler finds it authorized: SUCCEEDED',
     'S7.cards.no-answer-no-authorization':
       'a test card without an answer and without an authorization ends FAILED, PAYMENT_PROCESSING_ERROR once the reconciler knows',
+    'S7.bank.pay': 'the bank app pays a QR Ph text',
+    'S7.bank.decline': 'the bank app declines a QR Ph text',
+    'S7.bank.expire': 'the bank app can let a code expire',
+    'S7.bank.refused': "a code that is not this sandbox's, is spent or is malformed is refused with 422 and a reason",
+    'S7.bank.unknown': 'an unknown code is 404',
   }),
   built({
     'S7.terminals.protocol':
@@ -60,12 +65,7 @@ export const sandbox = joined(
     'S7.terminals.places': 'virtual terminals run in the browser, on the command line, and scripted by device id',
   }),
   later('bank app', {
-    'S7.bank.pay': 'the bank app pays a QR Ph text',
-    'S7.bank.decline': 'the bank app declines a QR Ph text',
-    'S7.bank.expire': 'the bank app can let a code expire',
     'S7.bank.any-text': 'the bank app reads any QR Ph text, as a page, a command and an operation',
-    'S7.bank.refused': "a code that is not this sandbox's, is spent or is malformed is refused with 422 and a reason",
-    'S7.bank.unknown': 'an unknown code is 404',
   }),
   later('sandbox tools', {
     'S7.trigger.any': 'any event can be triggered',

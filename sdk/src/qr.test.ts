@@ -1,0 +1,105 @@
+import assert from 'node:assert/strict'
+import { test, type TestContext } from 'node:test'
+import { qrOperations } from '@kaha/contract'
+import { openToken, sealToken, tokenKey } from '@kaha/qrph/token'
+import { peer, type Act, type Arrived } from '../test/peer.ts'
+import { createKahaQr, KahaConnectionError, KahaError } from './index.ts'
+
+const encryptionKey = 'f3Kq9ZtB7mXw2LrN8vYc5HsD1jPe6UaG'
+const key = await tokenKey(encryptionKey)
+const secretKey = 'sk_test_Zx81Qp0Lm4Ne7Rt2Vy5Wb9Ua'
+const wanted = {
+  activationCode: 'A9X4-B7P2-Q6Z8-M3L5',
+  currency: 'PHP',
+  amount: '98.00',
+  merchantReferenceNumber: 'ORDER-1',
+}
+const error = { code: '20000005', error: 'Used before.', referenceNumber: '0198f5a2-9d3b-7c55-8e02-4b7a90c1d2e3' }
+
+async function service(t: TestContext, ...acts: [Act, ...Act[]]) {
+  const held = await peer(...acts)
+  t.after(() => held[Symbol.asyncDispose]())
+  const qr = createKahaQr({ qrUrl: `${held.url}/qr/`, secretKey, encryptionKey, maxRetries: 0 })
+  return { qr, held }
+}
+const sealed = async (inside: object, status = 200): Promise<Act> => ({
+  status,
+  body: { Token: await sealToken(key, inside) },
+})
+const refused = (promise: Promise<unknown>): Promise<KahaError> =>
+  promise.then(
+    () => assert.fail('it was not refused'),
+    (failure: unknown) => (assert.ok(failure instanceof KahaError), failure),
+  )
+
+test('what is sent is encrypted under the key of the account, and who sends it is told by HTTP Basic', async (t) => {
+  const { qr, held } = await service(t, await sealed({ id: 'x' }))
+  await qr.create(wanted)
+  const { method, url, headers, body } = held.arrived[0] as Arrived
+  assert.deepEqual([method, url], ['POST', '/qr/v1/pay/qr'])
+  assert.equal(headers.authorization, `Basic ${Buffer.from(`${secretKey}:`).toString('base64')}`)
+  assert.equal(headers['x-api-key'], undefined)
+  const { Token, ...rest } = JSON.parse(body) as { Token: string }
+  assert.deepEqual(rest, {})
+  assert.deepEqual(await openToken(key, Token), wanted)
+})
+
+test('an answer is what its Token holds', async (t) => {
+  const code = { id: 'x', status: 'PAID' }
+  const { qr, held } = await service(t, await sealed(code))
+  assert.deepEqual(await qr.retrieve('x'), code)
+  assert.deepEqual(await qr.findByReference('ORDER 1&'), code)
+  assert.deepEqual(
+    held.arrived.map(({ url }) => url),
+    ['/qr/v1/pay/qr/x', '/qr/v1/pay/qr?merchantReferenceNumber=ORDER+1%26'],
+  )
+})
+
+test('a refusal is a KahaError with its eight digits, whether it came plain or as a Token', async (t) => {
+  const { qr } = await service(t, await sealed(error, 422), { status: 401, body: error })
+  for (const status of [422, 401]) {
+    const failure = await refused(qr.create(wanted))
+    assert.deepEqual(
+      [failure.status, failure.code, failure.message, failure.correlationId, failure.operation],
+      [status, error.code, error.error, error.referenceNumber, 'createQrCode'],
+    )
+  }
+})
+
+test('an answer that cannot be opened is none of this interface', async (t) => {
+  const another = await sealToken(await tokenKey('another'), { id: 'x' })
+  const { qr } = await service(t, { body: { Token: another } }, { body: { Token: 'x' } }, { body: 'no JSON' })
+  for (let tries = 0; tries < 3; tries += 1) assert.equal((await refused(qr.retrieve('x'))).code, 'UNEXPECTED_ANSWER')
+})
+
+test('a creation without an answer is not sent a second time', async (t) => {
+  const { qr, held } = await service(t, 'cut')
+  await assert.rejects(qr.create(wanted), KahaConnectionError)
+  assert.equal(held.arrived.length, 1)
+})
+
+test('ping gives the text of the service', async (t) => {
+  const { qr, held } = await service(t, { headers: { 'content-type': 'text/plain' }, body: 'Pong!' })
+  assert.equal(await qr.ping(), 'Pong!')
+  assert.equal(held.arrived[0]?.url, '/qr/ping')
+})
+
+test('every operation of the service can be called', async (t) => {
+  const { qr, held } = await service(t, await sealed({}), await sealed({}), await sealed({}), { body: 'Pong!' })
+  await qr.create(wanted)
+  await qr.findByReference('x')
+  await qr.retrieve('x')
+  await qr.ping()
+  assert.deepEqual(
+    held.arrived.map(({ method, url }) => `${method} ${url.replace('/qr/x', '/qr/{id}').replace(/\?.*/, '')}`),
+    Object.values(qrOperations).map(({ method, path }) => `${method} ${path}`),
+  )
+})
+
+test('a key that is none is refused without being told', () => {
+  for (const wrong of ['', 'sk test', 'sk_test_\n'])
+    assert.throws(
+      () => createKahaQr({ qrUrl: 'http://localhost', secretKey: wrong, encryptionKey }),
+      /exactly as issued/,
+    )
+})

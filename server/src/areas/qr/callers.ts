@@ -1,0 +1,87 @@
+import type { QrErrorCode } from '@kaha/contract'
+import { tokenKey, type TokenKey } from '@kaha/qrph/token'
+import type { Accounts } from '../../identity/accounts.ts'
+import type { Principal } from '../../identity/principal.ts'
+import type { Identity, Standing } from '../../identity/service.ts'
+import { refuse } from './errors.ts'
+
+/** Whoever acts for an account, and the key that its tokens are made with. */
+export interface QrCaller {
+  readonly principal: Principal
+  readonly key: TokenKey
+}
+
+export type Callers = ReturnType<typeof createCallers>
+
+const keysKeptMax = 1_000
+
+/** The codes of keys and accounts that are not ACTIVE; their texts are the names that the contract gives them. */
+const ofKey: Readonly<Record<Exclude<Standing['key'], 'ACTIVE'>, readonly [QrErrorCode, string]>> = {
+  EXPIRED: ['API_KEY_EXPIRED', 'API Key Expired'],
+  REVOKED: ['API_KEY_REVOKED', 'API Key Revoked'],
+  SUSPENDED: ['API_KEY_SUSPENDED', 'API Key Suspended'],
+  DELETED: ['API_KEY_DELETED', 'API Key Deleted'],
+}
+const ofAccount: Readonly<Record<Exclude<Standing['account'], 'ACTIVE'>, readonly [QrErrorCode, string]>> = {
+  LOCKED: ['ACCOUNT_LOCKED', 'Account Locked'],
+  INACTIVE: ['ACCOUNT_NOT_ACTIVE', 'Account Not Active'],
+}
+
+/** Who calls, by the header Authorization: HTTP Basic (RFC 7617) with the secret key as the user name and no password. */
+export function createCallers({ identity, accounts }: { identity: Identity; accounts: Accounts }) {
+  // Made ready once each. A principal lives for a second at most, so a new encryption key is noticed as fast as a new state of a key.
+  const ready = new Map<string, Promise<TokenKey>>()
+  const keyOfCaller = new WeakMap<Principal, Promise<TokenKey | undefined>>()
+
+  const prepare = async (merchantId: string): Promise<TokenKey | undefined> => {
+    const found = await accounts.encryptionKey(merchantId)
+    if (found === undefined) return undefined
+    const known = ready.get(found.id) ?? tokenKey(found.text)
+    ready.delete(found.id)
+    if (ready.size >= keysKeptMax) {
+      const oldest = ready.keys().next()
+      if (!oldest.done) ready.delete(oldest.value)
+    }
+    ready.set(found.id, known)
+    return known
+  }
+
+  const keyFor = async (principal: Principal, merchantId: string): Promise<TokenKey | undefined> => {
+    const known = keyOfCaller.get(principal) ?? prepare(merchantId)
+    keyOfCaller.set(principal, known)
+    return known.catch((error: unknown) => {
+      keyOfCaller.delete(principal)
+      throw error
+    })
+  }
+
+  /** Throws what the area refuses with, in the order of the checks: header, key, account, level, scopes, encryption key. */
+  return async (authorization: string | undefined, scopes: readonly string[]): Promise<QrCaller> => {
+    const secretKey = userOf(authorization)
+    if (secretKey === undefined)
+      throw refuse('NO_AUTHORIZATION', 'Send your secret key as the user name of HTTP Basic.')
+    if (secretKey === '') throw refuse('API_KEY_NOT_FOUND', 'API Key Not Found')
+    const standing = await identity.standing(secretKey)
+    if (standing === undefined) throw refuse('INVALID_API_KEY', 'Invalid API Key')
+    const { principal, key, account } = standing
+    if (key !== 'ACTIVE') throw refuse(...ofKey[key])
+    if (account !== 'ACTIVE') throw refuse(...ofAccount[account])
+    const { merchantId } = principal
+    if (merchantId === null) throw refuse('UNAUTHORIZED_ACTION', 'Unauthorized Action')
+    if (!scopes.every((scope) => principal.scopes.has(scope)))
+      throw refuse('INSUFFICIENT_PERMISSIONS', 'Insufficient Permissions')
+    const ownKey = await keyFor(principal, merchantId)
+    if (ownKey === undefined) throw refuse('ACCOUNT_NOT_FOUND', 'Account Not Found')
+    return { principal, key: ownKey }
+  }
+}
+
+const credentials = /^basic +([A-Za-z0-9+/]+={0,2}) *$/i
+
+/** The user name; undefined where the header is none of HTTP Basic, or has a password. */
+function userOf(authorization: string | undefined): string | undefined {
+  const [, encoded = ''] = credentials.exec(authorization ?? '') ?? []
+  const text = Buffer.from(encoded, 'base64').toString('latin1')
+  const at = text.indexOf(':')
+  return at === text.length - 1 && at >= 0 ? text.slice(0, at) : undefined
+}

@@ -1,0 +1,28 @@
+import type { Bus } from '../../kernel/bus.ts'
+import type { Db } from '../../kernel/db.ts'
+import { startLoop, type Loop } from '../../kernel/loop.ts'
+import type { Log } from '../../kernel/log.ts'
+import { qrStore as store } from './store.ts'
+
+export { createCodeBank } from './bank.ts'
+export { createQrFigures } from './figures.ts'
+export { createCallers } from './callers.ts'
+export { qrArea, qrRoutes } from './routes.ts'
+export { createQrService } from './service.ts'
+
+const rowsMax = 200
+
+/** Stores expiries of codes as they pass. Worker role. */
+export function startQrTimers({ db, bus, log }: { db: Db; bus: Bus; log: Log }): Loop {
+  const loop = startLoop('qr', log, async () =>
+    (await store.expireCodes(db, rowsMax)) === rowsMax ? 0 : store.nextExpiry(db),
+  )
+  const forget = bus.listen('clock', () => loop.wake())
+  return {
+    wake: () => loop.wake(),
+    async [Symbol.asyncDispose]() {
+      forget()
+      await loop[Symbol.asyncDispose]()
+    },
+  }
+}

@@ -1,0 +1,26 @@
+import type { Db } from '../kernel/db.ts'
+import type { Keyring } from '../kernel/seal.ts'
+import type { Principal } from './principal.ts'
+import { accountsStore as store, type PaidBranch } from './store-accounts.ts'
+import { sealPlaces } from './store.ts'
+
+/** What a merchant has as an account of the QR service: a key for its tokens, and activation codes of its branches. */
+export interface Accounts {
+  /** The text of the account's newest encryption key and which one it is; undefined where there is none. */
+  encryptionKey(merchantId: string): Promise<{ readonly id: string; readonly text: string } | undefined>
+  /** The branch that has the code, where the caller may act for it and it is ACTIVE. */
+  branchByCode(principal: Principal, code: string): Promise<PaidBranch | undefined>
+}
+
+export function createAccounts({ db, keyring }: { db: Db; keyring: Keyring }): Accounts {
+  return {
+    async encryptionKey(merchantId) {
+      const row = await store.findEncryptionKey(db, merchantId)
+      return row && { id: row.id, text: keyring.open(row.sealed, sealPlaces.encryptionKey(row.id)) }
+    },
+    branchByCode: async (principal, code) =>
+      principal.merchantId === null
+        ? undefined
+        : store.findBranchByCode(db, code, principal.merchantId, principal.branchId),
+  }
+}
