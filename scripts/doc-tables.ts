@@ -1,4 +1,5 @@
 import { deliveryStatusMeanings, eventStatusMeanings } from '../contract/src/webhooks.ts'
+import { transactionMoves } from '../server/src/areas/terminals/machine.ts'
 import { settings } from '../server/src/config.ts'
 import { createFigures } from '../server/src/delivery/figures.ts'
 import { tenAttempts } from '../server/src/delivery/schedule.ts'
@@ -17,6 +18,7 @@ import {
   type AttemptState,
 } from '../server/src/payments/machine.ts'
 import { refundMoves } from '../server/src/payments/refund-machine.ts'
+import { scripts } from '../server/src/sandbox/scripts.ts'
 import { rules } from '../server/test/conformance/rules.ts'
 
 /**
@@ -29,6 +31,12 @@ export const docTables: Readonly<Record<string, () => string | Promise<string>>>
   'intent-moves': intentMovesTable,
   'attempt-moves': attemptMovesTable,
   'refund-moves': refundMovesTable,
+  'terminal-moves': terminalMovesTable,
+  'terminal-scripts': () =>
+    table(
+      ['Device id', 'The terminal'],
+      Object.entries(scripts).map(([id, { says }]) => [code(id), says]),
+    ),
   'retry-schedule': retryTable,
   'event-statuses': () => meaningsTable(eventStatusMeanings),
   'delivery-statuses': () => meaningsTable(deliveryStatusMeanings),
@@ -39,6 +47,7 @@ export const docTables: Readonly<Record<string, () => string | Promise<string>>>
   'rules-A': () => rulesOf('A2'),
   'rules-B': () => rulesOf('B3'),
   'rules-C': () => rulesOf('C4'),
+  'rules-D': () => rulesOf('D5'),
   'rules-sandbox': () => rulesOf('S7'),
 }
 
@@ -87,6 +96,21 @@ function refundMovesTable(): string {
   return table(
     ['From', 'When', 'To', 'Its amount'],
     refundMoves.map(({ from, when, to, amount }) => [from === 'NONE' ? '' : code(from), when, code(to), amount]),
+  )
+}
+
+function terminalMovesTable(): string {
+  const givenUp = { no: 'not given up', yes: 'given up', any: '' } as const
+  return table(
+    ['From', 'Given up', 'When', 'To', 'The caller gets', 'Webhook, if none was'],
+    transactionMoves.map((move) => [
+      code(move.from),
+      givenUp[move.givenUp],
+      move.when,
+      move.marks === null ? code(move.to) : `${code(move.to)}, given up`,
+      move.answers ?? '',
+      move.announces === null ? '' : code(move.announces),
+    ]),
   )
 }
 
