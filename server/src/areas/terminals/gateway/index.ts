@@ -169,6 +169,8 @@ export function createGateway(deps: GatewayDependencies): Gateway {
 
   return {
     attach(http) {
+      // Beside the connections of HTTP.
+      http.maxConnections += socketsMax
       http.on('upgrade', (request, socket, head) => void upgrade(request, socket, head))
     },
     async drain() {
