@@ -87,3 +87,13 @@ test('[X0.clocks.system.heartbeats] the terminals of a process that says nothing
   await until('the loss', async () => (await statusOf()) === 'reconnecting')
   terminal.drop()
 })
+
+test('[D5.disconnect.other] a socket that was given up for lost while its process was cut off is closed, so that its terminal connects anew', async () => {
+  const terminal = await there(shop.first, device)
+  const lose = statement('test.lose', 'delete from terminals.sockets where terminal_id is not null returning key_id')
+  assert.equal((await p.kaha.db.run(lose, [])).length, 1)
+  // What a line between processes says of itself after an outage.
+  other.bus.hint('terminals')
+  await until('the close', () => terminal.closed === 4000)
+  assert.equal((await terminal.next('forceDisconnect')).reason, 'other')
+})

@@ -79,11 +79,11 @@ export const terminalSockets = joined(
     'D5.socket.same-rules': 'payments over WebSocket obey the rules and deadlines of payments over HTTP',
     'D5.socket.slow': 'a consumer with more than 1 MiB buffered is closed',
     'D5.socket-errors.internal': 'Internal Server Error, Failed to process message',
+    'D5.disconnect.other': 'other closes with 4000',
   }),
   later('terminals', {
     'D5.socket.device-moved': 'an operator can move a device id to another key',
     'D5.disconnect.admin-action': 'admin_action closes with 4003',
-    'D5.disconnect.other': 'other closes with 4000',
     'D5.socket-errors.connection-not-found':
       'Not Found, Connection not found: the own connection of the sender was already replaced',
   }),
