@@ -1,6 +1,7 @@
 import { deliveryStatusMeanings, eventStatusMeanings } from '../contract/src/webhooks.ts'
 import { createQrFigures } from '../server/src/areas/qr/figures.ts'
 import { codeMoves } from '../server/src/areas/qr/machine.ts'
+import { transactionMoves } from '../server/src/areas/terminals/machine.ts'
 import { settings } from '../server/src/config.ts'
 import { createFigures } from '../server/src/delivery/figures.ts'
 import { tenAttempts } from '../server/src/delivery/schedule.ts'
@@ -19,6 +20,7 @@ import {
   type AttemptState,
 } from '../server/src/payments/machine.ts'
 import { refundMoves } from '../server/src/payments/refund-machine.ts'
+import { scripts } from '../server/src/sandbox/scripts.ts'
 import { rules } from '../server/test/conformance/rules.ts'
 
 /**
@@ -32,6 +34,12 @@ export const docTables: Readonly<Record<string, () => string | Promise<string>>>
   'attempt-moves': attemptMovesTable,
   'refund-moves': refundMovesTable,
   'code-moves': codeMovesTable,
+  'terminal-moves': terminalMovesTable,
+  'terminal-scripts': () =>
+    table(
+      ['Device id', 'The terminal'],
+      Object.entries(scripts).map(([id, { says }]) => [code(id), says]),
+    ),
   'retry-schedule': retryTable,
   'event-statuses': () => meaningsTable(eventStatusMeanings),
   'delivery-statuses': () => meaningsTable(deliveryStatusMeanings),
@@ -42,6 +50,7 @@ export const docTables: Readonly<Record<string, () => string | Promise<string>>>
   'rules-A': () => rulesOf('A2'),
   'rules-B': () => rulesOf('B3'),
   'rules-C': () => rulesOf('C4'),
+  'rules-D': () => rulesOf('D5'),
   'rules-E': () => rulesOf('E6'),
   'rules-sandbox': () => rulesOf('S7'),
 }
@@ -99,6 +108,21 @@ function codeMovesTable(): string {
   return table(
     ['From', 'When', 'To', 'Its transaction'],
     codeMoves.map(({ from, when, to, transaction }) => [code(from), when, code(to), code(transaction)]),
+  )
+}
+
+function terminalMovesTable(): string {
+  const givenUp = { no: 'not given up', yes: 'given up', any: '' } as const
+  return table(
+    ['From', 'Given up', 'When', 'To', 'The caller gets', 'Webhook, if none was'],
+    transactionMoves.map((move) => [
+      code(move.from),
+      givenUp[move.givenUp],
+      move.when,
+      move.marks === null ? code(move.to) : `${code(move.to)}, given up`,
+      move.answers ?? '',
+      move.announces === null ? '' : code(move.announces),
+    ]),
   )
 }
 

@@ -5,11 +5,13 @@ import { Parser } from '@asyncapi/parser'
 import { asyncapiDocument } from './asyncapi.ts'
 import { terminalAnswers, terminalRequests } from './index.ts'
 
+const isError = ({ severity }: { readonly severity: number }): boolean => severity === 0
+
 const text = JSON.stringify(asyncapiDocument())
 
 test('the document of the sockets is valid AsyncAPI 3', async () => {
   const { document, diagnostics } = await new Parser().parse(text)
-  const errors = diagnostics.filter(({ severity }) => severity === 0).map(({ message, path }) => [message, path])
+  const errors = diagnostics.filter(isError).map(({ message, path }) => [message, path])
   assert.deepEqual(errors, [])
   assert.equal(document?.version(), '3.0.0')
   const messages = document.allMessages().all()
@@ -18,7 +20,7 @@ test('the document of the sockets is valid AsyncAPI 3', async () => {
 
 test('a document that is none is told, so the parser looks', async () => {
   const { diagnostics } = await new Parser().parse(text.replace('"channels"', '"chanels"'))
-  assert.ok(diagnostics.some(({ severity }) => severity === 0))
+  assert.ok(diagnostics.some(isError))
 })
 
 test('the document is the same whenever it is made, and the one that is checked in', () => {

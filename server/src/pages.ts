@@ -5,10 +5,12 @@ import type { Addresses } from './addresses.ts'
 import { html, htmlString, type HtmlText } from './kernel/html.ts'
 
 const documentsFolder = join(import.meta.dirname, '../../contract/openapi')
+const socketsDocument = join(import.meta.dirname, '../../contract/asyncapi/terminals.json')
 const documentsOf = (sandbox: boolean): readonly string[] => [
   'webhooks',
   'reporting',
   'ecommerce',
+  'terminals',
   'qr',
   ...(sandbox ? ['sandbox'] : []),
 ]
@@ -65,7 +67,9 @@ export function mountPages(app: FastifyInstance, addresses: Addresses, sandbox: 
       page(
         'API documents',
         html`<p>OpenAPI 3.1, one document for each area.</p>
-<ul>${documents.map((name) => html`<li><a href="/docs/openapi/${name}.json">${name}.json</a></li>`)}</ul>`,
+<ul>${documents.map((name) => html`<li><a href="/docs/openapi/${name}.json">${name}.json</a></li>`)}</ul>
+<p>AsyncAPI 3, for the sockets of terminals and tills.</p>
+<ul><li><a href="/docs/asyncapi/terminals.json">terminals.json</a></li></ul>`,
       ),
     ),
   )
@@ -75,4 +79,8 @@ export function mountPages(app: FastifyInstance, addresses: Addresses, sandbox: 
       reply.type('application/json; charset=utf-8').send(text),
     )
   }
+  const sockets = readFileSync(socketsDocument, 'utf8')
+  app.get('/docs/asyncapi/terminals.json', { config: { operationId: 'asyncapi' } }, async (_request, reply) =>
+    reply.type('application/json; charset=utf-8').send(sockets),
+  )
 }

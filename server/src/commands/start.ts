@@ -76,6 +76,7 @@ async function openSandbox(
   const { isSandboxTold, writeSandboxFile } = await import('../sandbox/file.ts')
   const { moveInbox } = await import('../sandbox/inbox.ts')
   const { linkToTry, tellStory } = await import('../sandbox/story.ts')
+  const { sellAtTerminals } = await import('../sandbox/story-terminals.ts')
   const { addresses, db, clock, keyring } = kaha
   const seed = await ensureSeed({ db, clock, keyring })
   const told = {
@@ -88,13 +89,18 @@ async function openSandbox(
     const moved = seed.merchants.map(({ id }) => moveInbox(kaha.delivery, id, kaha.localUrl))
     await orWarn('the new address of the inbox', Promise.all(moved))
   }
-  const allHere = config.roles.includes('api') && config.roles.includes('worker')
+  const allHere = config.roles.length === 3
   const toBeTold = !empty && allHere && (await takeStory(db))
   const storyTold =
     toBeTold &&
     (await orWarn(
       'the story',
-      tellStory(told, clock.now()).then(() => true),
+      tellStory(told, clock.now()).then(async () => {
+        const { terminalCurrencies: taken } = config
+        const currency = taken.includes(told.currency) ? told.currency : (taken[0] ?? 'PHP')
+        await orWarn('the sales at terminals', sellAtTerminals({ ...told, currency, wall: clock.wall }))
+        return true
+      }),
     )) === true
   const link =
     empty || !config.roles.includes('api') ? undefined : await orWarn('the link to try', linkToTry(told, clock.now()))

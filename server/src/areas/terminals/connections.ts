@@ -29,6 +29,8 @@ export interface Connections {
   reap(): Promise<number>
   /** Terminals whose time to reconnect is over. */
   expire(): Promise<void>
+  /** Those of these connections that somebody else has replaced or given up for lost. */
+  missing(connectionIds: readonly string[]): Promise<string[]>
   touch(seen: readonly { connectionId: string; at: Date }[]): Promise<void>
   leave(): Promise<void>
 }
@@ -159,6 +161,8 @@ export function createConnections({
     async expire() {
       for (const row of await store.expireReconnecting(db)) tellStatus(row, 'disconnected')
     },
+
+    missing: (connectionIds) => (connectionIds.length === 0 ? Promise.resolve([]) : store.missing(db, connectionIds)),
 
     async touch(seen) {
       if (seen.length > 0) await store.touch(db, seen)

@@ -56,7 +56,7 @@ test('a payment that was given up is never kept as money, whatever happens and i
       const end = stand(standing, 'wait_over').standing
       assert.ok(end.announced !== null, `${JSON.stringify(happened)} announces nothing`)
     }),
-    { numRuns: 5_000 },
+    { numRuns: 8_000 },
   )
 })
 

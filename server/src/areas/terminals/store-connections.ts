@@ -97,6 +97,11 @@ const dropSocket = statement(
   `delete from terminals.sockets where connection_id = $1 returning key_id, connection_id, node_id, group_id, terminal_id`,
 )
 
+const missingSockets = statement(
+  'terminals.missingSockets',
+  `select c.id from unnest($1::uuid[]) c(id) where not exists (select from terminals.sockets s where s.connection_id = c.id)`,
+)
+
 const listConnected = statement(
   'terminals.listConnected',
   `select ${columns} from terminals.terminals t
@@ -178,6 +183,9 @@ export const connectionStore = {
   /** Undefined where it was replaced or dropped before. */
   dropSocket: async (tx: Queries, connectionId: string) => one(await tx.run<SocketRow>(dropSocket, [connectionId])),
 
+  /** Those of these connections that are registered no more. */
+  missing: async (on: Queries, connectionIds: readonly string[]) =>
+    (await on.run<{ id: string }>(missingSockets, [connectionIds])).map(({ id }) => id),
   listConnected: (on: Queries, groupId: string) => on.run<TerminalRow>(listConnected, [groupId, listedMax]),
   findByDevice: async (on: Queries, groupId: string, deviceId: string) =>
     one(await on.run<TerminalRow>(findByDevice, [groupId, deviceId])),

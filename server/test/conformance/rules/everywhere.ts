@@ -142,8 +142,10 @@ export const everywhere = joined(
     'X0.clocks.business.terminals': 'waits, grace and voids of terminal payments run by business time',
     'X0.clocks.system.signature-window': 'the window of a signed request is judged by system time',
   }),
-  later('terminals', {
+  built({
     'X0.clocks.system.heartbeats': 'heartbeats of the processes are counted in system time',
+  }),
+  later('terminals', {
     'X0.clocks.system.sockets': 'the liveness of a socket is judged by system time',
   }),
 

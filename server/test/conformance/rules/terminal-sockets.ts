@@ -77,14 +77,14 @@ export const terminalSockets = joined(
     'D5.socket-errors.other-group': 'Forbidden, Cannot send message to connection in different group',
     'D5.socket-errors.other': 'any other refusal is the status name and message of the matching HTTP error',
     'D5.socket.same-rules': 'payments over WebSocket obey the rules and deadlines of payments over HTTP',
+    'D5.socket.slow': 'a consumer with more than 1 MiB buffered is closed',
+    'D5.socket-errors.internal': 'Internal Server Error, Failed to process message',
+    'D5.disconnect.other': 'other closes with 4000',
   }),
   later('terminals', {
     'D5.socket.device-moved': 'an operator can move a device id to another key',
-    'D5.socket.slow': 'a consumer with more than 1 MiB buffered is closed',
     'D5.disconnect.admin-action': 'admin_action closes with 4003',
-    'D5.disconnect.other': 'other closes with 4000',
     'D5.socket-errors.connection-not-found':
       'Not Found, Connection not found: the own connection of the sender was already replaced',
-    'D5.socket-errors.internal': 'Internal Server Error, Failed to process message',
   }),
 )

@@ -110,11 +110,11 @@ export const terminals = joined(
     'D5.errors.invalid-state': 'a cancel in a state that allows none is 409 INVALID_TRANSACTION_STATE',
     'D5.errors.rate-limited': 'too many requests are 429 RATE_LIMITED',
     'D5.errors.internal': 'a defect of ours is 500 INTERNAL_ERROR and tells nothing of its cause in area D',
+    'D5.retention.socket': 'a transaction started over WebSocket is gone from this API 7 days after its end',
   }),
   later('terminals', {
     'D5.terminal.metadata': 'a terminal may have metadata',
     'D5.pay.webhook-mode': 'webhookMode true answers 202 at once with a whole payment response that says PENDING',
-    'D5.retention.socket': 'a transaction started over WebSocket is gone from this API 7 days after its end',
     'D5.amount.webhook': "a webhook carries the amount as a string with the currency's decimals",
   }),
   later('terminal webhooks', {

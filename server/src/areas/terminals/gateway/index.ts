@@ -58,6 +58,8 @@ export interface Gateway extends AsyncDisposable {
 export function createGateway(deps: GatewayDependencies): Gateway {
   const { db, bus, clock, log, metrics, identity, service, cases, connections, pathOf } = deps
   const links = createLinks()
+  // Connections that have ended here and not yet in the database, which may be away.
+  const unended = new Map<string, boolean>()
   const onError = (error: unknown) => {
     if (isAway(error)) return
     metrics.unexpectedErrors.inc({ where: 'terminals.socket' })
@@ -78,8 +80,16 @@ export function createGateway(deps: GatewayDependencies): Gateway {
     connections,
     onError,
     pingMs: deps.options.pingMs ?? 15_000,
-    dismiss: (link) => deliverer.dismiss(link, 'stale_connection_timeout'),
+    dismiss: (link, reason) => deliverer.dismiss(link, reason),
+    async settle() {
+      for (const [connectionId, isGoodbye] of unended) {
+        await connections.disconnect(connectionId, isGoodbye)
+        unended.delete(connectionId)
+      }
+    },
   })
+  // Words that were lost may have told of connections that were replaced elsewhere.
+  const forget = bus.listen('terminals', () => liveness.checkSoon())
   const closing = new Set<Promise<void>>()
   let draining = false
 
@@ -110,8 +120,11 @@ export function createGateway(deps: GatewayDependencies): Gateway {
       // What was said before the close counts before it.
       const ending = new Promise<void>((done) => {
         link.inTurn(async () => {
+          const isGoodbye = code === 1000 && !link.replaced
+          unended.set(link.connectionId, isGoodbye)
           try {
-            await connections.disconnect(link.connectionId, code === 1000 && !link.replaced)
+            await connections.disconnect(link.connectionId, isGoodbye)
+            unended.delete(link.connectionId)
           } finally {
             done()
           }
@@ -169,6 +182,8 @@ export function createGateway(deps: GatewayDependencies): Gateway {
 
   return {
     attach(http) {
+      // Beside the connections of HTTP.
+      http.maxConnections += socketsMax
       http.on('upgrade', (request, socket, head) => void upgrade(request, socket, head))
     },
     async drain() {
@@ -182,6 +197,7 @@ export function createGateway(deps: GatewayDependencies): Gateway {
     },
     async [Symbol.asyncDispose]() {
       await this.drain()
+      forget()
       deliverer.stop()
       await liveness[Symbol.asyncDispose]()
       server.close()

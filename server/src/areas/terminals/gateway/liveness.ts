@@ -7,6 +7,7 @@ const parts = 15
 const missedPingsMax = 2
 const silentPingsMax = 3
 const beatMs = 5_000
+const silenceMsMax = 10_000
 
 /** Pings sockets, ends those that say nothing, and notes who said something and that this process is alive. System time. */
 export function startLiveness({
@@ -16,14 +17,17 @@ export function startLiveness({
   onError,
   pingMs,
   dismiss,
+  settle,
 }: {
   readonly links: Links
   readonly clock: Clock
   readonly connections: Connections
   readonly onError: (error: unknown) => void
   readonly pingMs: number
-  readonly dismiss: (link: Link) => void
-}): AsyncDisposable {
+  readonly dismiss: (link: Link, reason: 'stale_connection_timeout' | 'other') => void
+  /** Ends connections whose end could not be stored. */
+  readonly settle: () => Promise<void>
+}): AsyncDisposable & { checkSoon(): void } {
   let turn = 0
   const parted = new WeakMap<Link, number>()
   let next = 0
@@ -42,7 +46,7 @@ export function startLiveness({
       if (partOf(link) !== turn) continue
       const isSilent = now - link.lastFrameMs >= silentPingsMax * pingMs
       if (link.unanswered >= missedPingsMax || isSilent) {
-        dismiss(link)
+        dismiss(link, 'stale_connection_timeout')
         link.terminate()
         continue
       }
@@ -52,6 +56,7 @@ export function startLiveness({
   }, pingMs / parts)
 
   let flushedAt = clock.wall()
+  let mustCheck = false
   let flushing: Promise<void> = Promise.resolve()
   const flush = async () => {
     const since = flushedAt
@@ -59,14 +64,30 @@ export function startLiveness({
     const seen = [...links.all()]
       .filter(({ terminalId, lastFrameMs }) => terminalId !== null && lastFrameMs >= since)
       .map(({ connectionId, lastFrameMs }) => ({ connectionId, at: new Date(lastFrameMs + clock.offsetMs) }))
+    // A process that was silent for long may have been taken for dead: whoever it lost must come anew.
+    if (flushedAt - since > silenceMsMax) mustCheck = true
     await connections.beat()
+    await settle()
     await connections.touch(seen)
+    if (!mustCheck) return
+    const missing = await connections.missing([...links.all()].map(({ connectionId }) => connectionId))
+    mustCheck = false
+    for (const connectionId of missing) {
+      const link = links.find(connectionId)
+      if (link !== undefined && !link.replaced) dismiss(link, 'other')
+    }
   }
   const beats = setInterval(() => {
-    flushing = flushing.then(flush).catch(onError)
+    flushing = flushing.then(flush).catch((error: unknown) => {
+      mustCheck = true
+      onError(error)
+    })
   }, beatMs)
 
   return {
+    checkSoon() {
+      mustCheck = true
+    },
     async [Symbol.asyncDispose]() {
       clearInterval(pings)
       clearInterval(beats)

@@ -1,0 +1,113 @@
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { after, test } from 'node:test'
+import { statement } from '../../src/kernel/db.ts'
+import { platform } from '../platform.ts'
+import { result, sale, shopOf, wire } from '../till.ts'
+import { until } from '../until.ts'
+import { assertRefused } from './call.ts'
+
+// Clients that do what no client should.
+
+const p = await platform({ after })
+const shop = shopOf(p)
+after(() => shop[Symbol.asyncDispose]())
+const device = shop.first.device_id
+
+test('[D5.socket.slow] a client that does not read is closed when more than 1 MiB waits for it, and others go on', async () => {
+  const terminal = await shop.connect()
+  const till = await shop.till()
+  const sockets = statement('test.sockets', 'select key_id from terminals.sockets where terminal_id is null')
+  assert.equal((await p.kaha.db.run(sockets, [])).length, 1)
+  till.socket.pause()
+  const requestId = 'x'.repeat(60_000)
+  for (let sent = 0; sent < 400; sent += 1) till.send({ action: 'ping', requestId })
+  await until('the end of its connection', async () => (await p.kaha.db.run(sockets, [])).length === 0)
+  const paying = shop.pay()
+  terminal.send(result((await terminal.next('payment')).transactionId))
+  assert.equal((await paying).status, 200)
+  await terminal.close()
+})
+
+test('a client that sends thousands of frames at once is answered frame by frame', async () => {
+  const till = await shop.till()
+  const frames = 5_000
+  for (let sent = 0; sent < frames; sent += 1) till.send({ action: 'ping', requestId: String(sent) })
+  await until('the answers', () => till.received.length >= frames)
+  const order = till.received.filter(({ action }) => action === 'pong').map(({ requestId }) => Number(requestId))
+  assert.deepEqual(
+    order,
+    Array.from({ length: frames }, (_, index) => index),
+  )
+})
+
+test('handshakes with bad keys are refused one by one, and hold nothing', async () => {
+  const opening = Array.from({ length: 300 }, (_, index) =>
+    wire(p.url, { api_key: `tk_${String(index).padStart(32, '0')}`, api_secret: '' }).then(
+      () => 'open',
+      ({ status }: { status?: number }) => status,
+    ),
+  )
+  assert.deepEqual([...new Set(await Promise.all(opening))], [401])
+  const metrics = await (await fetch(`${p.url}/metrics`)).text()
+  assert.match(metrics, /^kaha_terminal_sockets [01]$/m)
+})
+
+test('ten payments at once at one terminal are made one after the other, or refused', async () => {
+  const terminal = await shop.connect()
+  // Whoever comes when the one before has ended is a payment too.
+  terminal.socket.on('message', (data: Buffer) => {
+    const { action, transactionId } = JSON.parse(data.toString()) as { action: string; transactionId: string }
+    if (action === 'payment') terminal.send(result(transactionId))
+  })
+  const all = Array.from({ length: 10 }, () => shop.pay())
+  const codes = (await Promise.all(all)).map(({ status, json }) => json.error?.code ?? status)
+  assert.ok(codes.every((one) => one === 200 || one === 'PAYMENT_IN_PROGRESS') && codes.includes(200))
+  await terminal.settled()
+  const sent = terminal.received.filter(({ action }) => action === 'payment').length
+  assert.equal(codes.filter((one) => one === 200).length, sent)
+  await terminal.close()
+})
+
+test('ten calls at once with one transactionId are one payment, and all are given its result', async () => {
+  const terminal = await shop.connect()
+  const transactionId = randomUUID()
+  const all = Array.from({ length: 10 }, () => shop.pay({ transactionId }))
+  terminal.send(result((await terminal.next('payment')).transactionId))
+  for (const { status, json } of await Promise.all(all)) assert.deepEqual([status, json.status], [200, 'SUCCESS'])
+  await terminal.settled()
+  assert.equal(terminal.received.filter(({ action }) => action === 'payment').length, 1)
+  await terminal.close()
+})
+
+test('[D5.retention.socket] 7 days after its end a transaction of a socket is gone, one of HTTP is not', async () => {
+  const terminal = await shop.connect()
+  const till = await shop.till()
+  const ids: string[] = []
+  for (const way of ['socket', 'http']) {
+    const transactionId = `${way}-${randomUUID()}`
+    const paying = way === 'http' ? shop.pay({ transactionId }) : undefined
+    if (way === 'socket')
+      await till.ask({ action: 'payment', terminalId: device, paymentRequest: { ...sale, transactionId } })
+    await terminal.next('payment')
+    terminal.send(result(transactionId))
+    await paying
+    ids.push(transactionId)
+  }
+  await terminal.settled()
+  await p.advance(7 * 86_400 + 60)
+  const [bySocket = '', byHttp = ''] = ids
+  assertRefused('/terminal/v1', await shop.read(bySocket), 404, 'TRANSACTION_NOT_FOUND')
+  assert.equal((await shop.read(byHttp)).status, 200)
+  await terminal.close()
+})
+
+test('[D5.socket-errors.internal] a defect of ours is told as such, and nothing of its cause', async (t) => {
+  const broken = await platform(t)
+  const there = shopOf(broken)
+  t.after(() => there[Symbol.asyncDispose]())
+  const till = await there.till()
+  await broken.kaha.db.run(statement('test.break', 'alter table terminals.transactions rename to lost_table'), [])
+  const { error, message, code } = await till.ask({ action: 'cancelPayment', transactionId: 'x' })
+  assert.deepEqual([error, message, code], ['Internal Server Error', 'Failed to process message', 'INTERNAL_ERROR'])
+})
