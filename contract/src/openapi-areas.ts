@@ -31,6 +31,15 @@ import {
   qrSealedCodes,
   qrWireCodes,
 } from './qr.ts'
+import {
+  QrWebhook,
+  QrWebhookList,
+  RegisterQrWebhook,
+  UpdateQrWebhook,
+  qrWebhookErrors,
+  qrWebhookOperations,
+  qrWebhookWireCodes,
+} from './qr-webhooks.ts'
 import { CreateRefund, Refund } from './refunds.ts'
 import {
   AmountDetails,
@@ -192,6 +201,27 @@ const deliveries: readonly Delivery[] = [
   },
 ]
 
+const qrCommonErrors = [
+  'NO_AUTHORIZATION',
+  'INVALID_API_KEY',
+  'API_KEY_NOT_FOUND',
+  'API_KEY_EXPIRED',
+  'API_KEY_REVOKED',
+  'API_KEY_SUSPENDED',
+  'API_KEY_DELETED',
+  'ACCOUNT_LOCKED',
+  'ACCOUNT_NOT_ACTIVE',
+  'UNAUTHORIZED_ACTION',
+  'INSUFFICIENT_PERMISSIONS',
+  ...commonErrors.filter((code) => !['BAD_REQUEST', 'UNAUTHORIZED', 'FORBIDDEN'].includes(code)),
+]
+
+const qrError = (code: string, error: string) => ({
+  code,
+  error,
+  referenceNumber: '0198f5a2-9d3b-7c55-8e02-4b7a90c1d2e3',
+})
+
 export const areaPages: Readonly<Record<Area, AreaPage>> = {
   webhooks: {
     title: 'Kaha payment webhooks',
@@ -308,23 +338,9 @@ export const areaPages: Readonly<Record<Area, AreaPage>> = {
     operations: qrOperations,
     errors: qrErrors,
     wireCodes: qrWireCodes,
-    commonErrors: [
-      'NO_AUTHORIZATION',
-      'INVALID_API_KEY',
-      'API_KEY_NOT_FOUND',
-      'API_KEY_EXPIRED',
-      'API_KEY_REVOKED',
-      'API_KEY_SUSPENDED',
-      'API_KEY_DELETED',
-      'ACCOUNT_NOT_FOUND',
-      'ACCOUNT_LOCKED',
-      'ACCOUNT_NOT_ACTIVE',
-      'UNAUTHORIZED_ACTION',
-      'INSUFFICIENT_PERMISSIONS',
-      ...commonErrors.filter((code) => !['BAD_REQUEST', 'UNAUTHORIZED', 'FORBIDDEN'].includes(code)),
-    ],
+    commonErrors: [...qrCommonErrors, 'ACCOUNT_NOT_FOUND'],
     envelope: QrError,
-    error: (code, error) => ({ code, error, referenceNumber: '0198f5a2-9d3b-7c55-8e02-4b7a90c1d2e3' }),
+    error: qrError,
     sealedCodes: qrSealedCodes,
     auth: 'basic',
     schemas: {
@@ -337,6 +353,23 @@ export const areaPages: Readonly<Record<Area, AreaPage>> = {
       Error: QrError,
       SealedError: QrErrorToken,
     },
+  },
+  qr_webhooks: {
+    title: 'Kaha encrypted webhooks',
+    version: '1.9.0',
+    description: `Who is told of QR Ph codes that were paid or declined. A notification is \`{ "data": … }\`, a compact JWE (A256KW, A256CBC-HS512) under the secret key that registered the webhook, and holds a QrNotification. Answer 200 within 10 seconds; anything else is a failure, tried again four times, 15 minutes apart.\n\n${everywhere.replace('405 `METHOD_NOT_ALLOWED`', '405')}`,
+    tags: [
+      { name: 'Webhooks', description: 'Where notifications are posted.', path: '/webhooks/v1/webhooks' },
+      { name: 'Health', description: 'Whether the service is there.', path: '/webhooks/ping' },
+    ],
+    operations: qrWebhookOperations,
+    errors: qrWebhookErrors,
+    wireCodes: qrWebhookWireCodes,
+    commonErrors: qrCommonErrors,
+    envelope: QrError,
+    error: qrError,
+    auth: 'basic',
+    schemas: { QrWebhook, QrWebhookList, RegisterQrWebhook, UpdateQrWebhook, Error: QrError },
   },
   sandbox: {
     title: 'Kaha sandbox',

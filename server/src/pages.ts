@@ -10,6 +10,7 @@ const documentsOf = (sandbox: boolean): readonly string[] => [
   'reporting',
   'ecommerce',
   'qr',
+  'qr_webhooks',
   ...(sandbox ? ['sandbox'] : []),
 ]
 

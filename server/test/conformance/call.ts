@@ -1,6 +1,14 @@
 import assert from 'node:assert/strict'
 import { Agent, request as send, type IncomingHttpHeaders } from 'node:http'
-import { ecommerceErrors, qrErrors, reportingErrors, sandboxErrors, webhooksErrors, type Area } from '@kaha/contract'
+import {
+  ecommerceErrors,
+  qrErrors,
+  qrWebhookErrors,
+  reportingErrors,
+  sandboxErrors,
+  webhooksErrors,
+  type Area,
+} from '@kaha/contract'
 import { isUuid } from '../../src/kernel/ids.ts'
 
 /** One request, byte for byte as a test wants it: nothing is checked or corrected on the way. */
@@ -67,6 +75,7 @@ export function areaOf(path: string): Area {
   if (path.startsWith('/ecom/')) return 'ecommerce'
   if (path.startsWith('/reports/')) return 'reporting'
   if (path.startsWith('/qr/')) return 'qr'
+  if (path.startsWith('/webhooks/')) return 'qr_webhooks'
   return path.startsWith('/sandbox') ? 'sandbox' : 'webhooks'
 }
 
@@ -75,6 +84,7 @@ export const catalogues: Readonly<Record<Area, Readonly<Record<string, number>>>
   reporting: reportingErrors,
   ecommerce: ecommerceErrors,
   qr: qrErrors,
+  qr_webhooks: qrWebhookErrors,
   sandbox: sandboxErrors,
 }
 
