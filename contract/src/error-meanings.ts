@@ -1,11 +1,12 @@
 import type { EcommerceCode } from './ecommerce.ts'
 import type { QrErrorCode } from './qr.ts'
+import type { QrWebhookCode } from './qr-webhooks.ts'
 import type { ReportingCode } from './reporting.ts'
 import type { SandboxCode } from './sandbox.ts'
 import type { TerminalsCode } from './terminals.ts'
 import type { WebhooksCode } from './webhooks.ts'
 
-type Code = WebhooksCode | ReportingCode | EcommerceCode | TerminalsCode | QrErrorCode | SandboxCode
+type Code = WebhooksCode | ReportingCode | EcommerceCode | TerminalsCode | QrErrorCode | QrWebhookCode | SandboxCode
 
 /** What each code says, for the documents. A code without a meaning does not compile. */
 export const errorMeanings: Readonly<Record<Code, string>> = {
@@ -92,6 +93,8 @@ export const errorMeanings: Readonly<Record<Code, string>> = {
   UNKNOWN_ACTIVATION_CODE: 'The account, or the branch of the key, has no such activation code.',
   AMOUNT_OUT_OF_RANGE: 'The amount is below 1.00 or above 99999.99.',
   UNSUPPORTED_CURRENCY: 'The currency is not PHP.',
+  WEBHOOK_NOT_FOUND: 'The account, or the branch of the key, has no such webhook.',
+  URL_REGISTERED: 'The account has a webhook with this URL.',
   CODE_NOT_FOUND: 'The account has no such code.',
   MALFORMED_CODE: 'The text is no QR Ph code; the rule says what is wrong with it, and the message where.',
   FOREIGN_CODE: 'The code is of a real bank, or pays a person: nobody of this sandbox.',

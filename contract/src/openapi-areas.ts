@@ -32,6 +32,15 @@ import {
   qrSealedCodes,
   qrWireCodes,
 } from './qr.ts'
+import {
+  QrWebhook,
+  QrWebhookList,
+  RegisterQrWebhook,
+  UpdateQrWebhook,
+  qrWebhookErrors,
+  qrWebhookOperations,
+  qrWebhookWireCodes,
+} from './qr-webhooks.ts'
 import { CreateRefund, Refund } from './refunds.ts'
 import {
   AmountDetails,
@@ -142,6 +151,23 @@ A known path with another method answers 405 \`METHOD_NOT_ALLOWED\` and \`Allow\
 const lists = `Lists come newest first. \`next_cursor\`, passed back unchanged as \`cursor\` with the same filters, gives the next page; it is null on the last.`
 
 const orderedLists = `Merchants and branches come by name, settlements the latest first, transactions as \`sort_by\` and \`sort_order\` say. \`next_cursor\`, passed back unchanged as \`cursor\` with the same parameters, gives the next page; it is null on the last.`
+
+const qrCommonErrors = [
+  'NO_AUTHORIZATION',
+  'INVALID_API_KEY',
+  'API_KEY_NOT_FOUND',
+  'API_KEY_EXPIRED',
+  'API_KEY_REVOKED',
+  'API_KEY_SUSPENDED',
+  'API_KEY_DELETED',
+  'ACCOUNT_LOCKED',
+  'ACCOUNT_NOT_ACTIVE',
+  'UNAUTHORIZED_ACTION',
+  'INSUFFICIENT_PERMISSIONS',
+  ...commonErrors.filter((code) => !['BAD_REQUEST', 'UNAUTHORIZED', 'FORBIDDEN'].includes(code)),
+]
+
+const qrError = (code: string, error: string, id: string) => ({ code, error, referenceNumber: id })
 
 export const areaPages: Readonly<Record<Area, AreaPage>> = {
   webhooks: {
@@ -308,23 +334,9 @@ export const areaPages: Readonly<Record<Area, AreaPage>> = {
     operations: qrOperations,
     errors: qrErrors,
     wireCodes: qrWireCodes,
-    commonErrors: [
-      'NO_AUTHORIZATION',
-      'INVALID_API_KEY',
-      'API_KEY_NOT_FOUND',
-      'API_KEY_EXPIRED',
-      'API_KEY_REVOKED',
-      'API_KEY_SUSPENDED',
-      'API_KEY_DELETED',
-      'ACCOUNT_NOT_FOUND',
-      'ACCOUNT_LOCKED',
-      'ACCOUNT_NOT_ACTIVE',
-      'UNAUTHORIZED_ACTION',
-      'INSUFFICIENT_PERMISSIONS',
-      ...commonErrors.filter((code) => !['BAD_REQUEST', 'UNAUTHORIZED', 'FORBIDDEN'].includes(code)),
-    ],
+    commonErrors: [...qrCommonErrors, 'ACCOUNT_NOT_FOUND'],
     envelope: QrError,
-    error: (code, error, id) => ({ code, error, referenceNumber: id }),
+    error: qrError,
     sealedCodes: qrSealedCodes,
     auth: 'basic',
     schemas: {
@@ -337,6 +349,23 @@ export const areaPages: Readonly<Record<Area, AreaPage>> = {
       Error: QrError,
       SealedError: QrErrorToken,
     },
+  },
+  qr_webhooks: {
+    title: 'Kaha encrypted webhooks',
+    version: '1.9.0',
+    description: `Who is told of QR Ph codes that were paid or declined. A notification is \`{ "data": … }\`, a compact JWE (A256KW, A256CBC-HS512) under the secret key that registered the webhook, and holds a QrNotification. Answer 200 within 10 seconds; anything else is a failure, tried again four times, 15 minutes apart.\n\n${everywhere.replace('405 `METHOD_NOT_ALLOWED`', '405')}`,
+    tags: [
+      { name: 'Webhooks', description: 'Where notifications are posted.', path: '/webhooks/v1/webhooks' },
+      { name: 'Health', description: 'Whether the service is there.', path: '/webhooks/ping' },
+    ],
+    operations: qrWebhookOperations,
+    errors: qrWebhookErrors,
+    wireCodes: qrWebhookWireCodes,
+    commonErrors: qrCommonErrors,
+    envelope: QrError,
+    error: qrError,
+    auth: 'basic',
+    schemas: { QrWebhook, QrWebhookList, RegisterQrWebhook, UpdateQrWebhook, Error: QrError },
   },
   sandbox: {
     title: 'Kaha sandbox',

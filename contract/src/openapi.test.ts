@@ -129,7 +129,7 @@ test('error examples are errors in the envelope of their area, with the code as 
 test('a confirm and a ping may go without a key, and every other operation needs one', () => {
   for (const operation of operations) {
     const { security } = of(operation)
-    const free = { confirmPaymentIntent: [{ apiKey: [] }, {}], pingQr: [] }[operation.id]
+    const free = { confirmPaymentIntent: [{ apiKey: [] }, {}], pingQr: [], pingWebhooks: [] }[operation.id]
     assert.deepEqual(security, free)
   }
 })

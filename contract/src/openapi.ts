@@ -33,6 +33,7 @@ export const documents: Readonly<Record<Area, () => OpenApiDocument>> = {
   ecommerce: () => documentOf(areaPages.ecommerce),
   terminals: () => documentOf(areaPages.terminals),
   qr: () => documentOf(areaPages.qr),
+  qr_webhooks: () => documentOf(areaPages.qr_webhooks),
   sandbox: () => documentOf(areaPages.sandbox),
 }
 
@@ -44,6 +45,7 @@ export function openapiDocuments(): Readonly<Record<Area, OpenApiDocument>> {
     ecommerce: documents.ecommerce(),
     terminals: documents.terminals(),
     qr: documents.qr(),
+    qr_webhooks: documents.qr_webhooks(),
     sandbox: documents.sandbox(),
   }
 }
@@ -182,7 +184,7 @@ function operationOf(operation: Operation, page: AreaPage, shown: Schemas, share
     ...(parameters.length === 0 ? {} : { parameters }),
     ...(operation.body === undefined ? {} : { requestBody: requestBodyOf(operation, operation.body, shown) }),
     responses: Object.fromEntries([
-      ...Object.entries(operation.success).map(([status, { description, schema, csv, text }]) => [
+      ...Object.entries(operation.success).map(([status, { description, schema, csv, text, empty }]) => [
         status,
         {
           description,
@@ -190,15 +192,17 @@ function operationOf(operation: Operation, page: AreaPage, shown: Schemas, share
             ...correlation,
             ...(operation.idempotency === undefined ? {} : { 'Idempotent-Replayed': header('IdempotentReplayed') }),
           },
-          content:
-            text === undefined
-              ? { ...json({ schema: shown.show(schema) }), ...(csv === undefined ? {} : csvContent) }
-              : { 'text/plain': { schema: shown.show(schema) } },
+          ...(empty === undefined ? { content: contentOf(shown.show(schema), csv, text) } : {}),
         },
       ]),
       ...refusalsOf(operation).map((refusal) => [String(refusal.status), responseOf(refusal, page, shared)]),
     ]),
   }
+}
+
+function contentOf(schema: unknown, csv: true | undefined, text: true | undefined): Tree {
+  if (text !== undefined) return { 'text/plain': { schema } }
+  return { ...json({ schema }), ...(csv === undefined ? {} : csvContent) }
 }
 
 function whoMay(operation: Operation): string {

@@ -21,7 +21,7 @@ export const scopes = [
 ] as const
 export type Scope = (typeof scopes)[number]
 
-export type Area = 'webhooks' | 'reporting' | 'ecommerce' | 'terminals' | 'qr' | 'sandbox'
+export type Area = 'webhooks' | 'reporting' | 'ecommerce' | 'terminals' | 'qr' | 'qr_webhooks' | 'sandbox'
 export type Method = 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE'
 
 export interface Success {
@@ -31,6 +31,8 @@ export interface Success {
   readonly csv?: true
   /** Plain text instead of JSON. */
   readonly text?: true
+  /** No body at all. */
+  readonly empty?: true
 }
 
 /**

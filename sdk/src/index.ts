@@ -1,6 +1,12 @@
 export { createCheckout, type Checkout, type PayerConfirmation } from './checkout.ts'
 export { createKaha, type Kaha, type KahaOptions } from './client.ts'
 export { KahaConnectionError, KahaError, WebhookVerificationError, type WebhookRefusal } from './errors.ts'
+export {
+  createKahaQrWebhooks,
+  openNotification,
+  type KahaQrWebhooks,
+  type KahaQrWebhooksOptions,
+} from './qr-webhooks.ts'
 export { createKahaQr, type KahaQr, type KahaQrOptions } from './qr.ts'
 export type { CallOptions, ConnectionOptions, CreateOptions } from './request.ts'
 export { createTerminals, type Terminals, type TerminalsOptions } from './terminals.ts'

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
-import { qrOperations } from '@kaha/contract'
+import { qrOperations, qrWebhookOperations } from '@kaha/contract'
 import { openToken, sealToken, tokenKey } from '@kaha/qrph/token'
 import { peer, type Act, type Arrived } from '../test/peer.ts'
-import { createKahaQr, KahaConnectionError, KahaError } from './index.ts'
+import { createKahaQr, createKahaQrWebhooks, KahaConnectionError, KahaError, openNotification } from './index.ts'
 
 const encryptionKey = 'f3Kq9ZtB7mXw2LrN8vYc5HsD1jPe6UaG'
 const key = await tokenKey(encryptionKey)
@@ -102,4 +102,49 @@ test('a key that is none is refused without being told', () => {
       () => createKahaQr({ qrUrl: 'http://localhost', secretKey: wrong, encryptionKey }),
       /exactly as issued/,
     )
+})
+
+test('every operation of the encrypted webhooks can be called, and an activation code goes along as a header', async (t) => {
+  const webhook = { id: 7, status: 'ENABLED' }
+  const held = await peer(
+    { status: 201, body: webhook },
+    { body: { webhooks: [webhook] } },
+    { body: webhook },
+    { status: 204, body: '' },
+    { body: 'Pong!' },
+  )
+  t.after(() => held[Symbol.asyncDispose]())
+  const webhooks = createKahaQrWebhooks({ webhooksUrl: `${held.url}/webhooks`, secretKey })
+  const body = {
+    webhookUrl: 'https://shop.example.com/qrph',
+    actions: ['QRPH_SUCCESS' as const],
+    status: 'ENABLED' as const,
+  }
+  assert.deepEqual(await webhooks.register(body, { activationCode: 'A9X4-B7P2-Q6Z8-M3L5' }), webhook)
+  assert.deepEqual(await webhooks.list(), [webhook])
+  assert.deepEqual(await webhooks.update(7, { status: 'DISABLED' }), webhook)
+  assert.equal(await webhooks.delete(7), undefined)
+  assert.equal(await webhooks.ping(), 'Pong!')
+  assert.deepEqual(
+    held.arrived.map(({ method, url }) => `${method} ${url.replace('/7', '/{id}')}`),
+    Object.values(qrWebhookOperations).map(({ method, path }) => `${method} ${path}`),
+  )
+  assert.equal(held.arrived[0]?.headers['activation-code'], 'A9X4-B7P2-Q6Z8-M3L5')
+  assert.equal(held.arrived[1]?.headers['activation-code'], undefined)
+})
+
+test('a notification is opened with the secret key that registered, and anything else is refused', async () => {
+  const inside = { action: 'QRPH_SUCCESS', referenceNumber: 'ORDER-1' }
+  const data = await sealToken(await tokenKey(secretKey), inside)
+  assert.deepEqual(await openNotification(JSON.stringify({ data }), secretKey), inside)
+  for (const payload of [
+    '',
+    '{}',
+    '[]',
+    'null',
+    '{"data":1}',
+    JSON.stringify({ data: 'x' }),
+    JSON.stringify({ data: await sealToken(key, inside) }),
+  ])
+    await assert.rejects(openNotification(payload, secretKey), { name: 'TokenError' })
 })

@@ -58,6 +58,7 @@ export interface Manner {
   readonly apiKey?: string
   /** A secret key that is sent as the user name of HTTP Basic. */
   readonly basicUser?: string
+  readonly headers?: Readonly<Record<string, string>>
   /** What the paths of its operations begin with and its address ends with. */
   readonly prefix?: string
   /** What a body holds, of a success or a refusal. */
@@ -212,12 +213,12 @@ interface AnyInput {
 function requestOf(
   { path, method, success }: Operation,
   base: string,
-  { apiKey, basicUser, prefix = '' }: { [Name in 'apiKey' | 'basicUser' | 'prefix']?: string | undefined },
+  { apiKey, basicUser, headers: own = {}, prefix = '' }: { [Name in keyof Manner]: Manner[Name] | undefined },
   idempotencyKey: string | undefined,
   { params = {}, query = {}, body }: AnyInput,
   accept = 'application/json',
 ): Prepared {
-  const headers = new Headers({ accept })
+  const headers = new Headers({ ...own, accept })
   if (apiKey !== undefined) headers.set('x-api-key', apiKey)
   if (basicUser !== undefined) headers.set('authorization', `Basic ${btoa(`${basicUser}:`)}`)
   if (idempotencyKey !== undefined) headers.set('idempotency-key', idempotencyKey)
@@ -270,7 +271,7 @@ async function attempt(
     const reason = deadline.aborted ? 'TIMEOUT' : reasonOf(error)
     throw new KahaConnectionError(told.operation, reason, told.idempotencyKey, error)
   }
-  if (answer.ok && isText) return text
+  if (answer.ok && (isText || answer.status === 204)) return text
   const body = await opened(parsed(text))
   if (answer.ok && body !== undefined) return body
   throw errorOf(told, answer, body)

@@ -19,12 +19,17 @@ import {
   type GatewayOptions,
 } from './areas/terminals/index.ts'
 import {
+  createAnnounce,
   createCallers,
   createCodeBank,
   createQrFigures,
   createQrService,
+  createQrWebhooksService,
+  encryptedDialect,
   qrArea,
   qrRoutes,
+  qrWebhooksArea,
+  qrWebhooksRoutes,
   startQrTimers,
 } from './areas/qr/index.ts'
 import { createReportingService, reportingArea, reportingRoutes } from './areas/reporting/index.ts'
@@ -222,6 +227,7 @@ export async function startKaha(options: {
       ...(choices.lookup === undefined ? {} : { lookup: choices.lookup }),
     }),
   )
+  const accounts = createAccounts({ db, keyring })
   const delivery = createDelivery({
     db,
     work,
@@ -231,7 +237,7 @@ export async function startKaha(options: {
     egress,
     log,
     metrics,
-    ...(choices.delivery === undefined ? {} : { options: choices.delivery }),
+    options: { dialects: { encrypted: encryptedDialect({ db: work, accounts }) }, ...choices.delivery },
   })
   await delivery.ensurePartitions(clock.now())
 
@@ -306,10 +312,12 @@ export async function startKaha(options: {
     await mountArea(http, ecommerceArea(identity, confirms), ecommerceRoutes(ecommerce, addresses), edge)
     await mountCheckout(http, { ecommerce, identity, keyring, edge, addresses, confirmLimit: confirms, sandbox })
     if (config.qrBank !== null) {
-      const accounts = createAccounts({ db, keyring })
       const qr = createQrService({ db, clock, accounts, bank: config.qrBank })
-      const area = qrArea({ callers: createCallers({ identity, accounts }), now: () => clock.now() })
-      await mountArea(http, area, qrRoutes(qr), edge)
+      const who = { callers: createCallers({ identity, accounts }), now: () => clock.now() }
+      await mountArea(http, qrArea(who), qrRoutes(qr), edge)
+      const { destinations } = delivery
+      const registered = createQrWebhooksService({ db, destinations, accounts, vet: (url) => egress.vet(url), sandbox })
+      await mountArea(http, qrWebhooksArea(who), qrWebhooksRoutes(registered), edge)
     }
     if (sandboxClock !== null) {
       const { sandboxArea, sandboxRoutes } = await import('./sandbox/routes.ts')
@@ -331,7 +339,9 @@ export async function startKaha(options: {
         }),
       )
       const bank = config.qrBank
-      const codeBank = bank && createCodeBank({ db, bank, log, figures: createQrFigures(metrics) })
+      const announce = createAnnounce((tx, event) => delivery.appendEvent(tx, event))
+      const announced = () => bus.hint('events')
+      const codeBank = bank && createCodeBank({ db, bank, log, figures: createQrFigures(metrics), announce, announced })
       const routes = sandboxRoutes({ clock, sandboxClock, terminals: virtual, codeBank })
       await mountArea(http, sandboxArea(identity, ownHost), routes, edge)
       await mountChallenges(http, { challenges: challengeStore({ db }), addresses, log })

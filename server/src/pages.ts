@@ -12,6 +12,7 @@ const documentsOf = (sandbox: boolean): readonly string[] => [
   'ecommerce',
   'terminals',
   'qr',
+  'qr_webhooks',
   ...(sandbox ? ['sandbox'] : []),
 ]
 

@@ -10,6 +10,15 @@ export interface Accounts {
   encryptionKey(merchantId: string): Promise<{ readonly id: string; readonly text: string } | undefined>
   /** The branch that has the code, where the caller may act for it and it is ACTIVE. */
   branchByCode(principal: Principal, code: string): Promise<PaidBranch | undefined>
+  /** The activation code of a branch, where it has one. */
+  codeOf(branchId: string): Promise<string | undefined>
+  /** The secret key of this id while it is ACTIVE, else the newest ACTIVE one of the merchant or the branch that has the scope. */
+  notificationKey(wanted: {
+    readonly keyId: string
+    readonly merchantId: string
+    readonly branchId: string | null
+    readonly scope: string
+  }): Promise<{ readonly id: string; readonly text: string } | undefined>
 }
 
 export function createAccounts({ db, keyring }: { db: Db; keyring: Keyring }): Accounts {
@@ -22,5 +31,10 @@ export function createAccounts({ db, keyring }: { db: Db; keyring: Keyring }): A
       principal.merchantId === null
         ? undefined
         : store.findBranchByCode(db, code, principal.merchantId, principal.branchId),
+    codeOf: (branchId) => store.findBranchCode(db, branchId),
+    async notificationKey(wanted) {
+      const row = await store.findNotificationKey(db, wanted)
+      return row && { id: row.id, text: keyring.open(row.sealed, sealPlaces.key(row.id)) }
+    },
   }
 }

@@ -3,6 +3,7 @@ import { Agent, request as send, type IncomingHttpHeaders } from 'node:http'
 import {
   ecommerceErrors,
   qrErrors,
+  qrWebhookErrors,
   reportingErrors,
   sandboxErrors,
   terminalsErrors,
@@ -76,6 +77,7 @@ export function areaOf(path: string): Area {
   if (path.startsWith('/reports/')) return 'reporting'
   if (path.startsWith('/terminal')) return 'terminals'
   if (path.startsWith('/qr/')) return 'qr'
+  if (path.startsWith('/webhooks/')) return 'qr_webhooks'
   return path.startsWith('/sandbox') ? 'sandbox' : 'webhooks'
 }
 
@@ -85,6 +87,7 @@ export const catalogues: Readonly<Record<Area, Readonly<Record<string, number>>>
   ecommerce: ecommerceErrors,
   terminals: terminalsErrors,
   qr: qrErrors,
+  qr_webhooks: qrWebhookErrors,
   sandbox: sandboxErrors,
 }
 

@@ -79,6 +79,7 @@ test('[X0.versions.prefix, X0.versions.prefix.reporting] every path of areas A, 
     ecommerce: '/ecom/v1/',
     terminals: '/v1/',
     qr: '/qr/',
+    qr_webhooks: '/webhooks/',
     sandbox: '/sandbox/',
   }
   for (const { id, area, path } of operations) assert.ok(path.startsWith(prefixes[area]), id)

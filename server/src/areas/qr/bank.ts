@@ -4,6 +4,7 @@ import type { Log } from '../../kernel/log.ts'
 import type { QrFigures } from './figures.ts'
 import { moveCode, type CodeEvent } from './machine.ts'
 import { codeOf, type Code } from './service.ts'
+import type { Announce } from './notifications.ts'
 import { qrStore as store } from './store.ts'
 import { readText, type QrBank } from './text.ts'
 
@@ -32,10 +33,13 @@ export interface BankDependencies {
   readonly bank: QrBank
   readonly log: Log
   readonly figures: QrFigures
+  readonly announce: Announce
+  /** After the commit: something was announced. */
+  readonly announced: () => void
 }
 
 /** Codes as banks see them: whoever speaks for a bank hands its answers in here. */
-export function createCodeBank({ db, bank, log, figures }: BankDependencies) {
+export function createCodeBank({ db, bank, log, figures, announce, announced }: BankDependencies) {
   const settle = async (
     tx: Queries,
     partnerId: string,
@@ -71,7 +75,9 @@ export function createCodeBank({ db, bank, log, figures }: BankDependencies) {
     if (!(await store.moveCode(tx, id, move, { at, reason, bankReference })))
       throw new Error(`the locked code ${id} was not ${move.from}`)
     const ended = move.to === 'EXPIRED' ? { expiresAt: at } : {}
-    return { code: { ...code, ...ended, state: move.to, stateAt: at, declineReason: reason } }
+    const after: Code = { ...code, ...ended, state: move.to, stateAt: at, declineReason: reason }
+    await announce(tx, after)
+    return { code: after }
   }
 
   return {
@@ -91,7 +97,10 @@ export function createCodeBank({ db, bank, log, figures }: BankDependencies) {
         return { refusal: { why: 'unknown', message: 'There is no such code here.', rule: 'known_code' } }
       const amount = answer.amount ?? minorOf(read.code.amount)
       const done = await db.tx((tx) => settle(tx, partnerId, read, { ...answer, amount }))
-      if (!('refusal' in done)) return done
+      if (!('refusal' in done)) {
+        announced()
+        return done
+      }
       if (done.refusal.why === 'final' && answer.event === 'paid') {
         figures.unmatched()
         log.error(

@@ -5,9 +5,14 @@ import type { Principal } from '../../identity/principal.ts'
 import type { Identity, Standing } from '../../identity/service.ts'
 import { refuse } from './errors.ts'
 
+/** Whoever acts for an account. */
+export interface Account extends Principal {
+  readonly merchantId: string
+}
+
 /** Whoever acts for an account, and the key that its tokens are made with. */
 export interface QrCaller {
-  readonly principal: Principal
+  readonly principal: Account
   readonly key: TokenKey
 }
 
@@ -55,24 +60,33 @@ export function createCallers({ identity, accounts }: { identity: Identity; acco
     })
   }
 
-  /** Throws what the area refuses with, in the order of the checks: header, key, account, level, scopes, encryption key. */
-  return async (authorization: string | undefined, scopes: readonly string[]): Promise<QrCaller> => {
+  /** Throws what both services refuse with, in the order of the checks: header, key, account, level, scopes. */
+  const account = async (authorization: string | undefined, scopes: readonly string[]): Promise<Account> => {
     const secretKey = userOf(authorization)
     if (secretKey === undefined)
       throw refuse('NO_AUTHORIZATION', 'Send your secret key as the user name of HTTP Basic.')
     if (secretKey === '') throw refuse('API_KEY_NOT_FOUND', 'API Key Not Found')
     const standing = await identity.standing(secretKey)
     if (standing === undefined) throw refuse('INVALID_API_KEY', 'Invalid API Key')
-    const { principal, key, account } = standing
+    const { principal, key, account: state } = standing
     if (key !== 'ACTIVE') throw refuse(...ofKey[key])
-    if (account !== 'ACTIVE') throw refuse(...ofAccount[account])
+    if (state !== 'ACTIVE') throw refuse(...ofAccount[state])
     const { merchantId } = principal
     if (merchantId === null) throw refuse('UNAUTHORIZED_ACTION', 'Unauthorized Action')
     if (!scopes.every((scope) => principal.scopes.has(scope)))
       throw refuse('INSUFFICIENT_PERMISSIONS', 'Insufficient Permissions')
-    const ownKey = await keyFor(principal, merchantId)
-    if (ownKey === undefined) throw refuse('ACCOUNT_NOT_FOUND', 'Account Not Found')
-    return { principal, key: ownKey }
+    return principal as Account
+  }
+
+  return {
+    account,
+    /** The same with the key of its tokens; an account without one is refused. */
+    async withKey(authorization: string | undefined, scopes: readonly string[]): Promise<QrCaller> {
+      const principal = await account(authorization, scopes)
+      const key = await keyFor(principal, principal.merchantId)
+      if (key === undefined) throw refuse('ACCOUNT_NOT_FOUND', 'Account Not Found')
+      return { principal, key }
+    },
   }
 }
 

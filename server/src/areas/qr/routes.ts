@@ -34,7 +34,7 @@ export function qrArea({ callers, now }: { callers: Callers; now: () => Date }):
     bodyBytesMax,
     statuses,
     async authenticate({ headers }, operation) {
-      return operation.auth === 'none' ? null : callers(headers.authorization, scopesOf(operation))
+      return operation.auth === 'none' ? null : callers.withKey(headers.authorization, scopesOf(operation))
     },
     // What has no Token to open is read as soon as it is authenticated.
     restate: (fault, { method, principal }) =>

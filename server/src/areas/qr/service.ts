@@ -27,7 +27,9 @@ export interface CodeRequest {
 /** A code as everybody sees it, at the time that it was read. */
 export interface Code {
   readonly id: string
+  readonly partnerId: string
   readonly merchantId: string
+  readonly branchId: string
   readonly reference: string
   readonly amount: bigint
   readonly currency: string
@@ -81,7 +83,7 @@ export function createQrService({ db, clock, accounts, bank }: QrDependencies) {
           'merchantReferenceNumber: was used before; every code takes one of its own.',
         )
       const state = { state: 'PENDING' as const, stateAt: at, declineReason: null }
-      return { id, merchantId, reference, amount, currency, text, ...state, createdAt: at, expiresAt }
+      return { ...paid, id, text, ...state, createdAt: at, expiresAt }
     },
 
     retrieve: async (principal: Principal, id: string): Promise<Code> => found(await store.findCode(db, principal, id)),
@@ -95,7 +97,9 @@ export function createQrService({ db, clock, accounts, bank }: QrDependencies) {
 export function codeOf(row: CodeRow): Code {
   const stored = {
     id: row.id,
+    partnerId: row.partner_id,
     merchantId: row.merchant_id,
+    branchId: row.branch_id,
     reference: row.reference,
     amount: row.amount,
     currency: row.currency,

@@ -4,7 +4,9 @@ import type { CodeMove, CodeState } from './machine.ts'
 
 export interface CodeRow {
   readonly id: string
+  readonly partner_id: string
   readonly merchant_id: string
+  readonly branch_id: string
   readonly reference: string
   readonly amount: bigint
   readonly currency: string
@@ -45,7 +47,7 @@ const insertCode = statement(
      from code`,
 )
 
-const columns = `id, merchant_id, reference, amount, currency, text, state, decline_reason, created_at, expires_at, state_at, kernel.now() as read_at`
+const columns = `id, partner_id, merchant_id, branch_id, reference, amount, currency, text, state, decline_reason, created_at, expires_at, state_at, kernel.now() as read_at`
 
 const findCode = perLevel('qr.findCode', (entity) => `select ${columns} from qr.codes where id = $1 and ${entity} = $2`)
 const findByReference = perLevel(

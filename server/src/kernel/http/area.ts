@@ -169,7 +169,9 @@ function mountRoute<P>(room: FastifyInstance, area: Area<P>, { operation, handle
     bodyLimit: area.bodyBytesMax,
     config: { operationId: operation.id },
     schema: {
-      response: Object.fromEntries(Object.entries(operation.success).map(([status, { schema }]) => [status, schema])),
+      response: Object.fromEntries(
+        Object.entries(operation.success).flatMap(([status, { schema, empty }]) => (empty ? [] : [[status, schema]])),
+      ),
     },
     onRequest: async (request) => {
       request.principal = await area.authenticate(request, operation)

@@ -16,15 +16,13 @@ export const everywhere = joined(
     'X0.limits.body.qr': 'the largest body that area E reads is 64 KiB',
     'X0.routes.method.qr': 'a known route of area E with a wrong method names the right ones in the Allow header',
     'X0.clocks.business.codes': 'QR codes expire by business time',
+    'X0.addresses.own-host.webhooks':
+      'the encrypted webhook service on a host name of its own answers there without its prefix',
   }),
   built({
     'X0.addresses.own-host.terminals':
       'the terminal service on a host name of its own answers there without its prefix',
     'X0.addresses.socket-version': 'the socket address is given without the /v1 that clients add to it',
-  }),
-  later('encrypted webhooks', {
-    'X0.addresses.own-host.webhooks':
-      'the encrypted webhook service on a host name of its own answers there without its prefix',
   }),
 
   built({

@@ -12,6 +12,9 @@ export const identity = joined(
     'I1.foreign.ecommerce':
       'area C answers 404 NOT_FOUND for the id of a resource of another entity, as for one that does not exist',
     'I1.scopes.qr-create': 'qr.create lets a key create and read QR codes',
+    'I1.key.sealed':
+      'for an account of area E the secret key is also kept sealed with AES-256-GCM under the master key, to encrypt notifications',
+    'I1.scopes.qr-webhooks-write': 'qr_webhooks.write lets a key use every operation of the encrypted webhooks',
   }),
   built({
     'I1.levels.parent-name': 'in reporting a branch key also sees the name of its merchant, and nothing else of it',
@@ -32,10 +35,6 @@ export const identity = joined(
   }),
   built({
     'I1.header.key.reporting': 'area B takes the key, exactly as it was issued, in the header X-API-Key',
-  }),
-  later('encrypted webhooks', {
-    'I1.key.sealed':
-      'for an account of area E the secret key is also kept sealed with AES-256-GCM under the master key, to encrypt notifications',
   }),
   later('dashboard', {
     'I1.key.issued-in-dashboard': 'an operator can issue and revoke keys in the dashboard',
@@ -94,8 +93,5 @@ export const identity = joined(
   built({
     'I1.scopes.refunds-create': 'refunds.create lets a key create refunds',
     'I1.scopes.refunds-read': 'refunds.read lets a key retrieve refunds',
-  }),
-  later('encrypted webhooks', {
-    'I1.scopes.qr-webhooks-write': 'qr_webhooks.write lets a key use every operation of the encrypted webhooks',
   }),
 )

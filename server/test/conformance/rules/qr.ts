@@ -78,12 +78,6 @@ export const qr = joined(
     'E6.errors.rate': 'too many requests are 429 with 20000014 on the QR service',
     'E6.errors.internal': 'a defect of ours is 500 with 50000000 on the QR service and tells nothing of its cause',
     'E6.ping.qr': 'ping of the QR service is 200 Pong! as text, without authentication',
-  }),
-  later('QR Ph in the checkout', {
-    'E6.life.checkout-transaction': 'a code of a checkout belongs to its attempt, and there is one transaction',
-    'E6.life.checkout-events': 'a code of a checkout causes events of area A and no notification of area E',
-  }),
-  later('encrypted webhooks', {
     'E6.errors.route-webhooks': 'an unknown route is 404 with 20000010 on the webhook service',
     'E6.errors.method-webhooks': 'a wrong method is 405 with 20000011 on the webhook service',
     'E6.errors.body-webhooks': 'too large a body is 413 with 20000012 on the webhook service',
@@ -116,20 +110,6 @@ export const qr = joined(
     'E6.webhook.disabled-queues-nothing': 'nothing is queued for a webhook while it is DISABLED',
     'E6.webhook.disabled-waits': 'what was queued for a webhook before it was DISABLED waits',
     'E6.webhook.delete-drops': 'deleting a webhook drops what was queued for it',
-
-    'E6.simulate.ok': 'a simulation is 200 with the id of the code',
-    'E6.simulate.settles':
-      'a simulation with qrBody, the text of a code, settles that code as the bank would, and so notifies',
-    'E6.simulate.newest': "a simulation without qrBody settles the account's newest PENDING code",
-    'E6.simulate.test':
-      'without any PENDING code each ENABLED webhook that takes the action gets a test notification with a reference TEST-…, and id is a uuid of its own',
-    'E6.simulate.use-cases':
-      'useCase is SUCCESS, DECLINED, MISSING_DESTINATION_ACCOUNT, MISSING_PARTNER_REVENUE_ACCOUNT or UNSUPPORTED_TRANSFER_TYPE',
-    'E6.simulate.unknown':
-      'an unknown text, or no ENABLED webhook that takes the action and activation code, is 404 with 20000004',
-    'E6.simulate.not-pending': 'a code that is not PENDING is 409 with 20000015',
-    'E6.simulate.live': 'a live installation answers 404 to a simulation',
-
     'E6.notification.form': 'a notification is a JSON body with data, a JWE for the secret key of the account',
     'E6.notification.fields':
       'decrypted it has action, referenceNumber, amount in minor units, currency, timestamp, transactionId, status and, where there is one, declineReason',
@@ -142,5 +122,23 @@ export const qr = joined(
     'E6.notification.success': 'a notification is acknowledged by 200 within 10 s and by nothing else',
     'E6.notification.retries': 'after the first attempt up to 4 more follow, 15 minutes apart',
     'E6.notification.anew': 'a notification is encrypted anew for each attempt',
+  }),
+  later('QR Ph in the checkout', {
+    'E6.life.checkout-transaction': 'a code of a checkout belongs to its attempt, and there is one transaction',
+    'E6.life.checkout-events': 'a code of a checkout causes events of area A and no notification of area E',
+  }),
+  later('simulated notifications', {
+    'E6.simulate.ok': 'a simulation is 200 with the id of the code',
+    'E6.simulate.settles':
+      'a simulation with qrBody, the text of a code, settles that code as the bank would, and so notifies',
+    'E6.simulate.newest': "a simulation without qrBody settles the account's newest PENDING code",
+    'E6.simulate.test':
+      'without any PENDING code each ENABLED webhook that takes the action gets a test notification with a reference TEST-…, and id is a uuid of its own',
+    'E6.simulate.use-cases':
+      'useCase is SUCCESS, DECLINED, MISSING_DESTINATION_ACCOUNT, MISSING_PARTNER_REVENUE_ACCOUNT or UNSUPPORTED_TRANSFER_TYPE',
+    'E6.simulate.unknown':
+      'an unknown text, or no ENABLED webhook that takes the action and activation code, is 404 with 20000004',
+    'E6.simulate.not-pending': 'a code that is not PENDING is 409 with 20000015',
+    'E6.simulate.live': 'a live installation answers 404 to a simulation',
   }),
 )

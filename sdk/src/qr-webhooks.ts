@@ -1,0 +1,76 @@
+import {
+  deleteQrWebhook,
+  listQrWebhooks,
+  pingWebhooks,
+  registerQrWebhook,
+  updateQrWebhook,
+  type AnswerOf,
+  type BodyOf,
+  type QrPaymentNotification,
+} from '@kaha/contract'
+import { openToken, tokenKey, TokenError } from '@kaha/qrph/token'
+import { createSend, type CallOptions, type ConnectionOptions } from './request.ts'
+
+export interface KahaQrWebhooksOptions extends Omit<ConnectionOptions, 'baseUrl'> {
+  /** Where the webhook service answers, as in `https://pay.example.com/webhooks`. */
+  readonly webhooksUrl: string
+  /** A secret key of a merchant or a branch, exactly as issued. Notifications are encrypted with the one that registers. */
+  readonly secretKey: string
+}
+
+type Registered = AnswerOf<typeof registerQrWebhook>
+
+/** The encrypted webhooks of one account. */
+export interface KahaQrWebhooks {
+  /** `activationCode` narrows it to one branch. Never sent twice by itself. */
+  register(
+    body: BodyOf<typeof registerQrWebhook>,
+    options?: CallOptions & { readonly activationCode?: string },
+  ): Promise<Registered>
+  list(options?: CallOptions): Promise<Registered[]>
+  /** Changes what is named; `status` pauses and resumes. */
+  update(id: number, body: BodyOf<typeof updateQrWebhook>, options?: CallOptions): Promise<Registered>
+  /** For good. */
+  delete(id: number, options?: CallOptions): Promise<void>
+  ping(options?: CallOptions): Promise<'Pong!'>
+}
+
+export function createKahaQrWebhooks({ webhooksUrl, secretKey, ...connection }: KahaQrWebhooksOptions): KahaQrWebhooks {
+  const sendAs = (headers: Readonly<Record<string, string>> = {}) =>
+    createSend({ ...connection, baseUrl: webhooksUrl, basicUser: secretKey, prefix: '/webhooks', headers })
+  const send = sendAs()
+  return {
+    register: (body, { activationCode, ...options } = {}) =>
+      (activationCode === undefined ? send : sendAs({ 'activation-code': activationCode }))(
+        registerQrWebhook,
+        { body },
+        options,
+      ),
+    list: async (options) => (await send(listQrWebhooks, {}, options)).webhooks,
+    update: (id, body, options) => send(updateQrWebhook, { params: { id: String(id) }, body }, options),
+    delete: async (id, options) => {
+      await send(deleteQrWebhook, { params: { id: String(id) } }, options)
+    },
+    ping: (options) => send(pingWebhooks, {}, options),
+  }
+}
+
+/**
+ * What a notification holds, from its body exactly as it came. Throws TokenError for one that is not under this secret key. Notifications
+ * come more than once: go by `referenceNumber`.
+ */
+export async function openNotification(payload: string, secretKey: string): Promise<QrPaymentNotification> {
+  const data = dataIn(payload)
+  if (data === undefined) throw new TokenError()
+  return (await openToken(await tokenKey(secretKey), data)) as QrPaymentNotification
+}
+
+function dataIn(payload: string): string | undefined {
+  try {
+    const body = JSON.parse(payload) as unknown
+    const data = typeof body === 'object' && body !== null && 'data' in body ? body.data : undefined
+    return typeof data === 'string' ? data : undefined
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,86 @@
+import { sealToken, tokenKey, type TokenKey } from '@kaha/qrph/token'
+import type { Dialect } from '../../delivery/dialects.ts'
+import type { NewEvent } from '../../delivery/index.ts'
+import type { Accounts } from '../../identity/accounts.ts'
+import type { Db, Queries } from '../../kernel/db.ts'
+import { newId } from '../../kernel/ids.ts'
+import type { Code } from './service.ts'
+import { webhooksStore as store } from './store-webhooks.ts'
+
+/** Writes what an account is told of a code, in the transaction that brought it about; nothing for an expiry. */
+export type Announce = (tx: Queries, code: Code) => Promise<void>
+
+const notificationScope = 'qr_webhooks.write'
+
+const actions = { PAID: 'QRPH_SUCCESS', DECLINED: 'QRPH_DECLINED' } as const
+
+export function createAnnounce(appendEvent: (tx: Queries, event: NewEvent) => Promise<void>): Announce {
+  return async (tx, code) => {
+    if (code.state !== 'PAID' && code.state !== 'DECLINED') return
+    const action = actions[code.state]
+    await appendEvent(tx, {
+      id: newId(code.stateAt),
+      dialect: 'encrypted',
+      type: action,
+      partnerId: code.partnerId,
+      merchantId: code.merchantId,
+      branchId: code.branchId,
+      paymentIntentId: null,
+      paymentLinkId: null,
+      body: JSON.stringify({
+        action,
+        referenceNumber: code.reference,
+        amount: Number(code.amount),
+        currency: code.currency,
+        timestamp: code.stateAt.toISOString(),
+        transactionId: code.id,
+        status: code.state,
+        ...(code.declineReason === null ? {} : { declineReason: code.declineReason }),
+      }),
+      at: code.stateAt,
+    })
+  }
+}
+
+const minuteMs = 60_000
+const keysKeptMax = 1_000
+
+/**
+ * How notifications are sent: encrypted anew for each attempt, under the key that registered the webhook or the one that stands in for
+ * it. While the account has none the delivery waits, and spends no attempt.
+ */
+export function encryptedDialect({ db, accounts }: { db: Db; accounts: Accounts }): Dialect {
+  const ready = new Map<string, Promise<TokenKey>>()
+
+  const keyOf = ({ id, text }: { id: string; text: string }): Promise<TokenKey> => {
+    const known = ready.get(id) ?? tokenKey(text)
+    if (ready.size >= keysKeptMax) ready.clear()
+    ready.set(id, known)
+    return known
+  }
+
+  return {
+    async prepare({ destinationId, body }) {
+      const webhook = await store.read(db, destinationId)
+      if (webhook === undefined) throw new Error('the webhook was deleted meanwhile')
+      const { merchant_id: merchantId, branch_id: branchId, metadata } = webhook
+      const wanted = { keyId: metadata.key_id, merchantId, branchId, scope: notificationScope }
+      const key = await accounts.notificationKey(wanted)
+      if (key === undefined) throw new Error('the account has no ACTIVE key to encrypt with')
+      const data = await sealToken(await keyOf(key), JSON.parse(body) as object)
+      const { activation_code: code } = metadata
+      return {
+        headers: { 'content-type': 'application/json', ...(code === undefined ? {} : { 'activation-code': code }) },
+        body: JSON.stringify({ data }),
+      }
+    },
+    acknowledges: (status) => status === 200,
+    deadlineMs: 10_000,
+    schedule: {
+      waitsMs: [15 * minuteMs, 15 * minuteMs, 15 * minuteMs, 15 * minuteMs],
+      jitterMax: 0,
+      retryAfterFactorMax: 1,
+    },
+    autoDisable: { statuses: [], failingMsMax: null },
+  }
+}

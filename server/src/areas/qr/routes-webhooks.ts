@@ -1,0 +1,82 @@
+import {
+  deleteQrWebhook,
+  listQrWebhooks,
+  pingWebhooks,
+  qrWebhookErrors,
+  qrWebhookWireCodes,
+  registerQrWebhook,
+  scopesOf,
+  updateQrWebhook,
+  type QrWebhook,
+  type QrWebhookCode,
+} from '@kaha/contract'
+import type { Static } from 'typebox'
+import { newId } from '../../kernel/ids.ts'
+import { route, type Area, type Route } from '../../kernel/http/area.ts'
+import type { Account, Callers } from './callers.ts'
+import type { QrWebhooksService } from './service-webhooks.ts'
+import type { WebhookRow } from './store-webhooks.ts'
+
+const bodyBytesMax = 64 * 1024
+
+/** Nobody, for an operation that asks for no key. */
+type Caller = Account | null
+
+export function qrWebhooksArea({ callers, now }: { callers: Callers; now: () => Date }): Area<Caller> {
+  return {
+    name: 'qr_webhooks',
+    prefix: '/webhooks',
+    bodyBytesMax,
+    statuses: qrWebhookErrors satisfies Readonly<Record<QrWebhookCode, number>>,
+    envelope: ({ code, message }) => ({
+      code: qrWebhookWireCodes[code as QrWebhookCode],
+      error: message,
+      referenceNumber: newId(now()),
+    }),
+    async authenticate({ headers }, operation) {
+      return operation.auth === 'none' ? null : callers.account(headers.authorization, scopesOf(operation))
+    },
+  }
+}
+
+const known = (caller: Caller): Account => {
+  if (caller === null) throw new Error('an operation for keys was reached without one')
+  return caller
+}
+
+type Shown = Static<typeof QrWebhook>
+
+const presentWebhook = (row: WebhookRow): Shown => ({
+  id: Number(row.number),
+  webhookUrl: row.url,
+  actions: row.types as Shown['actions'],
+  status: row.state,
+  createdAt: row.created_at.toISOString(),
+  updatedAt: row.updated_at.toISOString(),
+})
+
+export function qrWebhooksRoutes(service: QrWebhooksService): Route<Caller>[] {
+  return [
+    route<typeof registerQrWebhook, Caller>(registerQrWebhook, async ({ principal, body, header }) => ({
+      status: 201,
+      body: presentWebhook(await service.register(known(principal), body, header('activation-code'))),
+    })),
+
+    route<typeof listQrWebhooks, Caller>(listQrWebhooks, async ({ principal }) => ({
+      status: 200,
+      body: { webhooks: (await service.list(known(principal))).map(presentWebhook) },
+    })),
+
+    route<typeof updateQrWebhook, Caller>(updateQrWebhook, async ({ principal, params, body }) => ({
+      status: 200,
+      body: presentWebhook(await service.update(known(principal), BigInt(params.id), body)),
+    })),
+
+    route<typeof deleteQrWebhook, Caller>(deleteQrWebhook, async ({ principal, params }) => {
+      await service.delete(known(principal), BigInt(params.id))
+      return { status: 204, body: undefined }
+    }),
+
+    route<typeof pingWebhooks, Caller>(pingWebhooks, async () => ({ status: 200, body: 'Pong!' })),
+  ]
+}
