@@ -159,6 +159,8 @@ export function createVirtualTerminals(deps: VirtualTerminalsDependencies): Virt
       for (const done of unit.pongs.values()) done()
       unit.pongs.clear()
     })
+    // Before it is open: the first question may come with the answer to the handshake.
+    unit.socket = socket
     try {
       await once(socket, 'open')
     } catch (cause) {
@@ -167,7 +169,6 @@ export function createVirtualTerminals(deps: VirtualTerminalsDependencies): Virt
         cause,
       })
     }
-    unit.socket = socket
   }
 
   const perform = async (task: TaskRow): Promise<void> => {

@@ -92,6 +92,7 @@ test('[D5.retention.socket] 7 days after its end a transaction of a socket is go
     await terminal.next('payment')
     terminal.send(result(transactionId))
     await paying
+    await terminal.settled()
     ids.push(transactionId)
   }
   await terminal.settled()
