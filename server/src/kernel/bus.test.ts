@@ -117,3 +117,18 @@ test('a process that stops still tells what it was about to tell, and hears noth
   assert.equal(heard, 0)
   assert.equal(here.bus.connected, false)
 })
+
+test('words are heard at once in the process that says them, and elsewhere in their order, however many there are', async (t) => {
+  const { process } = await network(t)
+  const [here, there] = [await process(), await process()]
+  const said = Array.from({ length: 1_000 }, (_, index) => [`word-${index}`, 'x'.repeat(40)])
+  const heard: (readonly string[])[] = []
+  let near = 0
+  here.bus.hear('terminals', () => (near += 1))
+  there.bus.hear('terminals', (words) => heard.push(words))
+  there.bus.hear('payments', () => assert.fail('these words are of another topic'))
+  for (const words of said) here.bus.say('terminals', words)
+  assert.equal(near, said.length)
+  await until('the words', () => heard.length >= said.length)
+  assert.deepEqual(heard, said)
+})
