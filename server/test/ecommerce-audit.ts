@@ -77,7 +77,7 @@ const invariants: readonly (readonly [says: string, query: string])[] = [
     `select a.id from payments.attempts a join payments.intents i on i.id = a.intent_id left join payments.transactions t on t.id = a.id
       where t.status is distinct from case a.state
         when 'SUCCEEDED' then case t.amount_refunded when 0 then 'CAPTURED' when t.amount_received then 'REFUNDED' else 'PARTIALLY_REFUNDED' end when 'DECLINED' then 'DECLINED' when 'FAILED' then 'FAILED'
-        when 'ABANDONED' then case i.state when 'EXPIRED' then 'EXPIRED' else 'CANCELLED' end else 'PENDING' end
+        when 'ABANDONED' then case when i.state = 'EXPIRED' and a.state_at >= i.state_at then 'EXPIRED' else 'CANCELLED' end else 'PENDING' end
         or t.amount_received <> case a.state when 'SUCCEEDED' then i.amount else 0 end`,
   ],
   [
