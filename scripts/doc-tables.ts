@@ -1,6 +1,7 @@
 import { deliveryStatusMeanings, eventStatusMeanings } from '../contract/src/webhooks.ts'
 import { createQrFigures } from '../server/src/areas/qr/figures.ts'
 import { codeMoves } from '../server/src/areas/qr/machine.ts'
+import { createTerminalFigures } from '../server/src/areas/terminals/figures.ts'
 import { transactionMoves } from '../server/src/areas/terminals/machine.ts'
 import { settings } from '../server/src/config.ts'
 import { createFigures } from '../server/src/delivery/figures.ts'
@@ -68,6 +69,7 @@ async function metricsTable(): Promise<string> {
   const db = { run: async () => [], stats: () => ({ total: 0, idle: 0, waiting: 0, statements: 0 }) } as unknown as Db
   measureDb(metrics, [db])
   createFigures({ metrics, db, inFlight: () => 0 })
+  createTerminalFigures(metrics, () => 0)
   createQrFigures(metrics)
   const all = await metrics.registry.getMetricsAsJSON()
   const own = all.filter(({ name }) => !/^kaha_(?:process|nodejs)_/.test(name))

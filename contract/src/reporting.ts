@@ -51,6 +51,7 @@ const eventTypes = [
   'FAILED',
   'EXPIRED',
   'CANCELLED',
+  'VOIDED',
   'REFUND_REQUESTED',
   'REFUNDED',
   'REFUND_FAILED',

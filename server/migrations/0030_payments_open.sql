@@ -63,7 +63,11 @@ create or replace view payments.transaction_history as
   select t.id, t.partner_id, t.merchant_id, t.branch_id, 2, t.id,
          case when t.captured_at is null then t.status else 'CAPTURED' end, coalesce(t.captured_at, t.updated_at), t.amount, null
     from payments.transactions t
-   where t.status <> 'PENDING' and not exists (select from payments.attempts a where a.id = t.id)
+   where (t.status not in ('PENDING', 'VOIDED') or t.captured_at is not null) and not exists (select from payments.attempts a where a.id = t.id)
+  union all
+  select t.id, t.partner_id, t.merchant_id, t.branch_id, 6, t.id, 'VOIDED', t.updated_at, t.amount, null
+    from payments.transactions t
+   where t.status = 'VOIDED'
   union all
   select r.transaction_id, r.partner_id, r.merchant_id, r.branch_id, 3, r.id, 'REFUND_REQUESTED', r.created_at, r.amount, r.reason
     from payments.refunds r

@@ -112,14 +112,6 @@ const inTheEnd: readonly (readonly [says: string, query: string])[] = [
   ['no attempt is open', `select id from payments.attempts where state in ('PROCESSING', 'REQUIRES_ACTION')`],
   ['no refund is open', `select id from payments.refunds where state = 'PENDING'`],
   [
-    'every payment is settled, and the settlements are the sum of what was received and refunded',
-    `select t.received, s.gross, t.refunded, s.refunds
-       from (select coalesce(sum(amount_received), 0) as received, coalesce(sum(amount_refunded), 0) as refunded,
-                    count(*) filter (where settlement_status = 'UNSETTLED') as unsettled from payments.transactions) t,
-            (select coalesce(sum(gross), 0) as gross, coalesce(sum(refunds), 0) as refunds from payments.settlement_shares) s
-      where t.received <> s.gross or t.refunded <> s.refunds or t.unsettled > 0`,
-  ],
-  [
     'an intent of its own that nobody paid has told so, unless it was cancelled',
     `select id from payments.intents i where link_id is null and succeeded_at is null and state <> 'CANCELLED'
         and not exists (select from delivery.events e where e.payment_intent_id = i.id and e.type = 'payment.expired')`,
@@ -128,6 +120,14 @@ const inTheEnd: readonly (readonly [says: string, query: string])[] = [
     'a link that nobody paid has told so',
     `select id from ecommerce.links l where success_count = 0 and state = 'EXPIRED'
         and not exists (select from delivery.events e where e.payment_link_id = l.id and e.payment_intent_id is null and e.type = 'payment.expired')`,
+  ],
+  [
+    'every payment is settled, and the settlements are the sum of what was received and refunded',
+    `select t.received, s.gross, t.refunded, s.refunds
+       from (select coalesce(sum(amount_received), 0) as received, coalesce(sum(amount_refunded), 0) as refunded,
+                    count(*) filter (where settlement_status = 'UNSETTLED') as unsettled from payments.transactions) t,
+            (select coalesce(sum(gross), 0) as gross, coalesce(sum(refunds), 0) as refunds from payments.settlement_shares) s
+      where t.received <> s.gross or t.refunded <> s.refunds or t.unsettled > 0`,
   ],
 ]
 

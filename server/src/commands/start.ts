@@ -76,7 +76,7 @@ async function openSandbox(
   const { isSandboxTold, writeSandboxFile } = await import('../sandbox/file.ts')
   const { moveInbox } = await import('../sandbox/inbox.ts')
   const { linkToTry, tellStory } = await import('../sandbox/story.ts')
-  const { sellAtTerminals } = await import('../sandbox/story-terminals.ts')
+  const { sellAtTerminal } = await import('../sandbox/story-terminal.ts')
   const { addresses, db, clock, keyring } = kaha
   const seed = await ensureSeed({ db, clock, keyring })
   const told = {
@@ -98,7 +98,7 @@ async function openSandbox(
       tellStory(told, clock.now()).then(async () => {
         const { terminalCurrencies: taken } = config
         const currency = taken.includes(told.currency) ? told.currency : (taken[0] ?? 'PHP')
-        await orWarn('the sales at terminals', sellAtTerminals({ ...told, currency, wall: clock.wall }))
+        await orWarn('the sale at a terminal', sellAtTerminal({ ...told, currency, wall: clock.wall }))
         return true
       }),
     )) === true

@@ -60,7 +60,8 @@ test('ten payments at once at one terminal are made one after the other, or refu
     const { action, transactionId } = JSON.parse(data.toString()) as { action: string; transactionId: string }
     if (action === 'payment') terminal.send(result(transactionId))
   })
-  const all = Array.from({ length: 10 }, () => shop.pay())
+  // Of one millisecond and one body they would be one request ten times over.
+  const all = Array.from({ length: 10 }, (_, counter) => shop.pay({ metadata: { counter } }))
   const codes = (await Promise.all(all)).map(({ status, json }) => json.error?.code ?? status)
   assert.ok(codes.every((one) => one === 200 || one === 'PAYMENT_IN_PROGRESS') && codes.includes(200))
   await terminal.settled()

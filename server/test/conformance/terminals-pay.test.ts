@@ -3,6 +3,7 @@ import { after, test } from 'node:test'
 import { isUuid } from '../../src/kernel/ids.ts'
 import { platform } from '../platform.ts'
 import { approval, result, sale, shopOf, signedCall } from '../till.ts'
+import { until } from '../until.ts'
 import { assertRefused, type Answer } from './call.ts'
 
 const p = await platform({ after })
@@ -212,7 +213,11 @@ test('[D5.machine.none.unknown-terminal, D5.machine.none.offline, D5.errors.grou
   assertRefused(at, nowhere, 404, 'TERMINAL_NOT_FOUND')
   const terminal2 = await shop.connect(shop.second)
   await terminal2.close()
-  const offline = await gone(() => shop.pay({}, shop.second.device_id))
+  await until('the end of the second terminal', async () => {
+    const { terminals } = (await shop.ask({ path: '/v1/terminals' })).json as { terminals: { deviceId?: string }[] }
+    return !terminals.some(({ deviceId }) => deviceId === shop.second.device_id)
+  })
+  const offline = await shop.pay({}, shop.second.device_id)
   assertRefused(at, offline, 503, 'TERMINAL_OFFLINE')
   const others = shopOf(p, p.seed.merchants[1])
   const foreign = await signedCall(p.url, others.desktop, {
@@ -239,14 +244,6 @@ test('[D5.machine.none.unknown-terminal, D5.machine.none.offline, D5.errors.grou
   const theirs = await others.ask({ path: '/v1/transactions' })
   assert.deepEqual([theirs.status, theirs.json.count], [200, 0])
 })
-
-/** The answer of a call once the terminal is known to be gone. */
-async function gone(ask: () => Promise<Answer>): Promise<Answer> {
-  for (;;) {
-    const answer = await ask()
-    if (answer.status !== 502) return answer
-  }
-}
 
 test('[D5.list.ok, D5.list.connected, D5.list.group, D5.terminal.connection-id, D5.terminal.terminal-id, D5.terminal.device-id, D5.terminal.times, D5.terminal.status, D5.resolve.device-first] the list shows the terminals of the group that are there, and a terminal is found by device id and by connection id', async () => {
   const list = async () => (await shop.ask({ path: '/v1/terminals' })).json

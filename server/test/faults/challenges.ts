@@ -114,7 +114,8 @@ const waiting = (query: Query, table: string): Promise<number> =>
   eventually(
     async () => {
       const [row] = await query<{ pid: number }>(
-        'select l.pid from pg_locks l where not l.granted and l.relation = $1::regclass',
+        `select l.pid from pg_locks l join pg_database d on d.oid = l.database
+          where not l.granted and l.relation = $1::regclass and d.datname = current_database()`,
         [table],
       )
       return row?.pid

@@ -98,12 +98,13 @@ async function paid(kaha: KahaProcess): Promise<string> {
   return id
 }
 
-/** The connections that wait for the processor's table. */
+/** The connections that wait for the processor's table; in a database of the same template it has the same number. */
 const waiting = (query: Query) =>
   eventually(
     async () => {
       const rows = await query<{ pid: number }>(
-        `select l.pid from pg_locks l where not l.granted and l.relation = 'sandbox.refunds'::regclass`,
+        `select l.pid from pg_locks l join pg_database d on d.oid = l.database
+          where not l.granted and l.relation = 'sandbox.refunds'::regclass and d.datname = current_database()`,
       )
       return rows.length > 0 && rows.map(({ pid }) => pid)
     },

@@ -10,6 +10,7 @@ import { startLoop, type Loop } from '../../kernel/loop.ts'
 import type { Metrics } from '../../kernel/metrics.ts'
 import { createConnections } from './connections.ts'
 import { createGateway, type Gateway, type GatewayOptions } from './gateway/index.ts'
+import { createTerminalFigures } from './figures.ts'
 import { createLedger } from './ledger.ts'
 import { createTerminalsService, type TerminalsService } from './service.ts'
 import { createTerminalCases } from './service-terminal.ts'
@@ -42,12 +43,9 @@ export function createTerminals(deps: {
   readonly settings: { readonly currencies: readonly string[] }
 }): Terminals {
   const { db, bus, clock, log, metrics, identity } = deps
-  const alarms = metrics.counter('kaha_terminal_attention_total', 'Terminal payments that need a person, by cause.', [
-    'cause',
-  ])
-  const ledger = createLedger({ db, bus, clock, log, alarms })
   const waits = createWaits(bus)
-  metrics.gauge('kaha_terminal_waiting_calls', 'Calls of this process that wait for a terminal.', () => waits.count)
+  const figures = createTerminalFigures(metrics, () => waits.count)
+  const ledger = createLedger({ db, bus, clock, log, figures })
   const service = createTerminalsService({ ...deps, ledger, waits })
   const connections = createConnections({ db, bus, clock, ledger, nodeId: newId(clock.now()) })
   const cases = createTerminalCases({ db, ledger })
@@ -55,7 +53,20 @@ export function createTerminals(deps: {
     service,
     async gateway({ pathOf, ...options }) {
       await connections.beat()
-      return createGateway({ db, bus, clock, log, metrics, identity, service, cases, connections, options, pathOf })
+      return createGateway({
+        db,
+        bus,
+        clock,
+        log,
+        metrics,
+        figures,
+        identity,
+        service,
+        cases,
+        connections,
+        options,
+        pathOf,
+      })
     },
     worker() {
       const parts = new AsyncDisposableStack()

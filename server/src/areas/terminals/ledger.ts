@@ -2,8 +2,8 @@ import type { Bus } from '../../kernel/bus.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import type { Db, Queries } from '../../kernel/db.ts'
 import type { Log } from '../../kernel/log.ts'
-import type { Counter } from 'prom-client'
 import { asOf, type Effect, type Step } from './course.ts'
+import type { TerminalFigures } from './figures.ts'
 import { isOpen } from './machine.ts'
 import { connectionStore } from './store-connections.ts'
 import { transactionStore as store, type TransactionRow } from './store-transactions.ts'
@@ -32,7 +32,7 @@ export interface LedgerDependencies {
   readonly bus: Bus
   readonly clock: Clock
   readonly log: Log
-  readonly alarms: Counter<'cause'>
+  readonly figures: TerminalFigures
 }
 
 const claimedMax = 50
@@ -69,7 +69,7 @@ function reportStatusOf({ state, error_code, our_code }: Pick<TransactionRow, 's
 }
 
 /** The one place where a payment changes. */
-export function createLedger({ db, bus, clock, log, alarms }: LedgerDependencies): Ledger {
+export function createLedger({ db, bus, clock, log, figures }: LedgerDependencies): Ledger {
   const write = async (tx: Queries, before: TransactionRow, stepper: Stepper): Promise<Changed> => {
     const now = new Date(Math.max(clock.now().getTime(), before.created_at.getTime()))
     const due = asOf(before, before.created_at, now)
@@ -83,7 +83,7 @@ export function createLedger({ db, bus, clock, log, alarms }: LedgerDependencies
     for (const effect of effects) {
       if (effect.kind !== 'alarm') continue
       if (!(await store.raise(tx, row.id, effect.alarm, effect.detail, now))) continue
-      alarms.inc({ cause: effect.alarm })
+      figures.attention(effect.alarm)
       log.warn({ transaction: row.id, cause: effect.alarm }, 'a terminal payment needs a person')
     }
     return { row: { ...row, version: before.version + 1, updated_at: now }, effects }

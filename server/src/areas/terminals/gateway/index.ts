@@ -10,6 +10,7 @@ import { Fault } from '../../../kernel/fault.ts'
 import { newId } from '../../../kernel/ids.ts'
 import type { Log } from '../../../kernel/log.ts'
 import type { Metrics } from '../../../kernel/metrics.ts'
+import type { TerminalFigures } from '../figures.ts'
 import type { Connections } from '../connections.ts'
 import { statuses } from '../errors.ts'
 import { refuse } from '../refusals.ts'
@@ -38,6 +39,7 @@ export interface GatewayDependencies {
   readonly clock: Clock
   readonly log: Log
   readonly metrics: Metrics
+  readonly figures: TerminalFigures
   readonly identity: TerminalIdentity
   readonly service: TerminalsService
   readonly cases: TerminalCases
@@ -56,7 +58,7 @@ export interface Gateway extends AsyncDisposable {
 
 /** The sockets of terminals and tills in this process. */
 export function createGateway(deps: GatewayDependencies): Gateway {
-  const { db, bus, clock, log, metrics, identity, service, cases, connections, pathOf } = deps
+  const { db, bus, clock, log, metrics, figures, identity, service, cases, connections, pathOf } = deps
   const links = createLinks()
   // Connections that have ended here and not yet in the database, which may be away.
   const unended = new Map<string, boolean>()
@@ -65,7 +67,7 @@ export function createGateway(deps: GatewayDependencies): Gateway {
     metrics.unexpectedErrors.inc({ where: 'terminals.socket' })
     log.error({ err: error }, 'work for a socket failed for a cause of ours')
   }
-  metrics.gauge('kaha_terminal_sockets', 'Sockets of terminals and tills in this process.', () => links.size)
+  figures.countSockets(() => links.size)
   const server = new WebSocketServer({
     noServer: true,
     perMessageDeflate: false,

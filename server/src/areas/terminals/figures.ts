@@ -1,0 +1,26 @@
+import type { Metrics } from '../../kernel/metrics.ts'
+
+/** What an operator sees of the room. */
+export interface TerminalFigures {
+  /** A payment needs a person. */
+  attention(cause: string): void
+  /** Begins to count the sockets of this process, of which there are none before. */
+  countSockets(count: () => number): void
+}
+
+export function createTerminalFigures(metrics: Metrics, waitingCalls: () => number): TerminalFigures {
+  let sockets = () => 0
+  const attention = metrics.counter(
+    'kaha_terminal_attention_total',
+    'Terminal payments that need a person, by cause.',
+    ['cause'],
+  )
+  metrics.gauge('kaha_terminal_waiting_calls', 'Calls of this process that wait for a terminal.', waitingCalls)
+  metrics.gauge('kaha_terminal_sockets', 'Sockets of terminals and tills in this process.', () => sockets())
+  return {
+    attention: (cause) => attention.inc({ cause }),
+    countSockets(count) {
+      sockets = count
+    },
+  }
+}
