@@ -37,7 +37,7 @@ export function greet({ addresses, seed, link, storyTold, dataDir, logPath }: Gr
       ...(storyTold
         ? [
             'A first order has been paid already: one card was refused, the next one went through, both webhooks arrived.',
-            'At virtual terminals one sale was paid, and one whose line dropped for too long was voided.',
+            'One sale was paid at a virtual terminal.',
           ]
         : []),
       '',
