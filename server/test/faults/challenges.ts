@@ -1,14 +1,10 @@
-import { randomBytes, randomUUID } from 'node:crypto'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { createKaha } from '@kaha/sdk'
-import { freshDatabase } from '../cluster.ts'
-import { urlOf, withDatabase, type Query } from './database-of.ts'
+import { withDatabase, type Query } from './database-of.ts'
 import { eventually } from './eventually.ts'
-import { startKahaProcess, type KahaProcess } from './kaha-process.ts'
+import type { KahaProcess } from './kaha-process.ts'
 import { paymentLosses } from './losses.ts'
-import { withMutation, type Mutation } from './mutation.ts'
+import type { Mutation } from './mutation.ts'
+import { oneInstallation } from './one-installation.ts'
 
 /**
  * When the process is killed, after the challenge was passed: before that is written down, or with its call of the processor on the way,
@@ -31,19 +27,7 @@ interface Found {
  */
 export async function killedInChallenge(moment: Moment, back: boolean, mutation?: Mutation): Promise<Found> {
   await using held = new AsyncDisposableStack()
-  const { target } = held.use(await freshDatabase())
-  const folder = await mkdtemp(join(tmpdir(), 'kaha-challenge-'))
-  held.defer(() => rm(folder, { recursive: true, force: true }))
-  const { nodeArgs, settings } = withMutation(mutation)
-  const base = { KAHA_DATABASE_URL: urlOf(target), KAHA_MASTER_KEY: randomBytes(32).toString('base64'), ...settings }
-  const start = async (roles: string) =>
-    held.use(
-      await startKahaProcess({
-        dataDir: join(folder, randomUUID()),
-        settings: { ...base, KAHA_ROLES: roles },
-        ...(nodeArgs === undefined ? {} : { nodeArgs }),
-      }),
-    )
+  const { target, start } = await oneInstallation(held, mutation)
 
   const first = await start('api')
   const { linkId, intentId, wayBack } = await passed(first)
