@@ -67,7 +67,7 @@ function forgetSettings(): void {
 /** One PostgreSQL for the whole run; each file makes databases of its own in it. */
 async function startCluster(tcp: boolean): Promise<TestCluster | undefined> {
   if (process.env[clusterVariable] !== undefined) return undefined
-  return startTestCluster(tcp ? { tcpPort: await freePort() } : {})
+  return startTestCluster({ quick: true, ...(tcp ? { tcpPort: await freePort() } : {}) })
 }
 
 async function freePort(): Promise<number> {

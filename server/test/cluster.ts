@@ -1,6 +1,6 @@
 import { AsyncResource } from 'node:async_hooks'
 import { randomUUID } from 'node:crypto'
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { access, constants, mkdtemp, readFile, rm, statfs, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -22,6 +22,8 @@ type Cluster = { readonly socketDir: string; readonly user: string } | { readonl
 
 const template = 'kaha_template'
 const reloadTriesMax = 100
+const memory = '/dev/shm'
+const memoryBytesMin = 4 * 2 ** 30
 
 /** Another database of the same PostgreSQL. */
 export function targetOf(cluster: Cluster | DbTarget, database: string): DbTarget {
@@ -75,12 +77,29 @@ async function letInByTcp(
   }
 }
 
-/** Starts PostgreSQL without fsync on a directory that is removed afterwards; on TCP too when `tcpPort` is given. */
-export async function startTestCluster(options: { tcpPort?: number } = {}): Promise<TestCluster> {
+/** Where a database is copied soonest: in memory that has room, or else where temporary files are. */
+async function quickFolder(): Promise<string> {
+  try {
+    await access(memory, constants.W_OK)
+    const { bavail, bsize } = await statfs(memory)
+    return bavail * bsize >= memoryBytesMin ? memory : tmpdir()
+  } catch {
+    return tmpdir()
+  }
+}
+
+export interface TestClusterOptions {
+  /** On TCP too. */
+  readonly tcpPort?: number
+  /** In memory where it can be: for many small databases, not for figures. */
+  readonly quick?: boolean
+}
+
+/** Starts PostgreSQL without fsync on a directory that is removed afterwards. */
+export async function startTestCluster({ tcpPort, quick = false }: TestClusterOptions = {}): Promise<TestCluster> {
   await using building = new AsyncDisposableStack()
-  const dataDir = await mkdtemp(join(tmpdir(), 'kaha-test-'))
+  const dataDir = await mkdtemp(join(quick ? await quickFolder() : tmpdir(), 'kaha-test-'))
   building.defer(() => rm(dataDir, { recursive: true, force: true }))
-  const { tcpPort } = options
   const postgres = building.use(
     await startEmbeddedPostgres({
       dataDir,
@@ -112,7 +131,7 @@ async function clusterOfRun(handle: string | undefined): Promise<Cluster> {
   const given = handle ?? process.env['KAHA_TEST_CLUSTER']
   if (given !== undefined) return JSON.parse(given) as Cluster
   if (own === undefined) {
-    own = startTestCluster()
+    own = startTestCluster({ quick: true })
     const { after } = await import('node:test')
     fileScope.runInAsyncScope(() => after(async () => (await own)?.[Symbol.asyncDispose]()))
   }

@@ -159,8 +159,12 @@ export async function threeDays(p: Platform, { seed, crowds }: { seed: number; c
     await Promise.all(tills.flatMap((till) => [one(ways)(till), one(ways)(till)]))
     if (journal.intents.size > 0) await Promise.all(Array.from({ length: 6 }, giveBack))
   }
-  const until = async (at: Date): Promise<void> => p.kaha.sandboxClock.advance(at)
+  /** To a time; no further where it has passed, for what came before took time of its own. */
+  const until = async (at: Date): Promise<void> =>
+    p.kaha.sandboxClock.advanceBy(Math.max(0, at.getTime() - p.kaha.clock.now().getTime()))
 
+  // A whole day lies before the first midnight, whatever the time is.
+  await until(midnightAfter(p.kaha.clock.now()))
   const days: string[] = []
   for (let day = 0; day < 2; day += 1) {
     const midnight = midnightAfter(p.kaha.clock.now())
@@ -171,7 +175,7 @@ export async function threeDays(p: Platform, { seed, crowds }: { seed: number; c
     await p.advance(20 * 60)
     await traffic()
     // What is begun now may end tomorrow.
-    await until(new Date(Math.max(midnight.getTime() - 3_000, p.kaha.clock.now().getTime())))
+    await until(new Date(midnight.getTime() - 3_000))
     await traffic()
     await until(midnight)
     await traffic()
