@@ -1,6 +1,13 @@
 import { randomBytes } from 'node:crypto'
 import type { Principal } from '../src/identity/principal.ts'
-import { byIndex, createDelivery, type Delivery, type DeliveryOptions, type NewEvent } from '../src/delivery/index.ts'
+import {
+  byIndex,
+  createDelivery,
+  type Delivery,
+  type DeliveryOptions,
+  type EventRow,
+  type NewEvent,
+} from '../src/delivery/index.ts'
 import { egress as createEgress } from '../src/delivery/egress.ts'
 import { postgresBus, type Bus } from '../src/kernel/bus.ts'
 import { createClock, type Clock } from '../src/kernel/clock.ts'
@@ -35,7 +42,7 @@ export interface DeliveryRoom extends AsyncDisposable {
   /** Writes events of the branch, commits and hints. */
   happen(count?: number, fields?: Partial<NewEvent>): Promise<NewEvent[]>
   /** The events of the branch, newest first. */
-  events(): ReturnType<Delivery['events']['list']>
+  events(): Promise<readonly EventRow[]>
   query<Row extends object>(text: string, values?: readonly unknown[]): Promise<Row[]>
   /** Another process on the same database. */
   another(options?: DeliveryRoomOptions): Promise<DeliveryRoom>
@@ -102,15 +109,17 @@ export async function startDeliveryRoom(options: DeliveryRoomOptions = {}): Prom
       bus.hint('events')
       return events
     },
-    events: () =>
-      delivery.events.list(branch, {
+    async events() {
+      const { rows } = await delivery.events.list(branch, {
         branchId: branch.entityId,
         type: null,
         statuses: null,
         from: '00000000-0000-0000-0000-000000000000',
         before: 'ffffffff-ffff-ffff-ffff-ffffffffffff',
         rowsMax: 1_000,
-      }),
+      })
+      return rows
+    },
     query: (text, values = []) => db.run({ name: '', text }, values),
     another: (more = {}) => startDeliveryRoom({ ...options, ...more, target, masterKey, people }),
     [Symbol.asyncDispose]: () => held.disposeAsync(),
