@@ -5,6 +5,16 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { until } from './until.ts'
 
+type Hooks = { after(close: () => Promise<void>): void }
+
+/** What is between the processes of one installation: settings that all of them have. */
+export interface Between {
+  /** Why it is left out, where it is. */
+  readonly missing?: string | undefined
+  /** Begins what they name, which ends after the test. */
+  settings(t: Hooks): Promise<Record<string, string>>
+}
+
 // Debian keeps it where only administrators look.
 const path = `${process.env['PATH'] ?? ''}:/usr/sbin:/usr/local/sbin`
 const env = { ...process.env, PATH: path }
@@ -61,4 +71,15 @@ export async function startNats(args: readonly string[] = []): Promise<NatsServe
       await rm(folder, { recursive: true, force: true })
     },
   }
+}
+
+export const betweenByPostgres: Between = { settings: async () => ({}) }
+
+export const betweenByNats: Between = {
+  missing: noNats,
+  async settings({ after }) {
+    const broker = await startNats()
+    after(async () => broker[Symbol.asyncDispose]())
+    return { KAHA_NATS_URL: broker.url }
+  },
 }
