@@ -139,13 +139,13 @@ export async function terminalsAcross(between: Between): Promise<void> {
       const paying = shop.pay({ transactionId })
       before.send(result((await before.next('payment')).transactionId))
       assert.equal((await paying).status, 200)
-      const after = await there(shop.first, device)
+      const now = await there(shop.first, device)
       const voiding = shop.voids(transactionId, { reason: 'moved' })
-      assert.equal((await after.next('voidPayment')).reason, 'moved')
-      after.send({ action: 'voidResult', transactionId, success: false, error: 'SETTLED_ALREADY' })
+      assert.equal((await now.next('voidPayment')).reason, 'moved')
+      now.send({ action: 'voidResult', transactionId, success: false, error: 'SETTLED_ALREADY' })
       const { success, error } = (await voiding).json
       assert.deepEqual([success, error], [false, 'SETTLED_ALREADY'])
-      await after.close()
+      await now.close()
     },
   )
 
