@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { after, test, type TestContext } from 'node:test'
 import { busSuite, nextHint } from '../../test/bus-suite.ts'
 import { startLineProxy } from '../../test/line-proxy.ts'
@@ -119,5 +122,35 @@ withNats(
       at(users.port),
     ])
       assert.match(await refusal(servers), /refuses us: put its user and password, or its token, into the address/)
+  },
+)
+
+withNats(
+  'a broker that does not let us publish or subscribe on our subjects, takes too little or has no TLS is refused for just that',
+  async () => {
+    await using held = new AsyncDisposableStack()
+    const folder = await mkdtemp(join(tmpdir(), 'kaha-nats-'))
+    held.defer(() => rm(folder, { recursive: true }))
+    const configured = async (text: string) => {
+      const path = join(folder, randomUUID())
+      await writeFile(path, text)
+      return at(held.use(await startNats(['-c', path])).port, { user: 'kaha', secret })
+    }
+    const may = (publish: string, subscribe: string) =>
+      configured(
+        `authorization { users: [ { user: kaha, password: "${secret}", permissions: { publish: "${publish}", subscribe: "${subscribe}" } } ] }`,
+      )
+    assert.match(
+      await refusal(await may('other.>', 'kaha.>')),
+      /does not let us publish on kaha\.test\.\w+: allow its user both on kaha\.test\.\*/,
+    )
+    assert.match(
+      await refusal(await may('kaha.>', 'other.>')),
+      /does not let us subscribe on kaha\.test\.\w+: allow its user both/,
+    )
+    await using allowed = await natsBus({ ...quiet, servers: await may('kaha.>', 'kaha.>'), subject: 'kaha.test' })
+    assert.equal(allowed.connected, true)
+    assert.match(await refusal(await configured('max_payload: 4096')), /its max_payload is below 7900 bytes/)
+    assert.match(await refusal(at(broker?.port ?? 0, { tls: true })), /cannot be used: .*tls/)
   },
 )

@@ -170,7 +170,7 @@ function startFault({ servers, subject }: NatsBusOptions, error: Error): StartFa
     })
   if (error instanceof errors.PermissionViolationError)
     return new StartFault(
-      `${where} does not let us ${error.operation} ${error.subject}: allow its user both on ${subject}.*`,
+      `${where} does not let us ${error.operation === 'publish' ? 'publish' : 'subscribe'} on ${error.subject}: allow its user both on ${subject}.*`,
       { cause: error },
     )
   const code = 'code' in error && typeof error.code === 'string' ? error.code : ''

@@ -55,45 +55,93 @@ export interface BusOptions {
 /** As many bytes as one message may have: PostgreSQL takes 7,999. */
 export const payloadBytesMax = 7_900
 const sayingBytesMax = 500
+const retryMsUsual = 250
 const sayingsWaitingMax = 20_000
 const stopMsMax = 2_000
 
 /** The bus of one process over a line: it tells what happens here to others, what others tell here, and makes a line that broke anew. */
 export async function busOver(line: Line, options: BusOptions): Promise<Bus> {
-  const { debounceMs = 20, retryMs = 250, onLost, onBack = () => {}, startFault } = options
   const self = randomUUID()
   const ears = createEars()
+  const state = createState(options)
+  const outbox = createOutbox(line, self, options, state)
+
+  const heard = (kind: Kind, payload: string) => {
+    const [from, ...told] = payload.split(kind === 'hints' ? ' ' : '\n')
+    if (from === self || state.closed) return
+    if (kind === 'hints') for (const topic of told) ears.tell(topic)
+    else for (const one of told) ears.tellWords(one.split(' '))
+  }
+  const hearing = await keepOpen(line, options, state, { heard, up: ears.tellAll })
+
+  return {
+    hint(topic) {
+      ears.tell(topic)
+      outbox.hint(topic)
+    },
+    listen: ears.listen,
+    say(topic, words) {
+      const one = [topic, ...words].join(' ')
+      if (Buffer.byteLength(one) > sayingBytesMax || words.some((word) => /[ \n]/.test(word)))
+        throw new RangeError(`what is said on a bus are words of ${sayingBytesMax} bytes in all, not data: ${topic}`)
+      ears.tellWords([topic, ...words])
+      outbox.say(topic, one)
+    },
+    hear: ears.hear,
+    get connected() {
+      return hearing.isOpen
+    },
+    get outages() {
+      return state.outages
+    },
+    async [Symbol.asyncDispose]() {
+      const sent = outbox.flush()
+      state.closed = true
+      await withinMs(stopMsMax, Promise.all([sent, hearing.settle()]))
+      await hearing.close()
+    },
+  }
+}
+
+type Trouble = 'hearing' | 'sending'
+type State = ReturnType<typeof createState>
+
+/** Whether all is well, and who hears of it when that changes. */
+function createState({ onLost, onBack = () => {} }: BusOptions) {
+  const troubles = new Set<Trouble>()
+  const state = {
+    closed: false,
+    outages: 0,
+    stumble(trouble: Trouble, error: Error) {
+      if (state.closed) return
+      if (troubles.size === 0) {
+        state.outages += 1
+        onLost(error)
+      }
+      troubles.add(trouble)
+    },
+    recover(trouble: Trouble) {
+      if (troubles.delete(trouble) && troubles.size === 0 && !state.closed) onBack()
+    },
+  }
+  return state
+}
+
+/** What others are to be told: hints soon and together, words at the end of this turn and in their order. */
+function createOutbox(line: Line, self: string, { debounceMs = 20, retryMs = retryMsUsual }: BusOptions, state: State) {
   const sends = new Set<Promise<void>>()
   const waiting = new Set<Topic>()
   let saying: { topic: Topic; line: string }[] = []
   let inFlight = 0
   let hintTimer: NodeJS.Timeout | undefined
-  let openTimer: NodeJS.Timeout | undefined
-  let opened: OpenLine | undefined
-  let opening: Promise<unknown> = Promise.resolve()
-  let closed = false
-  let outages = 0
-  const troubles = new Set<'hearing' | 'sending'>()
-
-  const stumble = (trouble: 'hearing' | 'sending', error: Error) => {
-    if (closed) return
-    if (troubles.size === 0) {
-      outages += 1
-      onLost(error)
-    }
-    troubles.add(trouble)
-  }
-  const recover = (trouble: 'hearing' | 'sending') => {
-    if (troubles.delete(trouble) && troubles.size === 0 && !closed) onBack()
-  }
 
   const send = (kind: Kind, payloads: readonly string[], topics: ReadonlySet<Topic>): Promise<void> => {
     const trySending = async () => {
       try {
         await line.send(kind, payloads)
-        recover('sending')
+        state.recover('sending')
       } catch (error) {
-        stumble('sending', error as Error)
+        state.stumble('sending', error as Error)
         owe(topics)
       }
     }
@@ -103,7 +151,7 @@ export async function busOver(line: Line, options: BusOptions): Promise<Bus> {
   }
 
   const hintIn = (ms: number) => {
-    if (!closed) hintTimer ??= setTimeout(sendHints, ms)
+    if (!state.closed) hintTimer ??= setTimeout(sendHints, ms)
   }
   const owe = (topics: Iterable<Topic>) => {
     for (const topic of topics) waiting.add(topic)
@@ -117,7 +165,6 @@ export async function busOver(line: Line, options: BusOptions): Promise<Bus> {
     waiting.clear()
     if (topics.size > 0) void send('hints', [[self, ...topics].join(' ')], topics)
   }
-
   const sendWords = async () => {
     if (saying.length === 0) return
     const said = saying
@@ -127,75 +174,72 @@ export async function busOver(line: Line, options: BusOptions): Promise<Bus> {
     inFlight -= said.length
   }
 
-  const heard = (kind: Kind, payload: string) => {
-    const [from, ...told] = payload.split(kind === 'hints' ? ' ' : '\n')
-    if (from === self || closed) return
-    if (kind === 'hints') for (const topic of told) ears.tell(topic)
-    else for (const one of told) ears.tellWords(one.split(' '))
+  return {
+    hint(topic: Topic) {
+      waiting.add(topic)
+      hintIn(debounceMs)
+    },
+    say(topic: Topic, words: string) {
+      if (state.closed) return
+      if (saying.length + inFlight >= sayingsWaitingMax) return owe([topic])
+      if (saying.length === 0) setImmediate(() => void sendWords())
+      saying.push({ topic, line: words })
+    },
+    /** Sends what is left, and resolves when it is gone or lost. */
+    async flush() {
+      sendHints()
+      void sendWords()
+      await Promise.all(sends)
+    },
   }
+}
+
+/** Opens the line, again whenever it breaks, until closed. `up` is called when others are heard again. */
+async function keepOpen(
+  line: Line,
+  { retryMs = retryMsUsual, startFault }: BusOptions,
+  state: State,
+  { heard, up }: { readonly heard: (kind: Kind, payload: string) => void; readonly up: () => void },
+) {
+  let opened: OpenLine | undefined
+  let opening: Promise<void> = Promise.resolve()
+  let timer: NodeJS.Timeout | undefined
 
   const open = async (): Promise<void> => {
     const next = await line.open(heard)
-    if (closed) return next.close()
+    if (state.closed) return next.close()
     opened = next
-    recover('hearing')
-    ears.tellAll()
+    state.recover('hearing')
+    up()
     void watch(next)
   }
   const watch = async (one: OpenLine) => {
     const error = await one.broken
     if (opened === one) opened = undefined
-    stumble('hearing', error)
-    openSoon()
+    openLater(error)
   }
-  const openSoon = () => {
-    if (closed) return
-    openTimer = setTimeout(() => {
-      opening = open().catch((error: Error) => {
-        stumble('hearing', error)
-        openSoon()
-      })
+  const openLater = (error: Error) => {
+    state.stumble('hearing', error)
+    if (state.closed) return
+    timer = setTimeout(() => {
+      opening = open().catch(openLater)
     }, byChance(retryMs))
   }
 
   await open().catch((error: Error) => {
     if (startFault !== undefined) throw startFault(error)
-    stumble('hearing', error)
-    openSoon()
+    openLater(error)
   })
-
   return {
-    hint(topic) {
-      ears.tell(topic)
-      if (closed) return
-      waiting.add(topic)
-      hintIn(debounceMs)
-    },
-    listen: ears.listen,
-    say(topic, words) {
-      const one = [topic, ...words].join(' ')
-      if (Buffer.byteLength(one) > sayingBytesMax || words.some((word) => /[ \n]/.test(word)))
-        throw new RangeError(`what is said on a bus are words of ${sayingBytesMax} bytes in all, not data: ${topic}`)
-      ears.tellWords([topic, ...words])
-      if (closed) return
-      if (saying.length + inFlight >= sayingsWaitingMax) return owe([topic])
-      if (saying.length === 0) setImmediate(() => void sendWords())
-      saying.push({ topic, line: one })
-    },
-    hear: ears.hear,
-    get connected() {
+    get isOpen() {
       return opened !== undefined
     },
-    get outages() {
-      return outages
+    /** Tries no more, and resolves when a try that was under way has ended. */
+    async settle() {
+      clearTimeout(timer)
+      await opening
     },
-    async [Symbol.asyncDispose]() {
-      sendHints()
-      void sendWords()
-      closed = true
-      clearTimeout(hintTimer)
-      clearTimeout(openTimer)
-      await withinMs(stopMsMax, Promise.all([opening, ...sends]))
+    async close() {
       const last = opened
       opened = undefined
       await last?.close()

@@ -126,7 +126,7 @@ function startTills(options: {
     const outcome = toldBy(answer)
     if (outcome === undefined) return void wrongAnswers.push(`a till was told ${answer.status} ${answer.text}`)
     told.set(transactionId, outcome)
-    if (outcome === 'never begun') return void (await sleep(againMs))
+    if (outcome === 'never begun') return sleep(againMs)
     payments += 1
     if (outcome !== 'paid' || random() >= voidedShare) return
     told.set(transactionId, 'paid, void unknown')
