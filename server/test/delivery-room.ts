@@ -9,7 +9,8 @@ import {
   type NewEvent,
 } from '../src/delivery/index.ts'
 import { egress as createEgress } from '../src/delivery/egress.ts'
-import { postgresBus, type Bus } from '../src/kernel/bus.ts'
+import { postgresBus } from '../src/kernel/bus-postgres.ts'
+import type { Bus } from '../src/kernel/bus.ts'
 import { createClock, type Clock } from '../src/kernel/clock.ts'
 import { createDb, type Db, type DbTarget } from '../src/kernel/db.ts'
 import { newId } from '../src/kernel/ids.ts'
@@ -50,6 +51,8 @@ export interface DeliveryRoom extends AsyncDisposable {
 
 export interface DeliveryRoomOptions extends DeliveryOptions {
   readonly target?: DbTarget
+  /** Where its bus hears others. */
+  readonly hearsThrough?: DbTarget
   readonly masterKey?: Buffer
   readonly wall?: () => number
   readonly people?: Pick<DeliveryRoom, 'branch' | 'merchant' | 'partner'>
@@ -61,11 +64,11 @@ const type = 'payment.succeeded'
 
 export async function startDeliveryRoom(options: DeliveryRoomOptions = {}): Promise<DeliveryRoom> {
   await using building = new AsyncDisposableStack()
-  const { masterKey = randomBytes(32), wall, ran, ...deliveryOptions } = options
+  const { masterKey = randomBytes(32), wall, ran, hearsThrough, ...deliveryOptions } = options
   const target = options.target ?? building.use(await freshDatabase()).target
   const db = building.use(createDb({ target, onError: () => {} }))
   const work = timed(building.use(createDb({ target, onError: () => {}, settings: byIndex })), ran)
-  const bus = building.use(await postgresBus({ db, target, onError: () => {} }))
+  const bus = building.use(await postgresBus({ db, target: hearsThrough ?? target, onLost: () => {} }))
   const clock = createClock(wall)
   await clock.refresh(db)
   const egress = building.use(createEgress({ targets: 'any', userAgent: 'Kaha/test' }))
