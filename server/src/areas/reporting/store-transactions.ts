@@ -1,5 +1,6 @@
 import { perLevel, type Level, type Principal } from '../../identity/principal.ts'
 import { statement, type Queries } from '../../kernel/db.ts'
+import { largestId } from '../../kernel/ids.ts'
 import { transactionLine } from './store-csv.ts'
 
 /** A transaction as everybody sees it, at the time that it was read. */
@@ -117,28 +118,31 @@ function pageOf(
   const stored: string[] = placeOf(level, filters, value)
   if (filters.paymentMethod !== null) stored.push(`t.payment_method = ${value(filters.paymentMethod)}`)
   if (filters.cardBrand !== null) stored.push(`t.card_brand = ${value(filters.cardBrand)}`)
+  // What comes after a row of the list is on its side of this end, too. With both, PostgreSQL begins at the end and passes all pages before.
+  const isPassed = (end: Order) => after !== null && sort === 'created_at' && order === end
   const created = {
-    from: filters.from === null ? null : `${value(filters.from)}::timestamptz`,
-    to: filters.to === null ? null : `${value(filters.to)}::timestamptz`,
+    from: filters.from === null || isPassed('asc') ? null : `${value(filters.from)}::timestamptz`,
+    to: filters.to === null || isPassed('desc') ? null : `${value(filters.to)}::timestamptz`,
   }
   if (created.from !== null) stored.push(`t.created_at >= ${created.from}`)
   if (created.to !== null) stored.push(`t.created_at <= ${created.to}`)
   const statuses = filters.statuses === null ? null : value(filters.statuses)
   const last = after === null ? null : { position: value(after.position), id: value(after.id) }
-  const onward = (sorted: string): string[] =>
-    last === null ? [] : [`(${sorted}, t.id) ${compared} (${last.position}::${sorts[sort]}, ${last.id}::uuid)`]
+  const place = last === null ? null : { position: `${last.position}::${sorts[sort]}`, id: `${last.id}::uuid` }
+  const onward = (sorted: string, from = place): string[] =>
+    from === null ? [] : [`(${sorted}, t.id) ${compared} (${from.position}, ${from.id})`]
   const limit = value(rowsMax)
   const inOrder = (sorted: string) => `order by ${sorted} ${order}, t.id ${order} limit ${limit}`
   const withStatus = (status: string) => (statuses === null ? [] : [`${status} = any (${statuses}::text[])`])
   const stands = `t.${sort}`
   const lapses = sort === 'updated_at' ? 'l.updated_at' : stands
-  const walk = (more: readonly string[]): string => `
+  const walk = ({ from, within }: Walk): string => `
       (select t.id, ${stands} as position, null::text as lapsed_status, null::timestamptz as lapsed_at from payments.transaction_report t
-        where ${[...stored, ...withStatus('t.status'), ...onward(stands), ...more].join(' and ')}
+        where ${[...stored, ...withStatus('t.status'), ...onward(stands, from), ...within].join(' and ')}
           and (t.status <> 'PENDING' or t.id <> all (array(select l.id from lapsed l)))
         ${inOrder(stands)})
       union all`
-  const walks = sort === 'updated_at' ? updatesOf(created) : [[]]
+  const walks = sort === 'updated_at' ? updatesOf(created, order, place) : [{ from: place, within: [] }]
   const found = `
     with lapsed as materialized (select l.id, l.status, l.updated_at from payments.transaction_lapses l where l.${entityColumns[level]} = $1),
     page as materialized (select * from (${walks.map(walk).join('')}
@@ -176,21 +180,47 @@ function linesOf({ found, rows }: Page, { order }: TransactionFilters): string {
       from (select position, id from page order by position ${backwards}, id ${backwards} limit 1) last`
 }
 
+/** A place in an order, as SQL. */
+interface Place {
+  readonly position: string
+  readonly id: string
+}
+
+/** Rows of an index in its order, from a place on, as far as they are within what is said. */
+interface Walk {
+  readonly from: Place | null
+  readonly within: readonly string[]
+}
+
 /**
  * Where in the order of updated_at transactions of some times of creation are, for a walk from its other end would be long. None is
  * updated before it was created, but for what the clocks of two processes differ by. Most are so for the last time within two days; an
  * index of their own has those that are not.
  */
-function updatesOf({ from, to }: { readonly from: string | null; readonly to: string | null }): string[][] {
-  const since = from === null ? [] : [`t.updated_at >= ${from} - interval '1 hour'`]
-  if (to === null) return [since]
+function updatesOf(
+  { from, to }: { readonly from: string | null; readonly to: string | null },
+  order: Order,
+  place: Place | null,
+): Walk[] {
+  const since =
+    from === null || (order === 'asc' && place !== null) ? [] : [`t.updated_at >= ${from} - interval '1 hour'`]
+  if (to === null) return [{ from: place, within: since }]
   const wait = `t.updated_at - t.created_at`
   const soon = `interval '48 hours'`
-  return [
-    [...since, `${wait} <= ${soon}`, `t.updated_at <= ${to} + ${soon}`],
-    [...since, `${wait} > ${soon}`],
-  ]
+  const near = `${wait} <= ${soon}`
+  const end = `${to} + ${soon}`
+  const first =
+    order === 'asc' || place === null
+      ? { from: place, within: [...since, near, `t.updated_at <= ${end}`] }
+      : { from: nearer(place, end), within: [...since, near] }
+  return [first, { from: place, within: [...since, `${wait} > ${soon}`] }]
 }
+
+/** Whichever of two places comes first: one place alone lets a walk begin there. */
+const nearer = ({ position, id }: Place, end: string): Place => ({
+  position: `least(${position}, ${end})`,
+  id: `case when ${position} <= ${end} then ${id} else '${largestId}' end`,
+})
 
 /** Whose transactions a page is of: the narrowest entity that is named, if it is under the one that asks. */
 function placeOf(level: Level, filters: TransactionFilters, value: (one: unknown) => string): string[] {
