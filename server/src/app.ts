@@ -13,9 +13,11 @@ import {
 import { mountCheckout } from './areas/ecommerce/checkout/index.ts'
 import {
   createTerminals,
+  terminalDialect,
   terminalsArea,
   terminalsBase,
   terminalsRoutes,
+  terminalWebhooksRoutes,
   type GatewayOptions,
 } from './areas/terminals/index.ts'
 import {
@@ -237,7 +239,10 @@ export async function startKaha(options: {
     egress,
     log,
     metrics,
-    options: { dialects: { encrypted: encryptedDialect({ db: work, accounts }) }, ...choices.delivery },
+    options: {
+      dialects: { encrypted: encryptedDialect({ db: work, accounts }), terminal: terminalDialect },
+      ...choices.delivery,
+    },
   })
   await delivery.ensurePartitions(clock.now())
 
@@ -259,6 +264,7 @@ export async function startKaha(options: {
     owner,
     ...(choices.confirmWaitMsMax === undefined ? {} : { confirmWaitMsMax: choices.confirmWaitMsMax }),
   })
+  const sandbox = config.mode === 'sandbox'
   const terminalIdentity = createTerminalIdentity({ db, bus, clock, keyring, rateLimit })
   const terminals = building.use(
     createTerminals({
@@ -269,10 +275,12 @@ export async function startKaha(options: {
       log,
       metrics,
       identity: terminalIdentity,
-      settings: { currencies: config.terminalCurrencies },
+      delivery,
+      egress,
+      settings: { currencies: config.terminalCurrencies, sandbox },
+      ...(choices.delivery?.deadlineMs === undefined ? {} : { pingMsMax: choices.delivery.deadlineMs }),
     }),
   )
-  const sandbox = config.mode === 'sandbox'
   const sandboxClock = sandbox
     ? (await import('./sandbox/clock.ts')).createSandboxClock({
         db,
@@ -307,7 +315,11 @@ export async function startKaha(options: {
     await mountArea(http, webhooksArea(identity), webhooksRoutes(webhooks), edge)
     const reporting = createReportingService({ db, clock, cursors })
     await mountArea(http, reportingArea(identity), reportingRoutes(reporting), edge)
-    await mountArea(http, terminalsArea(terminalIdentity, clock), terminalsRoutes(terminals.service, clock), edge)
+    const ofTerminals = [
+      ...terminalsRoutes(terminals.service, clock),
+      ...terminalWebhooksRoutes(terminals.webhooks, clock),
+    ]
+    await mountArea(http, terminalsArea(terminalIdentity, clock), ofTerminals, edge)
     const confirms = confirmLimit(config, clock)
     await mountArea(http, ecommerceArea(identity, confirms), ecommerceRoutes(ecommerce, addresses), edge)
     await mountCheckout(http, { ecommerce, identity, keyring, edge, addresses, confirmLimit: confirms, sandbox })
