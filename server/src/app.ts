@@ -14,9 +14,11 @@ import {
 import { mountCheckout } from './areas/ecommerce/checkout/index.ts'
 import {
   createTerminals,
+  terminalDialect,
   terminalsArea,
   terminalsBase,
   terminalsRoutes,
+  terminalWebhooksRoutes,
   type GatewayOptions,
 } from './areas/terminals/index.ts'
 import {
@@ -238,7 +240,10 @@ export async function startKaha(options: {
     egress,
     log,
     metrics,
-    options: { dialects: { encrypted: encryptedDialect({ db: work, accounts }) }, ...choices.delivery },
+    options: {
+      dialects: { encrypted: encryptedDialect({ db: work, accounts }), terminal: terminalDialect },
+      ...choices.delivery,
+    },
   })
   await delivery.ensurePartitions(clock.now())
 
@@ -260,6 +265,7 @@ export async function startKaha(options: {
     owner,
     ...(choices.confirmWaitMsMax === undefined ? {} : { confirmWaitMsMax: choices.confirmWaitMsMax }),
   })
+  const sandbox = config.mode === 'sandbox'
   const terminalIdentity = createTerminalIdentity({ db, bus, clock, keyring, rateLimit })
   const terminals = building.use(
     createTerminals({
@@ -270,10 +276,12 @@ export async function startKaha(options: {
       log,
       metrics,
       identity: terminalIdentity,
-      settings: { currencies: config.terminalCurrencies },
+      delivery,
+      egress,
+      settings: { currencies: config.terminalCurrencies, sandbox },
+      ...(choices.delivery?.deadlineMs === undefined ? {} : { pingMsMax: choices.delivery.deadlineMs }),
     }),
   )
-  const sandbox = config.mode === 'sandbox'
   const sandboxClock = sandbox
     ? (await import('./sandbox/clock.ts')).createSandboxClock({
         db,
@@ -309,7 +317,11 @@ export async function startKaha(options: {
     await mountArea(http, webhooksArea(identity), webhooksRoutes(webhooks), edge)
     const reporting = createReportingService({ db, clock, cursors })
     await mountArea(http, reportingArea(identity), reportingRoutes(reporting), edge)
-    await mountArea(http, terminalsArea(terminalIdentity, clock), terminalsRoutes(terminals.service, clock), edge)
+    const ofTerminals = [
+      ...terminalsRoutes(terminals.service, clock),
+      ...terminalWebhooksRoutes(terminals.webhooks, clock),
+    ]
+    await mountArea(http, terminalsArea(terminalIdentity, clock), ofTerminals, edge)
     const confirms = confirmLimit(config, clock)
     await mountArea(http, ecommerceArea(identity, confirms), ecommerceRoutes(ecommerce, addresses), edge)
     await mountCheckout(http, { ecommerce, identity, keyring, edge, addresses, confirmLimit: confirms, sandbox })
