@@ -28,6 +28,8 @@ export interface BankRefusal {
   readonly rule: string
 }
 
+export type CodeBank = ReturnType<typeof createCodeBank>
+
 export interface BankDependencies {
   readonly db: Db
   readonly bank: QrBank
