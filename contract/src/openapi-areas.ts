@@ -78,8 +78,10 @@ import {
 } from './terminals.ts'
 import {
   AdvanceClock,
+  BankCode,
   BankPayment,
   PayAsBank,
+  ReadAsBank,
   SandboxClock,
   StartVirtualTerminal,
   VirtualTerminal,
@@ -396,6 +398,8 @@ export const areaPages: Readonly<Record<Area, AreaPage>> = {
       AdvanceClock,
       VirtualTerminal,
       StartVirtualTerminal,
+      ReadAsBank,
+      BankCode,
       PayAsBank,
       BankPayment,
       Error: EcommerceError,

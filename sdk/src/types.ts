@@ -20,6 +20,7 @@ import type {
   listWebhookEndpoints,
   listWebhookEvents,
   payAsBank,
+  readAsBank,
   readSandboxClock,
   recoverWebhookEndpoint,
   resendWebhookEvent,
@@ -93,6 +94,8 @@ export type TerminalVoid = AnswerOf<typeof voidTerminalTransaction>
 
 export type SandboxClock = AnswerOf<typeof readSandboxClock>
 export type AdvanceClock = BodyOf<typeof advanceSandboxClock>
+export type ReadAsBank = BodyOf<typeof readAsBank>
+export type BankCode = AnswerOf<typeof readAsBank>
 export type PayAsBank = BodyOf<typeof payAsBank>
 export type BankPayment = AnswerOf<typeof payAsBank>
 export type { CreateQrPayment, CreatedQrPayment, QrPayment } from '@kaha/contract'

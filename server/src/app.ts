@@ -335,6 +335,9 @@ export async function startKaha(options: {
       const { mountInbox } = await import('./sandbox/inbox.ts')
       const { mountChallenges } = await import('./sandbox/challenges.ts')
       const { challengeStore } = await import('./payments/connectors/simulator-store-challenges.ts')
+      const { bankApp } = await import('./sandbox/bank.ts')
+      const { mountBank } = await import('./sandbox/bank-pages.ts')
+      const { createPictures } = await import('./sandbox/pictures.ts')
       const { createVirtualTerminals } = await import('./sandbox/virtual-terminals.ts')
       const ownHost = () => new URL(addresses.sandbox).host
       const virtual = building.use(
@@ -349,8 +352,10 @@ export async function startKaha(options: {
           socketUrl: () => `${localUrlOf(config.host, portOf(http)).replace(/^http/, 'ws')}${terminalsBase}`,
         }),
       )
-      const routes = sandboxRoutes({ clock, sandboxClock, terminals: virtual, codeBank })
+      const bank = codeBank && bankApp(codeBank, building.use(createPictures()))
+      const routes = sandboxRoutes({ clock, sandboxClock, terminals: virtual, bank })
       await mountArea(http, sandboxArea(identity, ownHost), routes, edge)
+      if (bank !== null) await mountBank(http, { bank, addresses, ownHost, log })
       await mountChallenges(http, { challenges: challengeStore({ db }), addresses, log })
       await mountInbox(http, { delivery, wall: clock.wall, ownHost, arrived: options.arrived ?? (() => {}) })
     }
