@@ -5,7 +5,8 @@ import { crc32, deflateSync } from 'node:zlib'
 import { encode as encodeJpeg } from 'jpeg-js'
 import { PNG } from 'pngjs'
 import { qrPng } from './image.ts'
-import { imageBytesMax, readQrImage } from './read-image.ts'
+import { imageBytesMax } from './image-limit.ts'
+import { readQrImage } from './read-image.ts'
 
 const text =
   '00020101021228560011ph.ppmi.p2m0111TESTPHM1XXX0315000000000000001050301052045812530360854041.005802PH5912KAPE NI NIÑO6009PARAÑAQUE62170513REF00000000026304AC6C'
@@ -62,13 +63,13 @@ test('a picture without a code, and one of another kind, are refused each with i
 })
 
 test('a picture that is cut off or altered never throws, whichever byte it is', () => {
-  const jpeg = encodeJpeg(scene(black, white), 60).data
+  const jpeg = encodeJpeg(pixels, 60).data
   for (const whole of [ours, jpeg]) {
     for (const at of [8, 9, 20, 33, 60, Math.floor(whole.length / 2)])
       assert.notEqual(read(whole.subarray(0, at)), text, String(at))
-    for (let round = 0; round < 40; round += 1) {
+    for (let round = 0; round < 10; round += 1) {
       const altered = Buffer.from(whole)
-      altered[(round * 7919) % 400] = round * 37
+      altered[(round * 7919) % 700] = round * 37
       assert.equal(typeof read(altered), 'string')
     }
   }

@@ -1,12 +1,12 @@
 import { decode as decodeJpeg } from 'jpeg-js'
 import { PNG } from 'pngjs'
 import { decodeQR, type Image } from 'qr/decode.js'
+import { imageBytesMax } from './image-limit.ts'
 
-/** The largest picture that is read; a phone's camera makes 12 million pixels. */
-export const imageBytesMax = 8 * 1024 * 1024
-export const imagePixelsMax = 16_000_000
+// A phone's camera makes 12 million.
+const imagePixelsMax = 16_000_000
 
-export const imageRefusals = ['too_many_bytes', 'not_png_or_jpeg', 'too_many_pixels', 'broken', 'no_code'] as const
+const imageRefusals = ['too_many_bytes', 'not_png_or_jpeg', 'too_many_pixels', 'broken', 'no_code'] as const
 
 /** Why a picture gives no text. */
 export interface ImageRefusal {

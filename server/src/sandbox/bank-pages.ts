@@ -1,6 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { textCharactersMax } from '@kaha/qrph'
-import { imageBytesMax } from '@kaha/qrph/read-image'
+import { imageBytesMax, textCharactersMax } from '@kaha/qrph'
 import { Fault } from '../kernel/fault.ts'
 import { languageOf, queryOf } from '../kernel/http/language.ts'
 import { pageHeaders } from '../kernel/http/page-headers.ts'
