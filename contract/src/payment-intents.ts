@@ -4,11 +4,13 @@ import { failureCategories, intentStatuses, optionalOfPayment } from './payment-
 import { Amount, ById, Closed, Currency, OneOf, Timestamp, Uuid } from './primitives.ts'
 
 export const Receipt = Closed({
-  approval_code: Type.String({ description: "The issuer's approval code (ISO 8583 field 38)." }),
+  approval_code: Type.String({
+    description: "The issuer's approval code (ISO 8583 field 38); for QR Ph the bank's reference.",
+  }),
   transaction_id: Type.String({ description: "The processor's id of the payment." }),
   reconciliation_id: Type.String({ description: "The processor's id for reconciliation." }),
-  card_scheme: Type.String({ description: 'VISA, MASTERCARD, …' }),
-  card_last_four: Type.String({ description: 'Last four digits of the card.' }),
+  card_scheme: Type.Optional(Type.String({ description: 'VISA, MASTERCARD, …; absent for QR Ph.' })),
+  card_last_four: Type.Optional(Type.String({ description: 'Last four digits of the card; absent for QR Ph.' })),
   invoice_number: Type.String({ description: "The receipt's own number." }),
   completed_at: Timestamp('When the payment succeeded.'),
 })

@@ -19,6 +19,7 @@ import {
   type GatewayOptions,
 } from './areas/terminals/index.ts'
 import {
+  checkoutCodes,
   createAnnounce,
   createCallers,
   createCodeBank,
@@ -257,6 +258,7 @@ export async function startKaha(options: {
     keyring,
     connector: await connectorFor(config, db, clock, addresses),
     owner,
+    codeWriter: config.qrBank && checkoutCodes({ bank: config.qrBank, identity }),
     ...(choices.confirmWaitMsMax === undefined ? {} : { confirmWaitMsMax: choices.confirmWaitMsMax }),
   })
   const terminalIdentity = createTerminalIdentity({ db, bus, clock, keyring, rateLimit })
@@ -341,7 +343,9 @@ export async function startKaha(options: {
       const bank = config.qrBank
       const announce = createAnnounce((tx, event) => delivery.appendEvent(tx, event))
       const announced = () => bus.hint('events')
-      const codeBank = bank && createCodeBank({ db, bank, log, figures: createQrFigures(metrics), announce, announced })
+      const checkout = payments.codes
+      const figures = createQrFigures(metrics)
+      const codeBank = bank && createCodeBank({ db, clock, bank, checkout, log, figures, announce, announced })
       const routes = sandboxRoutes({ clock, sandboxClock, terminals: virtual, codeBank })
       await mountArea(http, sandboxArea(identity, ownHost), routes, edge)
       await mountChallenges(http, { challenges: challengeStore({ db }), addresses, log })

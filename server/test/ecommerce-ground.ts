@@ -47,7 +47,7 @@ export function groundOf(p: Platform, seed: number): Ground {
     appendEvent: (tx, event) => delivery.appendEvent(tx, event),
   })
   const connector = simulator({ clock, store: simulatorStore({ db }), challengeUrlOf: (token) => token })
-  const payments = createPayments({ db, clock, keyring, connector, owner })
+  const payments = createPayments({ db, clock, keyring, connector, owner, codeWriter: null })
   const merchant = shop(p)
   const now = (): number => clock.now().getTime()
 

@@ -128,6 +128,12 @@ export function intentCases({ db, clock, keyring, identity, payments, idempotenc
     confirm: (intent: Intent, card: CardInput, correlationId: string | null, attemptCount?: number) =>
       payments.confirm(intent, card, correlationId, attemptCount),
 
+    /** Whether a payment can be made by QR Ph. */
+    offersCode: (payment: Pick<Intent, 'currency' | 'amount'>) => payments.codes.offered(payment),
+    makeCode: (intent: Intent, correlationId: string | null, attemptCount?: number) =>
+      payments.codes.make(intent, correlationId, attemptCount),
+    giveUpCode: (intent: Intent) => payments.codes.giveUp(intent),
+
     challengeUrl: (intent: Intent) => payments.challengeUrl(intent),
     takeChallenge: (intent: Intent, attemptId: string) => payments.takeChallenge(intent, attemptId),
 

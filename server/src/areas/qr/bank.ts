@@ -1,9 +1,10 @@
+import type { Clock } from '../../kernel/clock.ts'
 import type { Db, Queries } from '../../kernel/db.ts'
 import { newId } from '../../kernel/ids.ts'
 import type { Log } from '../../kernel/log.ts'
 import type { QrFigures } from './figures.ts'
-import { moveCode, type CodeEvent } from './machine.ts'
-import { codeOf, type Code } from './service.ts'
+import { moveCode, type CodeEvent, type CodeState } from './machine.ts'
+import { codeOf } from './service.ts'
 import type { Announce } from './notifications.ts'
 import { qrStore as store } from './store.ts'
 import { readText, type QrBank } from './text.ts'
@@ -28,9 +29,35 @@ export interface BankRefusal {
   readonly rule: string
 }
 
+/** A code as a bank is told of it. */
+export interface SettledCode {
+  readonly id: string
+  readonly state: CodeState
+  readonly stateAt: Date
+  readonly reference: string
+  readonly amount: bigint
+  readonly currency: string
+}
+
+/** Codes that are no rows of this room: each belongs to a payment of the checkout, which has its state. Undefined: there is no such code. */
+export interface CheckoutCodes {
+  answer(
+    partnerId: string,
+    answer: {
+      readonly id: string
+      readonly merchantId: string
+      readonly event: CodeEvent
+      readonly amount: bigint
+      readonly bankReference: string
+    },
+  ): Promise<{ readonly code: SettledCode; readonly refusal?: 'final' | 'amount' } | undefined>
+}
+
 export interface BankDependencies {
   readonly db: Db
+  readonly clock: Clock
   readonly bank: QrBank
+  readonly checkout: CheckoutCodes
   readonly log: Log
   readonly figures: QrFigures
   readonly announce: Announce
@@ -39,50 +66,68 @@ export interface BankDependencies {
 }
 
 /** Codes as banks see them: whoever speaks for a bank hands its answers in here. */
-export function createCodeBank({ db, bank, log, figures, announce, announced }: BankDependencies) {
-  const settle = async (
+export function createCodeBank({ db, clock, bank, checkout, log, figures, announce, announced }: BankDependencies) {
+  type Settled = { code: SettledCode } | { refusal: BankRefusal; code?: SettledCode }
+  type Payment = BankAnswer & { readonly amount: bigint }
+  interface Named {
+    readonly id: string
+    readonly merchantId: string
+  }
+
+  const insertUnmatched = (on: Queries, code: SettledCode, { amount, bankReference }: Payment, at: Date) =>
+    store.insertUnmatched(on, {
+      id: newId(at),
+      codeId: code.id,
+      codeState: code.state,
+      amount,
+      currency: code.currency,
+      bankReference,
+      at,
+    })
+
+  const settleOwn = async (
     tx: Queries,
     partnerId: string,
-    { id, merchantId }: { id: string; merchantId: string },
-    answer: BankAnswer & { amount: bigint },
-  ): Promise<{ code: Code } | { refusal: BankRefusal; code?: Code }> => {
+    { id, merchantId }: Named,
+    answer: Payment,
+  ): Promise<Settled | undefined> => {
     const row = await store.lockCode(tx, partnerId, id)
-    if (row === undefined || row.merchant_id !== merchantId)
-      return { refusal: { why: 'unknown', message: 'There is no such code here.', rule: 'known_code' } }
+    if (row === undefined || row.merchant_id !== merchantId) return undefined
     const code = codeOf(row)
     const move = moveCode(code.state, answer.event)
     if ('refusal' in move) {
-      if (answer.event === 'paid')
-        await store.insertUnmatched(tx, {
-          id: newId(row.read_at),
-          codeId: id,
-          codeState: code.state,
-          amount: answer.amount,
-          currency: code.currency,
-          bankReference: answer.bankReference,
-          at: row.read_at,
-        })
-      const message = `This code is ${code.state}: it has had its one outcome.`
-      return { refusal: { why: 'final', message, rule: code.state.toLowerCase() }, code }
+      if (answer.event === 'paid') await insertUnmatched(tx, code, answer, row.read_at)
+      return { refusal: isFinal(code), code }
     }
-    if (answer.event === 'paid' && answer.amount !== code.amount) {
-      const message = 'This code is paid with its exact amount and no other.'
-      return { refusal: { why: 'amount', message, rule: 'exact_amount' } }
-    }
+    if (answer.event === 'paid' && answer.amount !== code.amount) return { refusal: otherAmount }
     const at = row.read_at
     const reason = move.to === 'DECLINED' ? (answer.reason ?? 'DECLINED_BY_BANK') : null
     const bankReference = move.to === 'PAID' ? answer.bankReference : null
     if (!(await store.moveCode(tx, id, move, { at, reason, bankReference })))
       throw new Error(`the locked code ${id} was not ${move.from}`)
     const ended = move.to === 'EXPIRED' ? { expiresAt: at } : {}
-    const after: Code = { ...code, ...ended, state: move.to, stateAt: at, declineReason: reason }
+    const after = { ...code, ...ended, state: move.to, stateAt: at, declineReason: reason }
     await announce(tx, after)
     return { code: after }
   }
 
+  const settleOfCheckout = async (
+    partnerId: string,
+    { id, merchantId }: Named,
+    answer: Payment,
+  ): Promise<Settled | undefined> => {
+    const { event, amount, bankReference } = answer
+    const answered = await checkout.answer(partnerId, { id, merchantId, event, amount, bankReference })
+    if (answered?.refusal === undefined) return answered
+    const { code, refusal } = answered
+    if (refusal === 'amount') return { refusal: otherAmount }
+    if (event === 'paid') await insertUnmatched(db, code, answer, clock.now())
+    return { refusal: isFinal(code), code }
+  }
+
   return {
     /** Settles a code under the partner as the bank says. The first to lock it wins; what changes nothing comes back with the reason. */
-    async answer(partnerId: string, answer: BankAnswer): Promise<{ code: Code } | { refusal: BankRefusal }> {
+    async answer(partnerId: string, answer: BankAnswer): Promise<{ code: SettledCode } | { refusal: BankRefusal }> {
       const read = readText(bank, answer.text)
       if (read.is === 'malformed') {
         const { reason, message } = read.refusal
@@ -93,10 +138,12 @@ export function createCodeBank({ db, bank, log, figures, announce, announced }: 
         const message = 'This is no code of this sandbox: a real bank, or a person, would be paid. Nothing was done.'
         return { refusal: { why: 'foreign', message, rule } }
       }
-      if (read.is === 'unknown')
-        return { refusal: { why: 'unknown', message: 'There is no such code here.', rule: 'known_code' } }
-      const amount = answer.amount ?? minorOf(read.code.amount)
-      const done = await db.tx((tx) => settle(tx, partnerId, read, { ...answer, amount }))
+      if (read.is === 'unknown') return { refusal: unknown }
+      const payment = { ...answer, amount: answer.amount ?? minorOf(read.code.amount) }
+      const done =
+        (await db.tx((tx) => settleOwn(tx, partnerId, read, payment))) ??
+        (await settleOfCheckout(partnerId, read, payment))
+      if (done === undefined) return { refusal: unknown }
       if (!('refusal' in done)) {
         announced()
         return done
@@ -107,7 +154,7 @@ export function createCodeBank({ db, bank, log, figures, announce, announced }: 
           {
             code_id: read.id,
             code_state: done.code?.state,
-            amount: Number(amount),
+            amount: Number(payment.amount),
             bank_reference: answer.bankReference,
           },
           'a bank took money for a code that is final: find out whose it is',
@@ -117,6 +164,18 @@ export function createCodeBank({ db, bank, log, figures, announce, announced }: 
     },
   }
 }
+
+const unknown: BankRefusal = { why: 'unknown', message: 'There is no such code here.', rule: 'known_code' }
+const otherAmount: BankRefusal = {
+  why: 'amount',
+  message: 'This code is paid with its exact amount and no other.',
+  rule: 'exact_amount',
+}
+const isFinal = ({ state }: SettledCode): BankRefusal => ({
+  why: 'final',
+  message: `This code is ${state}: it has had its one outcome.`,
+  rule: state.toLowerCase(),
+})
 
 /** The minor units of an amount as QR Ph writes it, with up to two decimals; 0 for none. */
 function minorOf(amount: string | null): bigint {

@@ -16,7 +16,7 @@ const brands = [
 ]
 const digitsMax = 19
 
-const cardForm = document.querySelector('form')
+const cardForm = document.querySelector('form[data-paying]')
 if (cardForm) {
   formatNumber(cardForm)
   formatExpiry(cardForm)
@@ -26,6 +26,7 @@ if (cardForm) {
 }
 leaveWhenTimeIsUp()
 followPayment()
+offerCopy()
 
 function digitsOf(input) {
   return input.value.replace(/\D/g, '')
@@ -226,6 +227,11 @@ function followPayment() {
     setTimeout(look, waitSeconds * 1000)
   }
   setTimeout(look, waitSeconds * 1000)
+  // The payer may come back from the app of a bank.
+  document.addEventListener('visibilitychange', async () => {
+    if (document.visibilityState === 'visible' && (await outcomeNow().catch(() => outcome)) !== outcome)
+      location.reload()
+  })
 
   async function outcomeNow() {
     const response = await fetch(`${location.pathname}/status`, {
@@ -234,4 +240,22 @@ function followPayment() {
     })
     return response.ok ? (await response.json()).outcome : outcome
   }
+}
+
+/** A button that copies the text of a code, where the browser lets a page do that. */
+function offerCopy() {
+  const button = document.getElementById('copy')
+  if (!button || !navigator.clipboard) return
+  button.hidden = false
+  button.addEventListener('click', async () => {
+    const text = document.getElementById('code-text')
+    text.select()
+    const copied = await navigator.clipboard.writeText(text.value).then(
+      () => true,
+      () => false,
+    )
+    if (!copied) return
+    button.textContent = button.dataset.copied
+    document.getElementById('copied').textContent = button.dataset.copied
+  })
 }
