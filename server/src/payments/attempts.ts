@@ -268,6 +268,7 @@ export function createAttempts({
     refuseUnlessOpen,
     refuseAttempt,
     releaseCode,
+    storeOverdue,
     start,
     settleLocked,
     settle,

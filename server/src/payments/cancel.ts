@@ -13,9 +13,13 @@ import { paymentsStore as store, type IntentRow } from './store.ts'
  */
 export async function cancelIntent(
   tx: Queries,
-  { clock, attempts }: { clock: Clock; attempts: Pick<ReturnType<typeof createAttempts>, 'releaseCode'> },
+  {
+    clock,
+    attempts,
+  }: { clock: Clock; attempts: Pick<ReturnType<typeof createAttempts>, 'releaseCode' | 'storeOverdue'> },
   id: string,
 ): Promise<Intent> {
+  await attempts.storeOverdue(tx, id, 'code_expired')
   await attempts.releaseCode(tx, await present(tx, id))
   await store.lockIntent(tx, id)
   const row = await present(tx, id)

@@ -93,15 +93,16 @@ export function createCodes({
   readonly owner: PaymentOwner
   readonly writer: CodeWriter | null
 }): Codes {
-  /** Moves an open code, once; throws CODE_FINAL for whoever comes late, and so gives back what was taken on the way. */
-  const end = (intentId: string, attemptId: string, event: AttemptEvent, approval: Approval | null): Promise<void> =>
+  /** Moves an open code, once, paid where it has a bankReference; throws CODE_FINAL for whoever comes late, and so gives back what was taken on the way. */
+  const end = (intentId: string, attemptId: string, event: AttemptEvent, bankReference: string | null): Promise<void> =>
     db.tx(async (tx) => {
       const { link_id: linkId, read_at: at } = await attempts.readRow(tx, intentId)
-      const succeeded = approval !== null
+      const succeeded = bankReference !== null
       const { linkConsumed } =
         linkId === null ? { linkConsumed: false } : await owner.settle(tx, { linkId, attemptId, succeeded, at })
       await store.lockIntent(tx, intentId)
       const row = await attempts.readRow(tx, intentId)
+      const approval = bankReference === null ? null : approvalOf(attemptId, bankReference, row.read_at)
       const waits = row.attempt_id === attemptId && isOpen(row)
       const moved =
         waits && (await attempts.settleLocked(tx, intentId, attemptId, 'REQUIRES_ACTION', event, approval, row.read_at))
@@ -109,8 +110,8 @@ export function createCodes({
       if (linkId !== null && linkConsumed) await attempts.endIntentsOfLink(tx, linkId, 'CONSUMED', at)
     })
 
-  const endInTime = (intentId: string, attemptId: string, event: AttemptEvent, approval: Approval | null) =>
-    end(intentId, attemptId, event, approval).then(
+  const endInTime = (intentId: string, attemptId: string, event: AttemptEvent, bankReference: string | null) =>
+    end(intentId, attemptId, event, bankReference).then(
       () => {
         owner.announced()
         return true
@@ -156,8 +157,8 @@ export function createCodes({
       if (row === undefined) return undefined
       if (isOpen(row)) {
         if (answer.event === 'paid' && answer.amount !== row.amount) return { code: codeOf(row), refusal: 'amount' }
-        const approval = answer.event === 'paid' ? approvalOf(answer, row.read_at) : null
-        const moved = await endInTime(row.id, answer.id, events[answer.event], approval)
+        const bankReference = answer.event === 'paid' ? answer.bankReference : null
+        const moved = await endInTime(row.id, answer.id, events[answer.event], bankReference)
         const after = await find(partnerId, answer)
         if (after === undefined) throw new Error('a code vanished')
         return moved ? { code: codeOf(after) } : { code: codeOf(after), refusal: 'final' }
@@ -171,10 +172,10 @@ export function createCodes({
 const isOpen = (row: IntentRow): boolean => asOf(storedOf(row), row.read_at).latest?.state === 'REQUIRES_ACTION'
 
 /** The bank has one name for a payment; it stands wherever a card's processor has several. */
-const approvalOf = ({ id, bankReference }: CodeAnswer, at: Date): Approval => ({
+const approvalOf = (attemptId: string, bankReference: string, at: Date): Approval => ({
   kind: 'approved',
   approvalCode: bankReference,
-  transactionId: id,
+  transactionId: attemptId,
   reconciliationId: bankReference,
   completedAt: at,
 })

@@ -38,8 +38,8 @@ export interface PaymentsDependencies {
 
 /** An intent after a confirm. */
 export interface Confirmed extends Intent {
-  /** Where the payer takes the challenge that the intent waits for. */
-  readonly challengeUrl?: string
+  /** Where the payer goes on: the challenge, or the page of the code, that the intent waits for. */
+  readonly nextUrl?: string
 }
 
 export interface Payments {
@@ -195,7 +195,7 @@ export function createPayments({
       } else owner.announced()
       const confirmed = await attempts.read(db, intent.id)
       const waits = challengeUrl !== undefined && waitsFor(confirmed, attemptId)
-      return waits ? { ...confirmed, challengeUrl } : confirmed
+      return waits ? { ...confirmed, nextUrl: challengeUrl } : confirmed
     },
 
     async challengeUrl(intent) {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { cards, type Platform } from '../platform.ts'
 import { bankOf } from './qr-account.ts'
+import { rowsOf } from './shop.ts'
 
 export interface Page {
   readonly status: number
@@ -58,10 +59,21 @@ export function startPayer(p: Pick<Platform, 'url' | 'seed'>) {
     pay: (text: string, more: Readonly<Record<string, unknown>> = {}) =>
       bank({ qr_text: text, outcome: 'SUCCESS', ...more }),
     decline: (text: string) => bank({ qr_text: text, outcome: 'DECLINED' }),
-    runOut: (text: string) => bank({ qr_text: text, outcome: 'EXPIRED' }),
+    /** Whatever a bank may say of a code. */
+    answer: (text: string, outcome: 'SUCCESS' | 'DECLINED' | 'EXPIRED') => bank({ qr_text: text, outcome }),
   }
 }
 
 async function pageOf(answer: Response): Promise<Page> {
   return { status: answer.status, text: await answer.text(), location: answer.headers.get('location') }
+}
+
+/** What banks took for a code that was final, and what that was. */
+export const unmatchedOf = async (p: Pick<Platform, 'kaha'>, attemptId: string): Promise<string[]> => {
+  const rows = await rowsOf<{ what: string }>(
+    p,
+    `select code_state || ' ' || amount as what from qr.unmatched_payments where code_id = $1 order by id`,
+    [attemptId],
+  )
+  return rows.map(({ what }) => what)
 }

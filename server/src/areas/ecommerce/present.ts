@@ -82,7 +82,7 @@ export const presentConfirmedIntent = (confirmed: Confirmed): Static<typeof Conf
   ...presentIntent(confirmed),
   ...whenPresent(
     'next_action',
-    confirmed.challengeUrl === undefined ? undefined : { type: 'redirect' as const, url: confirmed.challengeUrl },
+    confirmed.nextUrl === undefined ? undefined : { type: 'redirect' as const, url: confirmed.nextUrl },
   ),
 })
 

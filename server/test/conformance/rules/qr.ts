@@ -123,7 +123,7 @@ export const qr = joined(
     'E6.notification.retries': 'after the first attempt up to 4 more follow, 15 minutes apart',
     'E6.notification.anew': 'a notification is encrypted anew for each attempt',
   }),
-  later('QR Ph in the checkout', {
+  built({
     'E6.life.checkout-transaction': 'a code of a checkout belongs to its attempt, and there is one transaction',
     'E6.life.checkout-events': 'a code of a checkout causes events of area A and no notification of area E',
   }),

@@ -41,7 +41,7 @@ export function codePage(view: CodeView): string {
   })
 }
 
-// Of the modules that the text needs, with their quiet zone: the picture comes in whole pixels.
+// About half of its own size, which goes with the length of the text: sharp where pixels are small.
 const pictureSide = 264
 
 function picture(view: CodeView, words: Texts): HtmlText {
@@ -63,7 +63,7 @@ function picture(view: CodeView, words: Texts): HtmlText {
 function textOfCode(view: CodeView, words: Texts): HtmlText {
   return html`<details class="code-text"><summary>${words.codeText}</summary>
 <label for="code-text">${words.codeTextHint}</label>
-<textarea id="code-text" rows="4" readonly spellcheck="false" translate="no">${view.text}</textarea>
+<textarea id="code-text" rows="6" readonly spellcheck="false" translate="no">${view.text}</textarea>
 <button class="button second" type="button" id="copy"${attributes({ hidden: true, 'data-copied': words.copied })}>${words.copy}</button>
 <p class="unseen" role="status" id="copied"></p></details>`
 }

@@ -118,11 +118,11 @@ export async function mountCheckout(app: FastifyInstance, deps: CheckoutDependen
   ) => {
     try {
       if (intent.attemptCount === attemptCount) {
-        if (form.method === 'qrph') await ecommerce.makeCode(intent, request.id, attemptCount)
-        else {
-          const { challengeUrl } = await ecommerce.confirm(intent, form.card, request.id, attemptCount)
-          if (challengeUrl !== undefined) return redirect(reply, { url: inLanguage(request, challengeUrl) })
-        }
+        const isCode = form.method === 'qrph'
+        const by = isCode ? ({ type: 'qrph' } as const) : ({ type: 'card', card: form.card } as const)
+        const { nextUrl } = await ecommerce.confirm(intent, by, request.id, attemptCount)
+        // The page of a code is the intent's own.
+        if (nextUrl !== undefined && !isCode) return redirect(reply, { url: inLanguage(request, nextUrl) })
       }
     } catch (error) {
       if (!(error instanceof Fault)) throw error
