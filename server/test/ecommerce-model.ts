@@ -149,7 +149,7 @@ const reservedOf = ({ intents }: World, link: LinkModel): number =>
   intents.filter((one) => one.link === link && (one.latest?.state === 'PROCESSING' || holdsByCode(one))).length
 
 /** Whether a code holds a use of its link: until somebody has stored its end, whenever that was. */
-export const holdsByCode = ({ latest, ended }: IntentModel): boolean =>
+const holdsByCode = ({ latest, ended }: IntentModel): boolean =>
   latest?.code === true && latest.state === 'REQUIRES_ACTION' && ended === null
 
 /** How many further payments of a link may start. */

@@ -56,7 +56,7 @@ export const waitsFor = ({ shown, latestAttempt }: Intent, attemptId: string): b
   shown.status === 'REQUIRES_ACTION' && latestAttempt?.id === attemptId && latestAttempt.method === 'card'
 
 /** The attempt of which a row says that it waits and holds a use of its link: its code is unpaid, and may be past its time. */
-export const openCodeOf = ({ attempt_id: id, method, attempt_state: state }: IntentRow): string | null =>
+const openCodeOf = ({ attempt_id: id, method, attempt_state: state }: IntentRow): string | null =>
   method === 'qrph' && state === 'REQUIRES_ACTION' ? id : null
 
 /** The moves of attempts, each in one transaction: the link's use first, then the intent's lock. */

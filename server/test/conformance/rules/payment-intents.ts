@@ -1,4 +1,4 @@
-import { built, joined, later } from './rule.ts'
+import { built, joined } from './rule.ts'
 
 /** Intents, their attempts and the projection of both, refunds, idempotency, errors and card data. */
 export const paymentIntents = joined(

@@ -228,10 +228,14 @@ function followPayment() {
   }
   setTimeout(look, waitSeconds * 1000)
   // The payer may come back from the app of a bank.
-  document.addEventListener('visibilitychange', async () => {
-    if (document.visibilityState === 'visible' && (await outcomeNow().catch(() => outcome)) !== outcome)
-      location.reload()
+  document.addEventListener('visibilitychange', () => {
+    if (document.visibilityState === 'visible') void lookOnce()
   })
+
+  async function lookOnce() {
+    const now = await outcomeNow().catch(() => outcome)
+    if (now !== outcome) location.reload()
+  }
 
   async function outcomeNow() {
     const response = await fetch(`${location.pathname}/status`, {
@@ -247,15 +251,14 @@ function offerCopy() {
   const button = document.getElementById('copy')
   if (!button || !navigator.clipboard) return
   button.hidden = false
-  button.addEventListener('click', async () => {
+  button.addEventListener('click', () => {
     const text = document.getElementById('code-text')
     text.select()
-    const copied = await navigator.clipboard.writeText(text.value).then(
-      () => true,
-      () => false,
-    )
-    if (!copied) return
+    navigator.clipboard.writeText(text.value).then(tell, () => {})
+  })
+
+  function tell() {
     button.textContent = button.dataset.copied
     document.getElementById('copied').textContent = button.dataset.copied
-  })
+  }
 }

@@ -43,18 +43,11 @@ const receipt = {
 }
 
 const code: CodeView = {
-  locale: 'en',
-  merchantName: 'Kape Tala',
-  amount: '₱1,234.50',
-  expiresAt: new Date('2026-11-25T06:05:00Z'),
+  ...pay,
   imageUrl: '/i/abc/code.png',
   text: 'ph.ppmi.p2m',
   otherWayAction: '/i/abc/other',
-  nonce: '1',
-  csrf: 'csrf-1',
-  refreshSeconds: 4,
-  sandbox: false,
-  otherLanguageUrl: '/i/abc?lang=fil',
+  refreshSeconds: 3,
 }
 
 const result: ResultView = {
@@ -140,7 +133,7 @@ test('a hundred line items still weigh at most 60 KiB', () => {
 test('hostile words from a merchant or a caller are shown as words', () => {
   const hostile = `</title><script>alert('1')</script>" onfocus="alert(2)" autofocus x='&`
   const item = { name: hostile, quantity: 2, unitPrice: hostile, total: hostile }
-  const receipt = { approvalCode: hostile, transactionId: hostile, invoiceNumber: hostile, completedAt: new Date(0) }
+  const lines = { approvalCode: hostile, transactionId: hostile, invoiceNumber: hostile, completedAt: new Date(0) }
   const pages = [
     payPage({
       ...pay,
@@ -161,7 +154,7 @@ test('hostile words from a merchant or a caller are shown as words', () => {
       merchantName: hostile,
       amount: hostile,
       message: hostile,
-      receipt: { ...receipt, card: { scheme: hostile, lastFour: hostile } },
+      receipt: { ...lines, card: { scheme: hostile, lastFour: hostile } },
       redirect: { url: `https://shop.example/${hostile}`, seconds: 1, stayUrl: `/${hostile}` },
       retryUrl: `/${hostile}`,
     }),
@@ -303,7 +296,7 @@ test('a code is shown with its name for those who do not see it, to save and to 
   const saved = tags.find((tag) => tag.attributes.has('download'))?.attributes
   assert.equal(saved?.get('href'), code.imageUrl)
   assert.match(page, new RegExp(`<textarea[^>]* readonly[^>]*>${code.text}</textarea>`))
-  assert.match(page, /<noscript><meta http-equiv="refresh" content="4"><\/noscript>/)
+  assert.match(page, /<noscript><meta http-equiv="refresh" content="3"><\/noscript>/)
 })
 
 test('QR Ph is a way to pay where it is offered, by a form of its own that asks nothing', () => {

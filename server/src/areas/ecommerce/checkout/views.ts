@@ -24,7 +24,7 @@ export interface Payee {
 const redirectSeconds = 8
 const refreshSeconds = 3
 const challengeRefreshSeconds = 10
-const codeRefreshSeconds = 4
+const codeRefreshSeconds = 3
 
 const lines = (link: LinkRow, locale: Locale): LineItemView[] =>
   link.line_items.map((item) => ({
