@@ -60,7 +60,9 @@ const states: Readonly<Record<string, State>> = {
     heading: /This form is out of date/,
     async arrive(page) {
       await at()(page)
-      await page.locator('form[data-paying] input[name=csrf]').evaluate((input: { value: string }) => (input.value = 'of another page'))
+      await page
+        .locator('form[data-paying] input[name=csrf]')
+        .evaluate((input: { value: string }) => (input.value = 'of another page'))
       await typeCard(page)
       await submit(page)
     },
