@@ -29,6 +29,8 @@ export interface NewEvent {
   readonly partnerId: string
   readonly merchantId: string
   readonly branchId: string
+  /** Of an event at a terminal. */
+  readonly groupId?: string
   readonly paymentIntentId: string | null
   readonly paymentLinkId: string | null
   /** Made once, sent unchanged on every attempt. */
@@ -58,7 +60,10 @@ export interface EventPage {
 
 const lookedMax = 1_000
 
-const append = statement('delivery.append', 'select delivery.append_event($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)')
+const append = statement(
+  'delivery.append',
+  'select delivery.append_event($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)',
+)
 
 /**
  * Where an event `e` stands, with its `status`, `attempt_count`, `next_attempt_at`, `updated_at` and `delivered_at`: for a lateral join. An event
@@ -141,6 +146,7 @@ export const eventStore = {
       event.paymentLinkId,
       event.body,
       event.at,
+      event.groupId ?? null,
     ]),
 
   async list(on: Queries, principal: Principal, filter: EventFilter): Promise<EventPage> {

@@ -39,6 +39,7 @@ export interface CodeAnswer {
 /** A code as a bank sees it. */
 export interface AttemptAsCode {
   readonly id: string
+  readonly partnerId: string
   readonly state: 'PENDING' | 'PAID' | 'DECLINED' | 'EXPIRED'
   /** When `state` was reached. */
   readonly stateAt: Date
@@ -46,6 +47,7 @@ export interface AttemptAsCode {
   readonly reference: string
   readonly amount: bigint
   readonly currency: string
+  readonly expiresAt: Date
 }
 
 /** Attempts that are paid by a QR Ph code, and wait for the payer's bank. */
@@ -59,6 +61,8 @@ export interface Codes {
   make(intent: Intent, correlationId: string | null, attemptCount?: number): Promise<Intent>
   /** Gives up the code that the intent waits for, so that the payer can pay in another way. Nothing happens where it waits for none. */
   giveUp(intent: Intent): Promise<void>
+  /** The code of this id, of a partner or of anybody, as it stands. */
+  read(partnerId: string | null, code: Pick<CodeAnswer, 'id' | 'merchantId'>): Promise<AttemptAsCode | undefined>
   /**
    * Moves a code as the bank says; the first to lock it wins. Undefined where no code of an attempt has this id. `final`: it had its
    * outcome before, and nothing has changed.
@@ -122,7 +126,7 @@ export function createCodes({
       },
     )
 
-  const find = async (partnerId: string, { id, merchantId }: Pick<CodeAnswer, 'id' | 'merchantId'>) => {
+  const find = async (partnerId: string | null, { id, merchantId }: Pick<CodeAnswer, 'id' | 'merchantId'>) => {
     const row = await store.findCode(db, partnerId, id)
     return row?.merchant_id === merchantId ? row : undefined
   }
@@ -150,6 +154,11 @@ export function createCodes({
 
     async giveUp({ id, latestAttempt }) {
       if (latestAttempt?.method === 'qrph') await endInTime(id, latestAttempt.id, 'code_given_up', null)
+    },
+
+    async read(partnerId, code) {
+      const row = await find(partnerId, code)
+      return row && codeOf(row)
     },
 
     async answer(partnerId, answer) {
@@ -184,10 +193,12 @@ function codeOf(row: CodeRow): AttemptAsCode {
   const { latest } = asOf(storedOf(row), row.read_at)
   return {
     id: row.attempt_id,
+    partnerId: row.partner_id,
     state: codeStates[latest?.state ?? row.attempt_state],
     stateAt: latest?.stateAt ?? row.attempt_state_at,
     reference: row.order_reference ?? row.attempt_id,
     amount: row.amount,
     currency: row.currency,
+    expiresAt: row.challenge_expires_at,
   }
 }

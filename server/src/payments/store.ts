@@ -123,7 +123,7 @@ const findIntentByForm = statement(
 const findCode = statement(
   'payments.findCode',
   `select ${intentColumns} from payments.attempts a join payments.intents i on i.id = a.intent_id
-    where a.id = $1 and a.method = 'qrph' and i.partner_id = $2`,
+    where a.id = $1 and a.method = 'qrph' and ($2::uuid is null or i.partner_id = $2)`,
 )
 
 const insertIntent = statement(
@@ -322,8 +322,9 @@ export const paymentsStore = {
         intent.at,
       ])
     ).length === 1,
-  /** The intent of a code under the partner, with the attempt that the code is. */
-  findCode: async (on: Queries, partnerId: string, id: string) => (await on.run<CodeRow>(findCode, [id, partnerId]))[0],
+  /** The intent of a code under the partner, or under anybody, with the attempt that the code is. */
+  findCode: async (on: Queries, partnerId: string | null, id: string) =>
+    (await on.run<CodeRow>(findCode, [id, partnerId]))[0],
   lockIntent: (on: Queries, id: string) => on.run(lockIntent, [id]),
   insertAttempt: (on: Queries, attempt: NewAttempt) =>
     on.run(insertAttempt, [

@@ -1,3 +1,4 @@
+import type { QrPhCode, QrPhRefusal } from '@kaha/qrph'
 import type { Clock } from '../../kernel/clock.ts'
 import type { Db, Queries } from '../../kernel/db.ts'
 import { newId } from '../../kernel/ids.ts'
@@ -30,28 +31,44 @@ export interface BankRefusal {
 }
 
 /** A code as a bank is told of it. */
-export interface SettledCode {
+export interface BankCode {
   readonly id: string
+  readonly partnerId: string
   readonly state: CodeState
+  /** When `state` was reached. */
   readonly stateAt: Date
   readonly reference: string
   readonly amount: bigint
   readonly currency: string
+  readonly expiresAt: Date
+}
+
+/** What a text says that it is of: a code, and whom it pays. */
+interface Named {
+  readonly id: string
+  readonly merchantId: string
 }
 
 /** Codes that are no rows of this room: each belongs to a payment of the checkout, which has its state. Undefined: there is no such code. */
 export interface CheckoutCodes {
+  /** A partner's, or everybody's. */
+  read(partnerId: string | null, code: Named): Promise<BankCode | undefined>
   answer(
     partnerId: string,
-    answer: {
-      readonly id: string
-      readonly merchantId: string
-      readonly event: CodeEvent
-      readonly amount: bigint
-      readonly bankReference: string
-    },
-  ): Promise<{ readonly code: SettledCode; readonly refusal?: 'final' | 'amount' } | undefined>
+    answer: Named & { readonly event: CodeEvent; readonly amount: bigint; readonly bankReference: string },
+  ): Promise<{ readonly code: BankCode; readonly refusal?: 'final' | 'amount' } | undefined>
 }
+
+/** What a payer's bank shows of a text before it pays. */
+export interface BankReading {
+  readonly code: QrPhCode
+  /** The code that was made here, as it stands. */
+  readonly made?: BankCode
+  /** Why a payment would change nothing. */
+  readonly refusal?: BankRefusal
+}
+
+export type CodeBank = ReturnType<typeof createCodeBank>
 
 export interface BankDependencies {
   readonly db: Db
@@ -67,14 +84,10 @@ export interface BankDependencies {
 
 /** Codes as banks see them: whoever speaks for a bank hands its answers in here. */
 export function createCodeBank({ db, clock, bank, checkout, log, figures, announce, announced }: BankDependencies) {
-  type Settled = { code: SettledCode } | { refusal: BankRefusal; code?: SettledCode }
+  type Settled = { code: BankCode } | { refusal: BankRefusal; code?: BankCode }
   type Payment = BankAnswer & { readonly amount: bigint }
-  interface Named {
-    readonly id: string
-    readonly merchantId: string
-  }
 
-  const insertUnmatched = (on: Queries, code: SettledCode, { amount, bankReference }: Payment, at: Date) =>
+  const insertUnmatched = (on: Queries, code: BankCode, { amount, bankReference }: Payment, at: Date) =>
     store.insertUnmatched(on, {
       id: newId(at),
       codeId: code.id,
@@ -97,7 +110,7 @@ export function createCodeBank({ db, clock, bank, checkout, log, figures, announ
     const move = moveCode(code.state, answer.event)
     if ('refusal' in move) {
       if (answer.event === 'paid') await insertUnmatched(tx, code, answer, row.read_at)
-      return { refusal: isFinal(code), code }
+      return { refusal: final(code), code }
     }
     if (answer.event === 'paid' && answer.amount !== code.amount) return { refusal: otherAmount }
     const at = row.read_at
@@ -122,24 +135,36 @@ export function createCodeBank({ db, clock, bank, checkout, log, figures, announ
     const { code, refusal } = answered
     if (refusal === 'amount') return { refusal: otherAmount }
     if (event === 'paid') await insertUnmatched(db, code, answer, clock.now())
-    return { refusal: isFinal(code), code }
+    return { refusal: final(code), code }
+  }
+
+  const find = async (partnerId: string | null, named: Named): Promise<BankCode | undefined> => {
+    const row = await store.findPayable(db, partnerId, named.id)
+    if (row === undefined) return checkout.read(partnerId, named)
+    return row.merchant_id === named.merchantId ? codeOf(row) : undefined
   }
 
   return {
+    /** What a bank app shows of a text: to a payer, who belongs to nobody, codes of every partner. */
+    async read(partnerId: string | null, text: string): Promise<BankReading | { refusal: BankRefusal }> {
+      const read = readText(bank, text)
+      if (read.is === 'malformed') return { refusal: malformed(read.refusal) }
+      if (read.is === 'foreign') return { code: read.code, refusal: foreign(read.code) }
+      const made = read.is === 'ours' ? await find(partnerId, read) : undefined
+      if (made === undefined) return { code: read.code, refusal: unknown }
+      if ('refusal' in moveCode(made.state, 'paid')) return { code: read.code, made, refusal: final(made) }
+      if (minorOf(read.code.amount) !== made.amount) return { code: read.code, made, refusal: otherAmount }
+      return { code: read.code, made }
+    },
+
     /** Settles a code under the partner as the bank says. The first to lock it wins; what changes nothing comes back with the reason. */
-    async answer(partnerId: string, answer: BankAnswer): Promise<{ code: SettledCode } | { refusal: BankRefusal }> {
+    async answer(partnerId: string, answer: BankAnswer): Promise<{ code: BankCode } | { refusal: BankRefusal }> {
       const read = readText(bank, answer.text)
-      if (read.is === 'malformed') {
-        const { reason, message } = read.refusal
-        return { refusal: { why: 'malformed', message, rule: reason } }
-      }
-      if (read.is === 'foreign') {
-        const rule = read.code.pays === 'person' ? 'person' : 'another_bank'
-        const message = 'This is no code of this sandbox: a real bank, or a person, would be paid. Nothing was done.'
-        return { refusal: { why: 'foreign', message, rule } }
-      }
+      if (read.is === 'malformed') return { refusal: malformed(read.refusal) }
+      if (read.is === 'foreign') return { refusal: foreign(read.code) }
       if (read.is === 'unknown') return { refusal: unknown }
-      const payment = { ...answer, amount: answer.amount ?? minorOf(read.code.amount) }
+      const amount = answer.amount ?? minorOf(read.code.amount)
+      const payment = { ...answer, amount }
       const done =
         (await db.tx((tx) => settleOwn(tx, partnerId, read, payment))) ??
         (await settleOfCheckout(partnerId, read, payment))
@@ -154,7 +179,7 @@ export function createCodeBank({ db, clock, bank, checkout, log, figures, announ
           {
             code_id: read.id,
             code_state: done.code?.state,
-            amount: Number(payment.amount),
+            amount: Number(amount),
             bank_reference: answer.bankReference,
           },
           'a bank took money for a code that is final: find out whose it is',
@@ -171,7 +196,13 @@ const otherAmount: BankRefusal = {
   message: 'This code is paid with its exact amount and no other.',
   rule: 'exact_amount',
 }
-const isFinal = ({ state }: SettledCode): BankRefusal => ({
+const malformed = ({ reason, message }: QrPhRefusal): BankRefusal => ({ why: 'malformed', message, rule: reason })
+const foreign = ({ pays }: QrPhCode): BankRefusal => ({
+  why: 'foreign',
+  message: 'This is no code of this sandbox: a real bank, or a person, would be paid. Nothing was done.',
+  rule: pays === 'person' ? 'person' : 'another_bank',
+})
+const final = ({ state }: Pick<BankCode, 'state'>): BankRefusal => ({
   why: 'final',
   message: `This code is ${state}: it has had its one outcome.`,
   rule: state.toLowerCase(),
