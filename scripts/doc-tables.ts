@@ -69,8 +69,8 @@ async function metricsTable(): Promise<string> {
   const db = { run: async () => [], stats: () => ({ total: 0, idle: 0, waiting: 0, statements: 0 }) } as unknown as Db
   measureDb(metrics, [db])
   createFigures({ metrics, db, inFlight: () => 0 })
-  createTerminalFigures(metrics, () => 0)
-  createQrFigures(metrics)
+  createTerminalFigures(metrics, { waitingCalls: () => 0, open: async () => 0 })
+  createQrFigures(metrics, db)
   const all = await metrics.registry.getMetricsAsJSON()
   const own = all.filter(({ name }) => !/^kaha_(?:process|nodejs)_/.test(name))
   return table(

@@ -353,7 +353,8 @@ export async function startKaha(options: {
       const bank = config.qrBank
       const announce = createAnnounce((tx, event) => delivery.appendEvent(tx, event))
       const announced = () => bus.hint('events')
-      const codeBank = bank && createCodeBank({ db, bank, log, figures: createQrFigures(metrics), announce, announced })
+      const codeBank =
+        bank && createCodeBank({ db, bank, log, figures: createQrFigures(metrics, db), announce, announced })
       const routes = sandboxRoutes({ clock, sandboxClock, terminals: virtual, codeBank })
       await mountArea(http, sandboxArea(identity, ownHost), routes, edge)
       await mountChallenges(http, { challenges: challengeStore({ db }), addresses, log })

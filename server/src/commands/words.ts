@@ -91,6 +91,7 @@ export const help = (): string =>
     '  kaha migrate    bring the schema of the database up to date',
     '  kaha entities   list and make partners, merchants and branches',
     '  kaha keys       list, issue and revoke secret keys',
+    '  kaha attention  list and settle what needs a person',
     '',
     '--help after each tells more.',
     '',

@@ -93,6 +93,11 @@ const insertUnmatched = statement(
   `insert into qr.unmatched_payments (id, code_id, code_state, amount, currency, bank_reference, at) values ($1, $2, $3, $4, $5, $6, $7)`,
 )
 
+const openUnmatched = statement(
+  'qr.openUnmatched',
+  'select count(*)::integer as open from qr.unmatched_payments where settled_at is null',
+)
+
 export const qrStore = {
   /** False when the merchant has a code of this reference. */
   insertCode: async (on: Queries, code: NewCode) =>
@@ -131,6 +136,8 @@ export const qrStore = {
     const [row] = await on.run<{ wait_ms: number | null }>(nextExpiry, [])
     return row?.wait_ms == null ? Infinity : Math.max(0, row.wait_ms)
   },
+  openUnmatched: async (on: Queries): Promise<number> =>
+    (await on.run<{ open: number }>(openUnmatched, []))[0]?.open ?? 0,
   insertUnmatched: (
     tx: Queries,
     payment: {
