@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance } from 'fastify'
 import { addressesOf, localUrlOf, prefixesOf, type Addresses } from './addresses.ts'
+import { openBus } from './bus.ts'
 import type { Config } from './config.ts'
 import {
   createIdempotency,
@@ -42,12 +43,12 @@ import { createAccounts } from './identity/accounts.ts'
 import { createIdentity, type Identity } from './identity/service.ts'
 import { createTerminalIdentity } from './identity/terminal-keys.ts'
 import { StartFault } from './kernel/fault.ts'
-import { postgresBus, type Bus } from './kernel/bus.ts'
+import type { Bus } from './kernel/bus.ts'
 import { createClock, type Clock } from './kernel/clock.ts'
 import { createCursors } from './kernel/cursor.ts'
 import { createDb, type Db, type DbTarget } from './kernel/db.ts'
 import { mountArea, type Edge } from './kernel/http/area.ts'
-import { createMetricsServer, measureDb, mountOperations } from './kernel/http/operations.ts'
+import { createMetricsServer, measureBus, measureDb, mountOperations } from './kernel/http/operations.ts'
 import { createHttp, portOf } from './kernel/http/server.ts'
 import { startLoop, type Loop } from './kernel/loop.ts'
 import type { Log } from './kernel/log.ts'
@@ -202,11 +203,11 @@ export async function startKaha(options: {
     createDb({ target, onError, ...(connections === undefined ? {} : { connectionsMax: connections }) }),
   )
   const work = building.use(createDb({ target, onError, connectionsMax: workConnectionsMax, settings: byIndex }))
-  const bus = building.use(await postgresBus({ db, target, onError }))
+  const keyring = createKeyring(options.masterKey)
+  const bus = building.use(await openBus({ config, db, target, keyring, log }))
   const clock = createClock(choices.wall)
   await clock.refresh(db)
   building.use(followClock(clock, db, bus, log))
-  const keyring = createKeyring(options.masterKey)
   await holdInstallation(db, keyring, config.mode)
   const cursors = createCursors(keyring)
 
@@ -292,6 +293,7 @@ export async function startKaha(options: {
 
   const http = createHttp({ ...edge, clock, trustProxy: config.trustProxy, prefixOfHost: prefixesOf(config) })
   measureDb(metrics, [db, work])
+  measureBus(metrics, bus)
   mountOperations(http, {
     metrics,
     db,
