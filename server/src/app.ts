@@ -1,5 +1,4 @@
 import type { IncomingMessage } from 'node:http'
-import type { FastifyInstance } from 'fastify'
 import { addressesOf, localUrlOf, prefixesOf, type Addresses } from './addresses.ts'
 import { openBus } from './bus.ts'
 import type { Config } from './config.ts'
@@ -27,6 +26,7 @@ import {
   createCodeBank,
   createQrFigures,
   createQrService,
+  createQrSimulation,
   createQrWebhooksService,
   encryptedDialect,
   qrArea,
@@ -42,7 +42,6 @@ import { egress as createEgress, type Lookup } from './delivery/egress.ts'
 import { createAccounts } from './identity/accounts.ts'
 import { createIdentity, type Identity } from './identity/service.ts'
 import { createTerminalIdentity } from './identity/terminal-keys.ts'
-import { StartFault } from './kernel/fault.ts'
 import type { Bus } from './kernel/bus.ts'
 import { createClock, type Clock } from './kernel/clock.ts'
 import { createCursors } from './kernel/cursor.ts'
@@ -59,6 +58,7 @@ import { holdInstallation } from './kernel/installation.ts'
 import type { Connector } from './payments/connectors/connector.ts'
 import { noConnector } from './payments/connectors/none.ts'
 import { createSettlement } from './payments/settlement.ts'
+import { listen } from './listen.ts'
 import { mountPages } from './pages.ts'
 import { createPayments, type Payments } from './payments/service.ts'
 import type { SandboxClock } from './sandbox/clock.ts'
@@ -153,24 +153,6 @@ function startWorkers(
 function startSettlement(building: AsyncDisposableStack, { db, bus, log }: { db: Db; bus: Bus; log: Log }): void {
   const loop: Loop = building.use(startLoop('payments.settle', log, createSettlement({ db })))
   bus.listen('clock', () => loop.wake())
-}
-
-const listenFaults: Readonly<Record<string, (at: { host: string; port: number }, setting: string) => string>> = {
-  EADDRINUSE: ({ port }, setting) =>
-    `port ${port} is taken: stop the program that uses it, or set ${setting} to another (0 for any)`,
-  EACCES: ({ port }, setting) => `port ${port} needs more rights than this user has: set ${setting} to one above 1023`,
-  EADDRNOTAVAIL: ({ host }) => `this machine has no address ${host}: set KAHA_HOST to one that it has`,
-  ENOTFOUND: ({ host }) => `this machine has no address ${host}: set KAHA_HOST to one that it has`,
-}
-
-async function listen(http: FastifyInstance, at: { host: string; port: number }, setting: string): Promise<void> {
-  try {
-    await http.listen({ host: at.host, port: at.port })
-  } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : ''
-    const fault = listenFaults[code]
-    throw fault === undefined ? error : new StartFault(fault(at, setting), { cause: error })
-  }
 }
 
 /** The path of a socket's request from the address of the terminal service, which may have a host name of its own. */
@@ -325,19 +307,32 @@ export async function startKaha(options: {
     const confirms = confirmLimit(config, clock)
     await mountArea(http, ecommerceArea(identity, confirms), ecommerceRoutes(ecommerce, addresses), edge)
     await mountCheckout(http, { ecommerce, identity, keyring, edge, addresses, confirmLimit: confirms, sandbox })
-    if (config.qrBank !== null) {
-      const qr = createQrService({ db, clock, accounts, bank: config.qrBank })
+    const { qrBank } = config
+    const announce = createAnnounce((tx, event) => delivery.appendEvent(tx, event))
+    const announced = () => bus.hint('events')
+    // Whoever speaks for a bank is of the sandbox.
+    const codeBank =
+      sandbox && qrBank
+        ? createCodeBank({ db, bank: qrBank, log, figures: createQrFigures(metrics, db), announce, announced })
+        : null
+    if (qrBank !== null) {
+      const qr = createQrService({ db, clock, accounts, bank: qrBank })
       const who = { callers: createCallers({ identity, accounts }), now: () => clock.now() }
       await mountArea(http, qrArea(who), qrRoutes(qr), edge)
       const { destinations } = delivery
       const registered = createQrWebhooksService({ db, destinations, accounts, vet: (url) => egress.vet(url), sandbox })
-      await mountArea(http, qrWebhooksArea(who), qrWebhooksRoutes(registered), edge)
+      const { events } = delivery
+      const simulation = codeBank && createQrSimulation({ db, clock, bank: qrBank, codeBank, events, identity })
+      await mountArea(http, qrWebhooksArea(who), qrWebhooksRoutes(registered, simulation), edge)
     }
     if (sandboxClock !== null) {
       const { sandboxArea, sandboxRoutes } = await import('./sandbox/routes.ts')
       const { mountInbox } = await import('./sandbox/inbox.ts')
       const { mountChallenges } = await import('./sandbox/challenges.ts')
       const { challengeStore } = await import('./payments/connectors/simulator-store-challenges.ts')
+      const { bankApp } = await import('./sandbox/bank.ts')
+      const { mountBank } = await import('./sandbox/bank-pages.ts')
+      const { createPictures } = await import('./sandbox/pictures.ts')
       const { createVirtualTerminals } = await import('./sandbox/virtual-terminals.ts')
       const ownHost = () => new URL(addresses.sandbox).host
       const virtual = building.use(
@@ -352,13 +347,10 @@ export async function startKaha(options: {
           socketUrl: () => `${localUrlOf(config.host, portOf(http)).replace(/^http/, 'ws')}${terminalsBase}`,
         }),
       )
-      const bank = config.qrBank
-      const announce = createAnnounce((tx, event) => delivery.appendEvent(tx, event))
-      const announced = () => bus.hint('events')
-      const codeBank =
-        bank && createCodeBank({ db, bank, log, figures: createQrFigures(metrics, db), announce, announced })
-      const routes = sandboxRoutes({ clock, sandboxClock, terminals: virtual, codeBank })
+      const bank = codeBank && bankApp(codeBank, building.use(createPictures()))
+      const routes = sandboxRoutes({ clock, sandboxClock, terminals: virtual, bank })
       await mountArea(http, sandboxArea(identity, ownHost), routes, edge)
+      if (bank !== null) await mountBank(http, { bank, addresses, ownHost, log })
       await mountChallenges(http, { challenges: challengeStore({ db }), addresses, log })
       await mountInbox(http, { delivery, wall: clock.wall, ownHost, arrived: options.arrived ?? (() => {}) })
     }
