@@ -313,7 +313,7 @@ export async function startKaha(options: {
     const announce = createAnnounce((tx, event) => delivery.appendEvent(tx, event))
     const announced = () => bus.hint('events')
     // Whoever speaks for a bank is of the sandbox.
-    const figures = createQrFigures(metrics)
+    const figures = createQrFigures(metrics, db)
     const codeBank =
       sandbox && qrBank
         ? createCodeBank({ db, clock, bank: qrBank, checkout: payments.codes, log, figures, announce, announced })
