@@ -170,7 +170,7 @@ test('[B3.csv.bounded] no page is read before the one before it was taken', asyn
   let read = 0
   async function* pages() {
     for (; read < 1_000; read += 1)
-      yield Array.from({ length: 1_000 }, (_, at) => ({ line: `${read}-${at}`.padEnd(60) }))
+      yield Array.from({ length: 1_000 }, (_, place) => ({ line: `${read}-${place}`.padEnd(60) }))
   }
   const stream = transactionsCsv(pages())
   const taken: string[] = []

@@ -42,7 +42,7 @@ await rowsOf(
 )
 
 function cellOf(value: unknown): string {
-  const text = value === undefined ? '' : String(value as string | number)
+  const text = typeof value === 'string' ? value : typeof value === 'number' ? String(value) : ''
   const safe = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe
 }
