@@ -57,7 +57,7 @@ export type ReportingService = ReturnType<typeof createReportingService>
 const pageSizeMax = 100
 const historyRowsMax = 1_000
 const sharesMax = 10_000
-// A page of lines has about 350 KB. Half as many would take a seventh more time, for each page is planned; twice as many more memory.
+// About 350 KB of text. Each page is planned: with half as many rows PostgreSQL takes a third more time for one.
 const exportRows = 1_000
 
 /** What a key may read of merchants, branches, transactions and settlements. Reads only what their owners publish. */
