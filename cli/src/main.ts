@@ -1,3 +1,10 @@
 #!/usr/bin/env node
 // `kaha start`, `migrate`, `entities` and `keys` run the server's own program; commands that talk to a running Kaha use the SDK.
-import '@kaha/server/main'
+const [command, ...args] = process.argv.slice(2)
+
+if (command === 'pay') {
+  const { payCommand } = await import('./pay.ts')
+  process.exitCode = await payCommand(args, process.env)
+} else {
+  await import('@kaha/server/main')
+}

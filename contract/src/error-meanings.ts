@@ -94,9 +94,12 @@ export const errorMeanings: Readonly<Record<Code, string>> = {
   UNKNOWN_ACTIVATION_CODE: 'The account, or the branch of the key, has no such activation code.',
   AMOUNT_OUT_OF_RANGE: 'The amount is below 1.00 or above 99999.99.',
   UNSUPPORTED_CURRENCY: 'The currency is not PHP.',
-  WEBHOOK_NOT_FOUND: 'The account, or the branch of the key, has no such webhook.',
+  WEBHOOK_NOT_FOUND:
+    'The account, or the branch of the key, has no such webhook; of a simulation, none that is ENABLED and takes the action.',
   URL_REGISTERED: 'The account has a webhook with this URL.',
   CODE_NOT_FOUND: 'The account has no such code.',
+  CODE_NOT_PENDING: 'The code has had its one outcome: it was paid or declined, or its time is over.',
+  UNREADABLE_IMAGE: 'The picture gives no QR code; the rule says why.',
   MALFORMED_CODE: 'The text is no QR Ph code; the rule says what is wrong with it, and the message where.',
   FOREIGN_CODE: 'The code is of a real bank, or pays a person: nobody of this sandbox.',
   CODE_FINAL: 'The code was paid or declined, or has expired; the rule says which.',

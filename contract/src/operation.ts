@@ -57,6 +57,8 @@ export interface Operation {
   readonly params?: TObject
   readonly query?: TObject
   readonly body?: TObject
+  /** The largest body that is read, where that is not the area's. */
+  readonly bodyBytesMax?: number
   /** No body at all is an empty object. */
   readonly bodyOptional?: true
   readonly success: { readonly [status: number]: Success }

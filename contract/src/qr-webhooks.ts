@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox'
 import { operation } from './operation.ts'
-import { Closed, OneOf, Timestamp, WebAddress } from './primitives.ts'
-import { qrErrors, qrWireCodes } from './qr.ts'
+import { Closed, OneOf, Text, Timestamp, Uuid, WebAddress } from './primitives.ts'
+import { qrDeclineReasons, qrErrors, qrWireCodes } from './qr.ts'
 
 export const qrActions = ['QRPH_SUCCESS', 'QRPH_DECLINED'] as const
 
@@ -43,7 +43,21 @@ export const QrNotification = Closed({
   timestamp: Timestamp('When it happened.'),
   transactionId: Type.String({ format: 'uuid', description: 'The code, and its transaction in reporting.' }),
   status: OneOf(['PAID', 'DECLINED'], 'How the code stands.'),
-  declineReason: Type.Optional(Type.String({ description: 'Why the bank declined.' })),
+  declineReason: Type.Optional(OneOf(qrDeclineReasons, 'Why the bank declined.')),
+})
+
+const [, ...simulatedReasons] = qrDeclineReasons
+export const qrUseCases = ['SUCCESS', 'DECLINED', ...simulatedReasons] as const
+
+export const SimulateQr = Closed({
+  useCase: OneOf(qrUseCases, 'What the bank says: it pays, declines, or declines for the cause that is named.'),
+  qrBody: Type.Optional(
+    Text(2_048, "The text of the code, `qrText`, not its picture. The account's newest PENDING code when absent."),
+  ),
+})
+
+export const SimulatedQr = Closed({
+  id: Uuid('The code; of a test notification without a code, a UUID of its own.'),
 })
 
 export type QrPaymentNotification = Static<typeof QrNotification>
@@ -55,13 +69,17 @@ const {
   UNKNOWN_ACTIVATION_CODE: _code,
   AMOUNT_OUT_OF_RANGE: _amount,
   UNSUPPORTED_CURRENCY: _currency,
-  CODE_NOT_FOUND: _unknown,
   ACCOUNT_NOT_FOUND: _account,
   ...common
 } = qrErrors
 
 /** Every code of the webhook service and its HTTP status; none comes as a Token. */
-export const qrWebhookErrors = { ...common, WEBHOOK_NOT_FOUND: 404, URL_REGISTERED: 409 } as const
+export const qrWebhookErrors = {
+  ...common,
+  WEBHOOK_NOT_FOUND: 404,
+  URL_REGISTERED: 409,
+  CODE_NOT_PENDING: 409,
+} as const
 export type QrWebhookCode = keyof typeof qrWebhookErrors
 
 /** How the codes are written on the wire. */
@@ -69,6 +87,7 @@ export const qrWebhookWireCodes: Readonly<Record<QrWebhookCode, string>> = {
   ...qrWireCodes,
   WEBHOOK_NOT_FOUND: '20000004',
   URL_REGISTERED: '20000003',
+  CODE_NOT_PENDING: '20000015',
 }
 
 const ByNumber = Closed({ id: Type.String({ pattern: '^[1-9][0-9]{0,17}$', description: 'The id of the webhook.' }) })
@@ -133,6 +152,22 @@ export const deleteQrWebhook = operation({
   errors: ['BAD_REQUEST', 'WEBHOOK_NOT_FOUND'],
 })
 
+export const simulateQr = operation({
+  id: 'simulateQr',
+  area: 'qr_webhooks',
+  method: 'POST',
+  path: '/webhooks/v1/webhooks/qrph/simulate',
+  summary: 'Simulate what a bank does',
+  description:
+    'In a sandbox alone: settles a code of the account as its bank would, and so notifies. Without `qrBody` it is the newest code that is PENDING; where there is none, each ENABLED webhook that takes the action is sent a test notification, with a referenceNumber that begins with TEST- and no payment behind it.',
+  auth: 'basic',
+  scope: 'qr_webhooks.write',
+  body: SimulateQr,
+  success: { 200: { description: 'It is settled, and the notifications are on their way.', schema: SimulatedQr } },
+  errors: ['BAD_REQUEST', 'CODE_NOT_FOUND', 'WEBHOOK_NOT_FOUND', 'CODE_NOT_PENDING'],
+  example: { useCase: 'SUCCESS' },
+})
+
 export const pingWebhooks = operation({
   id: 'pingWebhooks',
   area: 'qr_webhooks',
@@ -150,5 +185,6 @@ export const qrWebhookOperations = {
   listQrWebhooks,
   updateQrWebhook,
   deleteQrWebhook,
+  simulateQr,
   pingWebhooks,
 } as const

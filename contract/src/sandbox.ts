@@ -15,8 +15,53 @@ export const AdvanceClock = Closed({
   to: Type.Optional(Timestamp('The time to go to; not before now, and ten years from now at most.')),
 })
 
+const imageBytesMax = 8 * 1024 * 1024
+// A picture as Base64, and what is around it.
+const bankBodyBytesMax = 4 * Math.ceil(imageBytesMax / 3) + 64 * 1024
+
+const scanned = {
+  qr_text: Type.Optional(Text(2_048, 'The text of a QR Ph code, as a bank app reads it from the picture.')),
+  qr_image: Type.Optional(
+    Type.String({
+      minLength: 4,
+      maxLength: bankBodyBytesMax,
+      contentEncoding: 'base64',
+      description:
+        'Instead: a picture of the code, PNG or JPEG, 8 MiB and 16 million pixels at most, as Base64. `qrBody` is one.',
+    }),
+  ),
+}
+
+export const ReadAsBank = Closed(scanned)
+
+export const BankCode = Closed({
+  qr_text: Type.String({ description: 'What stands in the code.' }),
+  pays: OneOf(['merchant', 'person'], 'Whom the code pays.'),
+  bank: Type.String({ description: 'The BIC of the bank that receives the money.' }),
+  payee_name: Type.String({ description: 'Whom a bank app shows as paid.' }),
+  payee_city: Type.String(),
+  amount: Type.Union([Type.String(), Type.Null()], {
+    description: 'As the code says it, a plain decimal; null where the payer chooses.',
+  }),
+  currency: Type.String({ description: 'PHP; the three digits of ISO 4217 where the code says another.' }),
+  reference: Type.Union([Type.String(), Type.Null()], { description: "The code's own reference." }),
+  status: Type.Optional(OneOf(qrCodeStatuses, 'How a code of this sandbox stands.')),
+  merchant_reference_number: Type.Optional(Type.String({ description: "The merchant's name for the payment." })),
+  expires_at: Type.Optional(Timestamp('From then on it cannot be paid any more.')),
+  refusal: Type.Optional(
+    Closed({
+      code: OneOf(
+        ['FOREIGN_CODE', 'NOT_FOUND', 'CODE_FINAL', 'AMOUNT_MISMATCH'],
+        'What a payment would be refused with.',
+      ),
+      rule: Type.String({ description: 'The reason in a word.' }),
+      message: Type.String({ description: 'For a person.' }),
+    }),
+  ),
+})
+
 export const PayAsBank = Closed({
-  qr_text: Text(2_048, 'The text of a QR Ph code, as a bank app reads it from the picture.'),
+  ...scanned,
   outcome: OneOf(
     ['SUCCESS', 'DECLINED', 'EXPIRED'],
     "What the payer's bank does: pays, declines, or lets the time of the code run out.",
@@ -48,6 +93,7 @@ export const sandboxErrors = {
   PAYLOAD_TOO_LARGE: 413,
   UNSUPPORTED_MEDIA_TYPE: 415,
   MISDIRECTED_REQUEST: 421,
+  UNREADABLE_IMAGE: 422,
   MALFORMED_CODE: 422,
   FOREIGN_CODE: 422,
   CODE_FINAL: 422,
@@ -57,6 +103,9 @@ export const sandboxErrors = {
   UNAVAILABLE: 503,
 } as const
 export type SandboxCode = keyof typeof sandboxErrors
+
+const exampleText =
+  '00020101021228560011ph.ppmi.p2m0111TESTPHM1XXX0315000000000000001050301052045812530360854041.005802PH5912KAPE NI NIÑO6009PARAÑAQUE62170513REF00000000026304AC6C'
 
 export const readSandboxClock = operation({
   id: 'readSandboxClock',
@@ -125,6 +174,22 @@ export const stopVirtualTerminal = operation({
   errors: [],
 })
 
+export const readAsBank = operation({
+  id: 'readAsBank',
+  area: 'sandbox',
+  method: 'POST',
+  path: '/sandbox/bank/read',
+  summary: 'Read a code as a bank app would',
+  description:
+    'What a bank app shows of a code before it pays: from its text, or from a picture of it. Any QR Ph code is read; what could not be paid here comes with the reason.',
+  auth: 'partner_key',
+  body: ReadAsBank,
+  bodyBytesMax: bankBodyBytesMax,
+  success: { 200: { description: 'The code.', schema: BankCode } },
+  errors: ['UNREADABLE_IMAGE', 'MALFORMED_CODE'],
+  example: { qr_text: exampleText },
+})
+
 export const payAsBank = operation({
   id: 'payAsBank',
   area: 'sandbox',
@@ -132,14 +197,14 @@ export const payAsBank = operation({
   path: '/sandbox/bank/pay',
   summary: 'Pay a code as a bank would',
   description:
-    'The bank app of the sandbox: reads any QR Ph text, and pays, declines or lets expire what is a code of this sandbox. A real code of a real bank is recognised and refused. A code has one outcome: a payment that comes after it is refused and recorded as unmatched money.',
+    'The bank app of the sandbox: reads any QR Ph code, from its text or from a picture, and pays, declines or lets expire what is a code of this sandbox. A real code of a real bank is recognised and refused. A code has one outcome: a payment that comes after it is refused and recorded as unmatched money.',
   auth: 'partner_key',
   body: PayAsBank,
+  bodyBytesMax: bankBodyBytesMax,
   success: { 200: { description: 'The code after that.', schema: BankPayment } },
-  errors: ['MALFORMED_CODE', 'FOREIGN_CODE', 'CODE_FINAL', 'AMOUNT_MISMATCH'],
+  errors: ['UNREADABLE_IMAGE', 'MALFORMED_CODE', 'FOREIGN_CODE', 'CODE_FINAL', 'AMOUNT_MISMATCH'],
   example: {
-    qr_text:
-      '00020101021228560011ph.ppmi.p2m0111TESTPHM1XXX0315000000000000001050301052045812530360854041.005802PH5912KAPE NI NIÑO6009PARAÑAQUE62170513REF00000000026304AC6C',
+    qr_text: exampleText,
     outcome: 'SUCCESS',
   },
 })
@@ -149,5 +214,6 @@ export const sandboxOperations = {
   advanceSandboxClock,
   startVirtualTerminal,
   stopVirtualTerminal,
+  readAsBank,
   payAsBank,
 } as const

@@ -62,6 +62,7 @@ const calls: Readonly<Record<string, Call>> = {
   readSandboxClock: ({ sandbox }) => sandbox.readClock(),
   startVirtualTerminal: ({ sandbox }) => sandbox.startTerminal({ group_id: id, device_id: 'sim-approve' }),
   stopVirtualTerminal: ({ sandbox }) => sandbox.stopTerminal(id),
+  readAsBank: ({ sandbox }) => sandbox.readAsBank({ qr_text: '000201' }),
   payAsBank: ({ sandbox }) => sandbox.payAsBank({ qr_text: '000201', outcome: 'SUCCESS' }),
   advanceSandboxClock: ({ sandbox }) => sandbox.advanceClock({ seconds: 60 }),
 }

@@ -16,6 +16,7 @@ import {
   listWebhookEndpoints,
   listWebhookEvents,
   payAsBank,
+  readAsBank,
   readSandboxClock,
   recoverWebhookEndpoint,
   resendWebhookEvent,
@@ -168,6 +169,8 @@ export function clientOf(send: Send, open: Open) {
       stopTerminal: (deviceId: string, options?: CallOptions) =>
         send(stopVirtualTerminal, { params: { device_id: deviceId } }, options),
       /** What a payer's bank does with the text of a QR Ph code. */
+      /** What a bank app shows of a code, from its text or from a picture of it. */
+      readAsBank: (body: BodyOf<typeof readAsBank>, options?: CallOptions) => send(readAsBank, { body }, options),
       payAsBank: (body: BodyOf<typeof payAsBank>, options?: CallOptions) => send(payAsBank, { body }, options),
     },
   }

@@ -3,6 +3,7 @@ import {
   listQrWebhooks,
   pingWebhooks,
   registerQrWebhook,
+  simulateQr,
   updateQrWebhook,
   type AnswerOf,
   type BodyOf,
@@ -32,6 +33,11 @@ export interface KahaQrWebhooks {
   update(id: number, body: BodyOf<typeof updateQrWebhook>, options?: CallOptions): Promise<Registered>
   /** For good. */
   delete(id: number, options?: CallOptions): Promise<void>
+  /**
+   * In a sandbox: the bank settles the code with the text `qrBody`, else the newest that is PENDING; without any, each webhook gets a test
+   * notification. Never sent twice by itself.
+   */
+  simulate(body: BodyOf<typeof simulateQr>, options?: CallOptions): Promise<AnswerOf<typeof simulateQr>>
   ping(options?: CallOptions): Promise<'Pong!'>
 }
 
@@ -51,6 +57,7 @@ export function createKahaQrWebhooks({ webhooksUrl, secretKey, ...connection }: 
     delete: async (id, options) => {
       await send(deleteQrWebhook, { params: { id: String(id) } }, options)
     },
+    simulate: (body, options) => send(simulateQr, { body }, options),
     ping: (options) => send(pingWebhooks, {}, options),
   }
 }

@@ -111,6 +111,7 @@ test('every operation of the encrypted webhooks can be called, and an activation
     { body: { webhooks: [webhook] } },
     { body: webhook },
     { status: 204, body: '' },
+    { body: { id: 'x' } },
     { body: 'Pong!' },
   )
   t.after(() => held[Symbol.asyncDispose]())
@@ -124,6 +125,7 @@ test('every operation of the encrypted webhooks can be called, and an activation
   assert.deepEqual(await webhooks.list(), [webhook])
   assert.deepEqual(await webhooks.update(7, { status: 'DISABLED' }), webhook)
   assert.equal(await webhooks.delete(7), undefined)
+  assert.deepEqual(await webhooks.simulate({ useCase: 'SUCCESS' }), { id: 'x' })
   assert.equal(await webhooks.ping(), 'Pong!')
   assert.deepEqual(
     held.arrived.map(({ method, url }) => `${method} ${url.replace('/7', '/{id}')}`),

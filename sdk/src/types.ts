@@ -22,6 +22,7 @@ import type {
   listWebhookEndpoints,
   listWebhookEvents,
   payAsBank,
+  readAsBank,
   readSandboxClock,
   recoverWebhookEndpoint,
   resendWebhookEvent,
@@ -102,6 +103,8 @@ export type UpdateTerminalWebhook = BodyOf<typeof updateTerminalWebhook>
 
 export type SandboxClock = AnswerOf<typeof readSandboxClock>
 export type AdvanceClock = BodyOf<typeof advanceSandboxClock>
+export type ReadAsBank = BodyOf<typeof readAsBank>
+export type BankCode = AnswerOf<typeof readAsBank>
 export type PayAsBank = BodyOf<typeof payAsBank>
 export type BankPayment = AnswerOf<typeof payAsBank>
 export type { CreateQrPayment, CreatedQrPayment, QrPayment } from '@kaha/contract'

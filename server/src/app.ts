@@ -27,6 +27,7 @@ import {
   createCodeBank,
   createQrFigures,
   createQrService,
+  createQrSimulation,
   createQrWebhooksService,
   encryptedDialect,
   qrArea,
@@ -325,19 +326,32 @@ export async function startKaha(options: {
     const confirms = confirmLimit(config, clock)
     await mountArea(http, ecommerceArea(identity, confirms), ecommerceRoutes(ecommerce, addresses), edge)
     await mountCheckout(http, { ecommerce, identity, keyring, edge, addresses, confirmLimit: confirms, sandbox })
-    if (config.qrBank !== null) {
-      const qr = createQrService({ db, clock, accounts, bank: config.qrBank })
+    const { qrBank } = config
+    const announce = createAnnounce((tx, event) => delivery.appendEvent(tx, event))
+    const announced = () => bus.hint('events')
+    // Whoever speaks for a bank is of the sandbox.
+    const codeBank =
+      sandbox && qrBank
+        ? createCodeBank({ db, bank: qrBank, log, figures: createQrFigures(metrics), announce, announced })
+        : null
+    if (qrBank !== null) {
+      const qr = createQrService({ db, clock, accounts, bank: qrBank })
       const who = { callers: createCallers({ identity, accounts }), now: () => clock.now() }
       await mountArea(http, qrArea(who), qrRoutes(qr), edge)
       const { destinations } = delivery
       const registered = createQrWebhooksService({ db, destinations, accounts, vet: (url) => egress.vet(url), sandbox })
-      await mountArea(http, qrWebhooksArea(who), qrWebhooksRoutes(registered), edge)
+      const { events } = delivery
+      const simulation = codeBank && createQrSimulation({ db, clock, bank: qrBank, codeBank, events, identity })
+      await mountArea(http, qrWebhooksArea(who), qrWebhooksRoutes(registered, simulation), edge)
     }
     if (sandboxClock !== null) {
       const { sandboxArea, sandboxRoutes } = await import('./sandbox/routes.ts')
       const { mountInbox } = await import('./sandbox/inbox.ts')
       const { mountChallenges } = await import('./sandbox/challenges.ts')
       const { challengeStore } = await import('./payments/connectors/simulator-store-challenges.ts')
+      const { bankApp } = await import('./sandbox/bank.ts')
+      const { mountBank } = await import('./sandbox/bank-pages.ts')
+      const { createPictures } = await import('./sandbox/pictures.ts')
       const { createVirtualTerminals } = await import('./sandbox/virtual-terminals.ts')
       const ownHost = () => new URL(addresses.sandbox).host
       const virtual = building.use(
@@ -352,12 +366,10 @@ export async function startKaha(options: {
           socketUrl: () => `${localUrlOf(config.host, portOf(http)).replace(/^http/, 'ws')}${terminalsBase}`,
         }),
       )
-      const bank = config.qrBank
-      const announce = createAnnounce((tx, event) => delivery.appendEvent(tx, event))
-      const announced = () => bus.hint('events')
-      const codeBank = bank && createCodeBank({ db, bank, log, figures: createQrFigures(metrics), announce, announced })
-      const routes = sandboxRoutes({ clock, sandboxClock, terminals: virtual, codeBank })
+      const bank = codeBank && bankApp(codeBank, building.use(createPictures()))
+      const routes = sandboxRoutes({ clock, sandboxClock, terminals: virtual, bank })
       await mountArea(http, sandboxArea(identity, ownHost), routes, edge)
+      if (bank !== null) await mountBank(http, { bank, addresses, ownHost, log })
       await mountChallenges(http, { challenges: challengeStore({ db }), addresses, log })
       await mountInbox(http, { delivery, wall: clock.wall, ownHost, arrived: options.arrived ?? (() => {}) })
     }

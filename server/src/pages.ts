@@ -49,7 +49,7 @@ export function mountPages(app: FastifyInstance, addresses: Addresses, sandbox: 
       page(
         'Kaha',
         html`<p>A payment platform that you run yourself. The merchant APIs answer at ${addresses.base}.</p>
-<ul><li><a href="/docs">API documents</a></li><li><a href="${addresses.dashboard}">Dashboard</a></li></ul>`,
+<ul><li><a href="/docs">API documents</a></li><li><a href="${addresses.dashboard}">Dashboard</a></li>${sandbox && html`<li><a href="${addresses.sandbox}/bank">Bank app of the sandbox</a></li>`}</ul>`,
       ),
     ),
   )

@@ -76,6 +76,7 @@ async function openSandbox(
   const { isSandboxTold, writeSandboxFile } = await import('../sandbox/file.ts')
   const { moveInbox } = await import('../sandbox/inbox.ts')
   const { linkToTry, tellStory } = await import('../sandbox/story.ts')
+  const { payByQr } = await import('../sandbox/story-qr.ts')
   const { sellAtTerminal } = await import('../sandbox/story-terminal.ts')
   const { addresses, db, clock, keyring } = kaha
   const seed = await ensureSeed({ db, clock, keyring })
@@ -99,6 +100,7 @@ async function openSandbox(
         const { terminalCurrencies: taken } = config
         const currency = taken.includes(told.currency) ? told.currency : (taken[0] ?? 'PHP')
         await orWarn('the sale at a terminal', sellAtTerminal({ ...told, currency, wall: clock.wall }))
+        await orWarn('the payment by QR Ph', payByQr(told))
         return true
       }),
     )) === true

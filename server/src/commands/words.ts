@@ -37,7 +37,7 @@ export function greet({ addresses, seed, link, storyTold, dataDir, logPath }: Gr
       ...(storyTold
         ? [
             'A first order has been paid already: one card was refused, the next one went through, both webhooks arrived.',
-            'One sale was paid at a virtual terminal.',
+            'One sale was paid at a virtual terminal, and one QR Ph code by a simulated bank.',
           ]
         : []),
       '',
@@ -60,6 +60,7 @@ export function greet({ addresses, seed, link, storyTold, dataDir, logPath }: Gr
       '',
       ...names.map((name, index) => `  ${name.padEnd(width)}  ${keys[index]}`),
       '',
+      `  Bank app       ${addresses.sandbox}/bank (pays QR Ph codes, from a text or a picture)`,
       `  API documents  ${base}/docs`,
       `  For clients    ${join(dataDir, 'sandbox.json')} (addresses and all keys)`,
       ...(logPath === undefined ? [] : [`  Log            ${logPath}`]),
@@ -91,6 +92,7 @@ export const help = (): string =>
     '  kaha migrate    bring the schema of the database up to date',
     '  kaha entities   list and make partners, merchants and branches',
     '  kaha keys       list, issue and revoke secret keys',
+    '  kaha pay        pay a QR Ph code of a running sandbox, from its text or a picture',
     '',
     '--help after each tells more.',
     '',

@@ -47,7 +47,11 @@ export interface Events {
     branchesAfter: (branchId: string) => Promise<readonly string[]>,
   ): Promise<number>
   /** Sends a made-up event to one destination, through the queue and past every list. */
-  sendTest(principal: Principal, destination: DestinationRow, event: TestEvent): Promise<Sent<EventRow>>
+  sendTest(
+    principal: Principal,
+    destination: Pick<DestinationRow, 'id' | 'dialect'>,
+    event: TestEvent,
+  ): Promise<Sent<EventRow>>
 }
 
 /** How much one recovery does, in events. */

@@ -1,6 +1,7 @@
 import {
   advanceSandboxClock,
   payAsBank,
+  readAsBank,
   readSandboxClock,
   sandboxErrors,
   startVirtualTerminal,
@@ -15,7 +16,7 @@ import { errorWithDetails } from '../kernel/error-envelope.ts'
 import { Fault } from '../kernel/fault.ts'
 import { route, type Area, type Route } from '../kernel/http/area.ts'
 import { isLoopbackHost } from '../kernel/web-address.ts'
-import { bankApp, type CodeBank } from './bank.ts'
+import { presentReading, type BankApp } from './bank.ts'
 import type { SandboxClock } from './clock.ts'
 import type { VirtualTerminals } from './virtual-terminals.ts'
 
@@ -50,13 +51,13 @@ export function sandboxRoutes({
   clock,
   sandboxClock,
   terminals,
-  codeBank,
+  bank,
 }: {
   clock: Clock
   sandboxClock: SandboxClock
   terminals: VirtualTerminals
   /** Null: there is no QR service. */
-  codeBank: CodeBank | null
+  bank: BankApp | null
 }): Route<Principal>[] {
   const shown = () => ({
     status: 200 as const,
@@ -83,13 +84,17 @@ export function sandboxRoutes({
       await terminals.stop(principal.partnerId, params.device_id)
       return { status: 200, body: { device_id: params.device_id, status: 'stopped' } }
     }),
-    ...(codeBank === null ? [] : bankRoutes(bankApp(codeBank))),
+    ...(bank === null ? [] : bankRoutes(bank)),
   ]
 }
 
-const bankRoutes = (bank: ReturnType<typeof bankApp>): Route<Principal>[] => [
+const bankRoutes = (bank: BankApp): Route<Principal>[] => [
+  route<typeof readAsBank, Principal>(readAsBank, async ({ principal, body }) => {
+    const text = await bank.textOf(body)
+    return { status: 200, body: presentReading(await bank.read(principal.partnerId, text), text) }
+  }),
   route<typeof payAsBank, Principal>(payAsBank, async ({ principal, body }) => ({
     status: 200,
-    body: await bank.pay(principal.partnerId, body),
+    body: await bank.pay(principal.partnerId, { ...body, text: await bank.textOf(body) }),
   })),
 ]

@@ -195,6 +195,8 @@ export async function rightCall({ id, method, path }: Operation, subjects: Subje
       return { method, path: path.replace('{device_id}', 'sim-approve') }
     case 'advanceSandboxClock':
       return { method, path, body: { seconds: 0 } }
+    case 'readAsBank':
+      return { method, path, body: { qr_text: await subjects.spareCode() } }
     case 'payAsBank':
       return { method, path, body: { qr_text: await subjects.spareCode(), outcome: 'SUCCESS' } }
     case 'listWebhookEndpoints':

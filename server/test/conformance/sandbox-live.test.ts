@@ -65,7 +65,7 @@ test('S7.live.absent: a live installation answers 404 to every sandbox operation
       }
     }
   }
-  for (const path of ['/sandbox', '/sandbox/inbox/x', '/sandbox/reset', `/sandbox/inbox/${merchant.id}`]) {
+  for (const path of ['/sandbox', '/sandbox/bank', '/sandbox/inbox/x', '/sandbox/reset', `/sandbox/inbox/${merchant.id}`]) {
     for (const method of ['GET', 'POST', 'DELETE']) assert.equal((await ask({ method, path })).status, 404)
   }
   const simulating = /\/payments\/connectors\/simulator|\/sandbox\//
@@ -74,6 +74,18 @@ test('S7.live.absent: a live installation answers 404 to every sandbox operation
     [],
   )
   assert.ok(loaded.some((url) => url.includes('/payments/connectors/none')))
+})
+
+test('E6.simulate.live: a live installation that has a bank answers 404 with 20000010 to a simulation', async (t) => {
+  const { target: ownTarget, ...database } = await freshDatabase()
+  t.after(() => database[Symbol.asyncDispose]())
+  const config = readConfig({ ...settings, KAHA_QR_BIC: 'BANKPHMMXXX' })
+  const withBank = await startKaha({ config, target: ownTarget, masterKey, log: createLog('silent') })
+  t.after(() => withBank[Symbol.asyncDispose]())
+  const request = { path: '/webhooks/v1/webhooks/qrph/simulate', method: 'POST', body: { useCase: 'SUCCESS' } }
+  const answer = await call(withBank.localUrl, request)
+  assert.deepEqual([answer.status, answer.json.code], [404, '20000010'], answer.text)
+  assert.equal((await call(withBank.localUrl, { path: '/webhooks/v1/webhooks' })).status, 401)
 })
 
 test('X0.clocks.business: a live installation has no offset, and nothing in it can make one', async () => {

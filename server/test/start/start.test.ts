@@ -126,6 +126,17 @@ test('the story of a first start is real: a link whose payer was refused first a
   assert.ok(intent.receipt)
 })
 
+test('the story of a first start pays a QR Ph code once, and the bank app that it was paid with is named and answers', async () => {
+  const { data } = await merchantOf(sandbox).reports.listTransactions()
+  const codes = data.filter(({ payment_method }) => payment_method === 'QR_PH')
+  assert.deepEqual(
+    codes.map(({ status }) => status),
+    ['CAPTURED'],
+  )
+  await first.says(new RegExp(`Bank app +${sandbox.sandbox_url}/bank`))
+  assert.equal((await fetch(`${sandbox.sandbox_url}/bank`)).status, 200)
+})
+
 test('a webhook that reaches the inbox is told in the window of the sandbox', async () => {
   await pay(sandbox)
   await first.says(/webhook payment\.succeeded arrived at the inbox, signature verified/)

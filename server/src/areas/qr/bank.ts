@@ -1,3 +1,4 @@
+import type { QrPhCode, QrPhRefusal } from '@kaha/qrph'
 import type { Db, Queries } from '../../kernel/db.ts'
 import { newId } from '../../kernel/ids.ts'
 import type { Log } from '../../kernel/log.ts'
@@ -28,6 +29,17 @@ export interface BankRefusal {
   readonly rule: string
 }
 
+/** What a payer's bank shows of a text before it pays. */
+export interface BankReading {
+  readonly code: QrPhCode
+  /** The code that was made here, as it stands. */
+  readonly made?: Code
+  /** Why a payment would change nothing. */
+  readonly refusal?: BankRefusal
+}
+
+export type CodeBank = ReturnType<typeof createCodeBank>
+
 export interface BankDependencies {
   readonly db: Db
   readonly bank: QrBank
@@ -47,8 +59,7 @@ export function createCodeBank({ db, bank, log, figures, announce, announced }: 
     answer: BankAnswer & { amount: bigint },
   ): Promise<{ code: Code } | { refusal: BankRefusal; code?: Code }> => {
     const row = await store.lockCode(tx, partnerId, id)
-    if (row === undefined || row.merchant_id !== merchantId)
-      return { refusal: { why: 'unknown', message: 'There is no such code here.', rule: 'known_code' } }
+    if (row === undefined || row.merchant_id !== merchantId) return { refusal: unknown }
     const code = codeOf(row)
     const move = moveCode(code.state, answer.event)
     if ('refusal' in move) {
@@ -62,13 +73,9 @@ export function createCodeBank({ db, bank, log, figures, announce, announced }: 
           bankReference: answer.bankReference,
           at: row.read_at,
         })
-      const message = `This code is ${code.state}: it has had its one outcome.`
-      return { refusal: { why: 'final', message, rule: code.state.toLowerCase() }, code }
+      return { refusal: final(code), code }
     }
-    if (answer.event === 'paid' && answer.amount !== code.amount) {
-      const message = 'This code is paid with its exact amount and no other.'
-      return { refusal: { why: 'amount', message, rule: 'exact_amount' } }
-    }
+    if (answer.event === 'paid' && answer.amount !== code.amount) return { refusal: otherAmount }
     const at = row.read_at
     const reason = move.to === 'DECLINED' ? (answer.reason ?? 'DECLINED_BY_BANK') : null
     const bankReference = move.to === 'PAID' ? answer.bankReference : null
@@ -81,20 +88,25 @@ export function createCodeBank({ db, bank, log, figures, announce, announced }: 
   }
 
   return {
+    /** What a bank app shows of a text: to a payer, who belongs to nobody, codes of every partner. */
+    async read(partnerId: string | null, text: string): Promise<BankReading | { refusal: BankRefusal }> {
+      const read = readText(bank, text)
+      if (read.is === 'malformed') return { refusal: malformed(read.refusal) }
+      if (read.is === 'foreign') return { code: read.code, refusal: foreign(read.code) }
+      const row = read.is === 'ours' ? await store.findPayable(db, partnerId, read.id) : undefined
+      if (read.is === 'unknown' || row?.merchant_id !== read.merchantId) return { code: read.code, refusal: unknown }
+      const made = codeOf(row)
+      if ('refusal' in moveCode(made.state, 'paid')) return { code: read.code, made, refusal: final(made) }
+      if (minorOf(read.code.amount) !== made.amount) return { code: read.code, made, refusal: otherAmount }
+      return { code: read.code, made }
+    },
+
     /** Settles a code under the partner as the bank says. The first to lock it wins; what changes nothing comes back with the reason. */
     async answer(partnerId: string, answer: BankAnswer): Promise<{ code: Code } | { refusal: BankRefusal }> {
       const read = readText(bank, answer.text)
-      if (read.is === 'malformed') {
-        const { reason, message } = read.refusal
-        return { refusal: { why: 'malformed', message, rule: reason } }
-      }
-      if (read.is === 'foreign') {
-        const rule = read.code.pays === 'person' ? 'person' : 'another_bank'
-        const message = 'This is no code of this sandbox: a real bank, or a person, would be paid. Nothing was done.'
-        return { refusal: { why: 'foreign', message, rule } }
-      }
-      if (read.is === 'unknown')
-        return { refusal: { why: 'unknown', message: 'There is no such code here.', rule: 'known_code' } }
+      if (read.is === 'malformed') return { refusal: malformed(read.refusal) }
+      if (read.is === 'foreign') return { refusal: foreign(read.code) }
+      if (read.is === 'unknown') return { refusal: unknown }
       const amount = answer.amount ?? minorOf(read.code.amount)
       const done = await db.tx((tx) => settle(tx, partnerId, read, { ...answer, amount }))
       if (!('refusal' in done)) {
@@ -117,6 +129,24 @@ export function createCodeBank({ db, bank, log, figures, announce, announced }: 
     },
   }
 }
+
+const unknown: BankRefusal = { why: 'unknown', message: 'There is no such code here.', rule: 'known_code' }
+const otherAmount: BankRefusal = {
+  why: 'amount',
+  message: 'This code is paid with its exact amount and no other.',
+  rule: 'exact_amount',
+}
+const malformed = ({ reason, message }: QrPhRefusal): BankRefusal => ({ why: 'malformed', message, rule: reason })
+const foreign = ({ pays }: QrPhCode): BankRefusal => ({
+  why: 'foreign',
+  message: 'This is no code of this sandbox: a real bank, or a person, would be paid. Nothing was done.',
+  rule: pays === 'person' ? 'person' : 'another_bank',
+})
+const final = ({ state }: Code): BankRefusal => ({
+  why: 'final',
+  message: `This code is ${state}: it has had its one outcome.`,
+  rule: state.toLowerCase(),
+})
 
 /** The minor units of an amount as QR Ph writes it, with up to two decimals; 0 for none. */
 function minorOf(amount: string | null): bigint {

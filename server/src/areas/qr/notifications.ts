@@ -14,29 +14,45 @@ const notificationScope = 'qr_webhooks.write'
 
 const actions = { PAID: 'QRPH_SUCCESS', DECLINED: 'QRPH_DECLINED' } as const
 
+/** What a notification tells, before it is encrypted. */
+export interface Told {
+  readonly id: string
+  readonly state: keyof typeof actions
+  readonly stateAt: Date
+  readonly reference: string
+  readonly amount: bigint
+  readonly currency: string
+  readonly declineReason: string | null
+}
+
+export const actionOf = (state: keyof typeof actions) => actions[state]
+
+export const notificationText = ({ id, state, stateAt, reference, amount, currency, declineReason }: Told): string =>
+  JSON.stringify({
+    action: actions[state],
+    referenceNumber: reference,
+    amount: Number(amount),
+    currency,
+    timestamp: stateAt.toISOString(),
+    transactionId: id,
+    status: state,
+    ...(declineReason === null ? {} : { declineReason }),
+  })
+
 export function createAnnounce(appendEvent: (tx: Queries, event: NewEvent) => Promise<void>): Announce {
   return async (tx, code) => {
-    if (code.state !== 'PAID' && code.state !== 'DECLINED') return
-    const action = actions[code.state]
+    const { state } = code
+    if (state !== 'PAID' && state !== 'DECLINED') return
     await appendEvent(tx, {
       id: newId(code.stateAt),
       dialect: 'encrypted',
-      type: action,
+      type: actions[state],
       partnerId: code.partnerId,
       merchantId: code.merchantId,
       branchId: code.branchId,
       paymentIntentId: null,
       paymentLinkId: null,
-      body: JSON.stringify({
-        action,
-        referenceNumber: code.reference,
-        amount: Number(code.amount),
-        currency: code.currency,
-        timestamp: code.stateAt.toISOString(),
-        transactionId: code.id,
-        status: code.state,
-        ...(code.declineReason === null ? {} : { declineReason: code.declineReason }),
-      }),
+      body: notificationText({ ...code, state }),
       at: code.stateAt,
     })
   }

@@ -6,6 +6,7 @@ import {
   qrWebhookWireCodes,
   registerQrWebhook,
   scopesOf,
+  simulateQr,
   updateQrWebhook,
   type QrWebhook,
   type QrWebhookCode,
@@ -14,6 +15,7 @@ import type { Static } from 'typebox'
 import { newId } from '../../kernel/ids.ts'
 import { route, type Area, type Route } from '../../kernel/http/area.ts'
 import type { Account, Callers } from './callers.ts'
+import type { QrSimulation } from './service-simulate.ts'
 import type { QrWebhooksService } from './service-webhooks.ts'
 import type { WebhookRow } from './store-webhooks.ts'
 
@@ -55,7 +57,8 @@ const presentWebhook = (row: WebhookRow): Shown => ({
   updatedAt: row.updated_at.toISOString(),
 })
 
-export function qrWebhooksRoutes(service: QrWebhooksService): Route<Caller>[] {
+/** Only a sandbox has a simulation. */
+export function qrWebhooksRoutes(service: QrWebhooksService, simulation: QrSimulation | null): Route<Caller>[] {
   return [
     route<typeof registerQrWebhook, Caller>(registerQrWebhook, async ({ principal, body, header }) => ({
       status: 201,
@@ -78,5 +81,13 @@ export function qrWebhooksRoutes(service: QrWebhooksService): Route<Caller>[] {
     }),
 
     route<typeof pingWebhooks, Caller>(pingWebhooks, async () => ({ status: 200, body: 'Pong!' })),
+
+    ...(simulation === null ? [] : [simulateRoute(simulation)]),
   ]
 }
+
+const simulateRoute = (simulation: QrSimulation): Route<Caller> =>
+  route<typeof simulateQr, Caller>(simulateQr, async ({ principal, body }) => ({
+    status: 200,
+    body: { id: await simulation.simulate(known(principal), body) },
+  }))

@@ -55,6 +55,18 @@ const findByReference = perLevel(
   (entity) => `select ${columns} from qr.codes where reference = $1 and ${entity} = $2 and merchant_id = $3`,
 )
 
+const newestPending = perLevel(
+  'qr.newestPending',
+  (entity) =>
+    `select ${columns} from qr.codes where state = 'PENDING' and expires_at > kernel.now() and ${entity} = $1 order by id desc limit 1`,
+)
+
+// A payer may pay whomever: the partner is null then, and whoever has the text of a code may know what it says.
+const findPayable = statement(
+  'qr.findPayable',
+  `select ${columns} from qr.codes where id = $1 and ($2::uuid is null or partner_id = $2)`,
+)
+
 const lockCode = statement(
   'qr.lockCode',
   `select ${columns} from qr.codes where id = $1 and partner_id = $2 for update`,
@@ -115,6 +127,10 @@ export const qrStore = {
     (await on.run<CodeRow>(findCode[level], [id, entityId]))[0],
   findByReference: async (on: Queries, { level, entityId, merchantId }: Principal, reference: string) =>
     (await on.run<CodeRow>(findByReference[level], [reference, entityId, merchantId]))[0],
+  newestPending: async (on: Queries, { level, entityId }: Principal) =>
+    (await on.run<CodeRow>(newestPending[level], [entityId]))[0],
+  findPayable: async (on: Queries, partnerId: string | null, id: string) =>
+    (await on.run<CodeRow>(findPayable, [id, partnerId]))[0],
   /** A code under the partner, nobody else's to move until the transaction ends. */
   lockCode: async (tx: Queries, partnerId: string, id: string) => (await tx.run<CodeRow>(lockCode, [id, partnerId]))[0],
   /** True when this call made the move; false when another had made one before. */

@@ -166,7 +166,7 @@ function mountRoute<P>(room: FastifyInstance, area: Area<P>, { operation, handle
   room.route({
     method: operation.method,
     url: pathInRoom(area, operation),
-    bodyLimit: area.bodyBytesMax,
+    bodyLimit: operation.bodyBytesMax ?? area.bodyBytesMax,
     config: { operationId: operation.id },
     schema: {
       response: Object.fromEntries(

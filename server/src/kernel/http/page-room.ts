@@ -7,12 +7,17 @@ export function preparePageRoom(
   formBytesMax: number,
   refuse: (error: unknown, request: FastifyRequest, reply: FastifyReply) => unknown,
 ): void {
+  readForms(room, formBytesMax)
+  room.setErrorHandler(refuse)
+  room.setNotFoundHandler((request, reply) => refuse(nothingHere(), request, reply))
+}
+
+/** Lets a room read forms without files, and nothing else. */
+export function readForms(room: FastifyInstance, formBytesMax: number): void {
   room.removeAllContentTypeParsers()
   room.addContentTypeParser(
     'application/x-www-form-urlencoded',
     { parseAs: 'string', bodyLimit: formBytesMax },
     (_request, body, done) => done(null, new URLSearchParams(body as string)),
   )
-  room.setErrorHandler(refuse)
-  room.setNotFoundHandler((request, reply) => refuse(nothingHere(), request, reply))
 }

@@ -122,12 +122,6 @@ export const qr = joined(
     'E6.notification.success': 'a notification is acknowledged by 200 within 10 s and by nothing else',
     'E6.notification.retries': 'after the first attempt up to 4 more follow, 15 minutes apart',
     'E6.notification.anew': 'a notification is encrypted anew for each attempt',
-  }),
-  later('QR Ph in the checkout', {
-    'E6.life.checkout-transaction': 'a code of a checkout belongs to its attempt, and there is one transaction',
-    'E6.life.checkout-events': 'a code of a checkout causes events of area A and no notification of area E',
-  }),
-  later('simulated notifications', {
     'E6.simulate.ok': 'a simulation is 200 with the id of the code',
     'E6.simulate.settles':
       'a simulation with qrBody, the text of a code, settles that code as the bank would, and so notifies',
@@ -140,5 +134,9 @@ export const qr = joined(
       'an unknown text, or no ENABLED webhook that takes the action and activation code, is 404 with 20000004',
     'E6.simulate.not-pending': 'a code that is not PENDING is 409 with 20000015',
     'E6.simulate.live': 'a live installation answers 404 to a simulation',
+  }),
+  later('QR Ph in the checkout', {
+    'E6.life.checkout-transaction': 'a code of a checkout belongs to its attempt, and there is one transaction',
+    'E6.life.checkout-events': 'a code of a checkout causes events of area A and no notification of area E',
   }),
 )

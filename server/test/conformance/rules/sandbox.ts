@@ -43,6 +43,7 @@ export const sandbox = joined(
     'S7.bank.expire': 'the bank app can let a code expire',
     'S7.bank.refused': "a code that is not this sandbox's, is spent or is malformed is refused with 422 and a reason",
     'S7.bank.unknown': 'an unknown code is 404',
+    'S7.bank.any-text': 'the bank app reads any QR Ph text, as a page, a command and an operation',
   }),
   built({
     'S7.terminals.protocol':
@@ -63,9 +64,6 @@ export const sandbox = joined(
   }),
   later('virtual terminals', {
     'S7.terminals.places': 'virtual terminals run in the browser, on the command line, and scripted by device id',
-  }),
-  later('bank app', {
-    'S7.bank.any-text': 'the bank app reads any QR Ph text, as a page, a command and an operation',
   }),
   later('sandbox tools', {
     'S7.trigger.any': 'any event can be triggered',

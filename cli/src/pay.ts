@@ -1,0 +1,87 @@
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { createKaha, KahaError } from '@kaha/sdk'
+
+export const payHelp = [
+  'kaha pay CODE [--decline | --expire | --read] [--json]',
+  '',
+  'The bank app of a running sandbox: pays a QR Ph code, declines it, lets it expire, or reads it and does nothing. CODE is its text, or a',
+  'PNG or JPEG file that shows it.',
+  '',
+].join('\n')
+
+/** What a person can mend: one line, exit code 1. */
+class PayFault extends Error {}
+
+const imageFile = /\.(?:png|jpe?g)$/i
+
+/** Runs the command; resolves to the exit code. */
+export async function payCommand(args: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
+  try {
+    process.stdout.write(`${await pay(args, env)}\n`)
+    return 0
+  } catch (error) {
+    if (!(error instanceof PayFault) && !(error instanceof KahaError)) throw error
+    process.stderr.write(`kaha: ${error.message}\n`)
+    return 1
+  }
+}
+
+async function pay(args: readonly string[], env: NodeJS.ProcessEnv): Promise<string> {
+  const { given, decline, expire, read, json, help } = wanted(args)
+  if (help) return payHelp.trimEnd()
+  const { sandbox } = await bankOf(env)
+  const code = imageFile.test(given) ? { qr_image: await pictureIn(given) } : { qr_text: given }
+  if (read) {
+    const found = await sandbox.readAsBank(code)
+    if (json) return JSON.stringify(found)
+    const amount = found.amount === null ? 'any amount' : `${found.currency} ${found.amount}`
+    const stands = found.refusal?.message ?? `It is ${found.status}.`
+    return `${amount} to ${found.payee_name}, ${found.payee_city} (${found.bank}). ${stands}`
+  }
+  const outcome = decline ? 'DECLINED' : expire ? 'EXPIRED' : 'SUCCESS'
+  const done = await sandbox.payAsBank({ ...code, outcome })
+  if (json) return JSON.stringify(done)
+  const decimal = (done.amount / 100).toFixed(2)
+  return `${done.status}: ${done.currency} ${decimal} to ${done.merchant_name}, ${done.merchant_reference_number}`
+}
+
+function wanted(args: readonly string[]) {
+  const { values, positionals } = parsed(args)
+  const { decline = false, expire = false, read = false, json = false, help = false } = values
+  const [given = ''] = positionals
+  if (!help && (positionals.length !== 1 || given === '' || [decline, expire, read].filter(Boolean).length > 1))
+    throw new PayFault(
+      'kaha pay takes one code, and one of --decline, --expire and --read; `kaha pay --help` tells more',
+    )
+  return { given, decline, expire, read, json, help }
+}
+
+function parsed(args: readonly string[]) {
+  try {
+    const flag = { type: 'boolean' } as const
+    const options = { decline: flag, expire: flag, read: flag, json: flag, help: flag }
+    return parseArgs({ args: [...args], options, allowPositionals: true })
+  } catch (cause) {
+    throw new PayFault(cause instanceof Error ? cause.message : 'the arguments cannot be read', { cause })
+  }
+}
+
+/** The running sandbox, as its file tells where it is. */
+async function bankOf(env: NodeJS.ProcessEnv) {
+  const dataDir = env['KAHA_DATA_DIR'] ?? '.kaha'
+  const path = join(dataDir, 'sandbox.json')
+  const text = await readFile(path, 'utf8').catch((cause: unknown) => {
+    throw new PayFault(`there is no ${path}: start a sandbox, or say in KAHA_DATA_DIR where its data is`, { cause })
+  })
+  const told = JSON.parse(text) as { base_url: string; partner: { secret_key: string } }
+  return createKaha({ baseUrl: told.base_url, apiKey: told.partner.secret_key })
+}
+
+async function pictureIn(path: string): Promise<string> {
+  const bytes = await readFile(path).catch((cause: unknown) => {
+    throw new PayFault(`the picture ${path} cannot be read`, { cause })
+  })
+  return bytes.toString('base64')
+}

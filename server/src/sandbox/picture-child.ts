@@ -1,0 +1,5 @@
+import { parentPort, workerData } from 'node:worker_threads'
+import { readQrImage } from '@kaha/qrph/read-image'
+
+// A picture of a stranger, in a thread of its own: see pictures.ts.
+parentPort?.postMessage(readQrImage(workerData as Uint8Array))

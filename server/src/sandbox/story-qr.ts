@@ -1,0 +1,40 @@
+import { openToken, sealToken, tokenKey } from '@kaha/qrph/token'
+import type { StoryDependencies } from './story.ts'
+
+/** A QR Ph code of the first merchant, made and paid. */
+export async function payByQr({ localUrl, seed }: Pick<StoryDependencies, 'localUrl' | 'seed'>): Promise<void> {
+  const [merchant] = seed.merchants
+  const [branch] = merchant?.branches ?? []
+  if (merchant === undefined || branch === undefined) return
+  const key = await tokenKey(merchant.encryption_key)
+  const order = {
+    activationCode: branch.activation_code,
+    currency: 'PHP',
+    amount: '185.00',
+    merchantReferenceNumber: 'ORDER-1003',
+  }
+  const authorization = `Basic ${Buffer.from(`${merchant.secret_key}:`).toString('base64')}`
+  const made = await ask<{ Token: string }>(
+    `${localUrl}/qr/v1/pay/qr`,
+    { authorization },
+    {
+      Token: await sealToken(key, order),
+    },
+  )
+  const { qrText } = (await openToken(key, made.Token)) as { qrText: string }
+  await ask(
+    `${localUrl}/sandbox/bank/pay`,
+    { 'x-api-key': seed.partner.secret_key },
+    { qr_text: qrText, outcome: 'SUCCESS' },
+  )
+}
+
+async function ask<Body>(url: string, headers: Readonly<Record<string, string>>, body: object): Promise<Body> {
+  const answer = await fetch(url, {
+    method: 'POST',
+    headers: { ...headers, 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  })
+  if (!answer.ok) throw new Error(`POST ${new URL(url).pathname} answered ${answer.status}: ${await answer.text()}`)
+  return (await answer.json()) as Body
+}

@@ -1,0 +1,51 @@
+import assert from 'node:assert/strict'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
+import { createKahaQr } from '@kaha/sdk'
+import { finish, folder, start } from './program.ts'
+
+const home = folder({ after })
+const dataDir = join(home, 'data')
+const cli = join(import.meta.dirname, '../../../cli/src/main.ts')
+const kaha = (args: readonly string[], settings: Readonly<Record<string, string>> = { KAHA_DATA_DIR: dataDir }) =>
+  finish({ after }, { command: [process.execPath, cli], args: ['pay', ...args], settings })
+
+test('S7.bank.any-text: kaha pay reads, pays, declines and lets expire a code of a running sandbox, from its text or a picture', async (t) => {
+  const { sandbox } = await start(t, dataDir, { args: ['--empty'] })
+  const [merchant] = sandbox.merchants
+  const [branch] = merchant?.branches ?? []
+  assert.ok(merchant && branch)
+  const qr = createKahaQr({
+    qrUrl: sandbox.qr_url,
+    secretKey: merchant.secret_key,
+    encryptionKey: merchant.encryption_key,
+  })
+  const made = (merchantReferenceNumber: string) =>
+    qr.create({ activationCode: branch.activation_code, currency: 'PHP', amount: '98.00', merchantReferenceNumber })
+
+  const one = await made('ORDER-1')
+  const picture = join(home, 'code.png')
+  await writeFile(picture, Buffer.from(one.qrBody, 'base64'))
+  const read = await kaha([picture, '--read'])
+  assert.equal(read.stdout, `PHP 98.00 to ${merchant.name}, MANILA (TESTPHM1XXX). It is PENDING.\n`, read.stderr)
+  assert.equal((await kaha([picture])).stdout, `PAID: PHP 98.00 to ${merchant.name}, ORDER-1\n`)
+  const again = await kaha([one.qrText])
+  assert.deepEqual([again.code, again.stdout], [1, ''])
+  assert.match(again.stderr, /^kaha: This code is PAID[^\n]*\n$/)
+
+  const two = await made('ORDER-2')
+  const declined = await kaha([two.qrText, '--decline', '--json'])
+  assert.equal(JSON.parse(declined.stdout).status, 'DECLINED')
+  const three = await made('ORDER-3')
+  assert.match((await kaha([three.qrText, '--expire'])).stdout, /^EXPIRED: /)
+})
+
+test('kaha pay says in a line what is wrong with how it was called, and where no sandbox runs', async () => {
+  assert.match((await kaha(['--help'])).stdout, /^kaha pay CODE /)
+  for (const args of [[], ['a', 'b'], ['a', '--decline', '--expire'], ['a', '--nothing']]) {
+    const { code, stderr } = await kaha(args)
+    assert.deepEqual([code, stderr.startsWith('kaha: '), stderr.split('\n').length], [1, true, 2], stderr)
+  }
+  assert.match((await kaha(['a'], { KAHA_DATA_DIR: join(home, 'none') })).stderr, /^kaha: there is no .*sandbox\.json/)
+})
