@@ -169,14 +169,15 @@ test('[B3.csv.bounded] an export of many pages has every row once, in order, and
 test('[B3.csv.bounded] no page is read before the one before it was taken', async () => {
   let read = 0
   async function* pages() {
-    for (; read < 1_000; read += 1) yield `${read}`.padEnd(60_000)
+    for (; read < 1_000; read += 1)
+      yield Array.from({ length: 1_000 }, (_, place) => ({ line: `${read}-${place}`.padEnd(60) }))
   }
   const stream = transactionsCsv(pages())
   const taken: string[] = []
   for await (const chunk of stream) {
     taken.push(chunk as string)
-    assert.ok(read <= taken.length + 2, `${read} pages read when ${taken.length} chunks were taken`)
+    assert.ok(read <= taken.length / 10 + 2, `${read} pages read when ${taken.length} chunks were taken`)
     if (taken.length === 20) break
   }
-  assert.ok(stream.destroyed && read < 25)
+  assert.ok(stream.destroyed && read < 5)
 })

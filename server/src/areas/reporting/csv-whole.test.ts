@@ -6,7 +6,7 @@ import { presentTransaction } from './present.ts'
 import { transactionColumns } from './store-csv.ts'
 import { transactionStore, type After, type TransactionFilters } from './store-transactions.ts'
 
-const transactions = 12_000
+const transactions = 4_000
 const rowsAtOnce = 2_000
 
 const p = await platform({ after })
@@ -32,8 +32,17 @@ for (let from = 1; from <= transactions; from += rowsAtOnce) {
   )
 }
 
+// Most of the ids above are of another time than their rows. These are not.
+await rowsOf(
+  p,
+  `insert into payments.transactions (id, partner_id, merchant_id, branch_id, status, amount, currency, payment_method, created_at, updated_at)
+   select overlay(kernel.uuid_floor(t.created_at - n * interval '1 minute')::text placing lpad(n::text, 12, '0') from 25)::uuid, t.partner_id,
+          t.merchant_id, t.branch_id, 'CAPTURED', n % 9 + 1, t.currency, t.payment_method, t.created_at - n * interval '1 minute', t.updated_at
+     from payments.attempts a join payments.transactions t on t.id = a.id, generate_series(1, 1500) n`,
+)
+
 function cellOf(value: unknown): string {
-  const text = value === undefined ? '' : String(value)
+  const text = typeof value === 'string' ? value : typeof value === 'number' ? String(value) : ''
   const safe = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe
 }
@@ -48,7 +57,7 @@ const lineOf = (shown: object): string =>
 
 /** What the pages of a list say, put together. */
 async function linesOf({ sort, order, statuses }: Pick<TransactionFilters, 'sort' | 'order' | 'statuses'>) {
-  const caller = { level: 'merchant', entityId: p.merchant.id } as const
+  const caller = { level: 'merchant', entityId: p.merchant.id, partnerId: p.seed.partner.id } as const
   const none = { merchantId: null, branchId: null, activationCode: null, paymentMethod: null, cardBrand: null }
   const filters = { ...none, from: null, to: null, sort, order, statuses }
   const lines: string[] = []
@@ -77,3 +86,46 @@ for (const { sort, order, statuses } of [
     assert.equal(lines[odd + 1], odd < 0 ? lines[0] : expected[odd])
   })
 }
+
+test('by amount, a time keeps the transactions that were created in it, whenever their ids were made, in pages of any size', async () => {
+  const [{ at }] = (await rowsOf<{ at: Date }>(p, 'select max(created_at) as at from payments.transactions')) as [
+    { at: Date },
+  ]
+  const ago = (minutes: number) => new Date(at.getTime() - minutes * 60_000)
+  const caller = { level: 'merchant', entityId: p.merchant.id, partnerId: p.seed.partner.id } as const
+  const none = {
+    merchantId: null,
+    branchId: null,
+    activationCode: null,
+    paymentMethod: null,
+    cardBrand: null,
+    statuses: null,
+  }
+  const listed = async (from: Date | null, to: Date | null, order: 'asc' | 'desc', rowsMax: number) => {
+    const found = []
+    for (let last: After | null = null; ;) {
+      const filters = { ...none, from, to, sort: 'amount', order } as const
+      const rows = await transactionStore.listTransactions(p.kaha.db, caller, filters, last, rowsMax)
+      found.push(...rows)
+      last = rows.at(-1) ?? null
+      if (last === null) return found
+    }
+  }
+  for (const order of ['asc', 'desc'] as const) {
+    const all = await listed(null, null, order, rowsAtOnce)
+    for (const [from, to] of [
+      [ago(1_000), ago(500)],
+      [ago(100), null],
+      [null, ago(3)],
+    ] as const) {
+      const expected = all.filter(
+        ({ created_at }) => (from === null || created_at >= from) && (to === null || created_at <= to),
+      )
+      assert.ok(expected.length >= 100 && expected.length < all.length)
+      assert.deepEqual(
+        (await listed(from, to, order, Math.ceil(expected.length / 5))).map(({ id }) => id),
+        expected.map(({ id }) => id),
+      )
+    }
+  }
+})

@@ -8,7 +8,7 @@ import {
   transactionStore,
   type After,
   type HistoryRow,
-  type LinesRow,
+  type LineRow,
   type Order,
   type Sort,
   type TransactionFilters,
@@ -57,7 +57,7 @@ export type ReportingService = ReturnType<typeof createReportingService>
 const pageSizeMax = 100
 const historyRowsMax = 1_000
 const sharesMax = 10_000
-// About 350 KB of text. Twice as many take twice the memory, half as many a fifth more time: each page is planned.
+// About 350 KB of text. Each page is planned: with half as many rows PostgreSQL takes a third more time for one.
 const exportRows = 1_000
 
 /** What a key may read of merchants, branches, transactions and settlements. Reads only what their owners publish. */
@@ -108,13 +108,13 @@ export function createReportingService({ db, clock, cursors }: ReportingDependen
      * All transactions of a query as lines of CSV, read in pages as they are taken, one ahead; those that are created after it began are
      * left out, so that it ends. The first page is read before it resolves: what is refused is refused here.
      */
-    async exportTransactions(principal: Principal, query: TransactionQuery): Promise<AsyncIterable<string>> {
+    async exportTransactions(principal: Principal, query: TransactionQuery): Promise<AsyncIterable<LineRow[]>> {
       const filters = filtersOf(query)
       const now = clock.now()
       const until = { ...filters, to: filters.to !== null && filters.to < now ? filters.to : now }
       const read = (after: After | null) => transactionStore.listLines(db, principal, until, after, exportRows)
       const first = await read(afterOf(query.cursor, boundOf(principal, query)))
-      return linesFrom(first, read)
+      return pagesFrom(first, read)
     },
 
     async retrieveTransaction(principal: Principal, id: string): Promise<TransactionStory> {
@@ -152,15 +152,17 @@ export function createReportingService({ db, clock, cursors }: ReportingDependen
 
 const placeOf = ({ position, id }: TransactionRow): After => ({ position, id })
 
-async function* linesFrom(
-  first: LinesRow | undefined,
-  read: (after: After) => Promise<LinesRow | undefined>,
-): AsyncGenerator<string, void, undefined> {
-  for (let page = first; page !== undefined;) {
-    const next = page.count < exportRows ? undefined : read(page)
+async function* pagesFrom(
+  first: LineRow[],
+  read: (after: After) => Promise<LineRow[]>,
+): AsyncGenerator<LineRow[], void, undefined> {
+  for (let page = first; ;) {
+    const { position, id } = page.at(-1) ?? { position: null, id: null }
+    const next = page.length < exportRows || position === null || id === null ? undefined : read({ position, id })
     // Whoever takes no more pages never hears of it.
     next?.catch(() => {})
-    yield page.lines
+    yield page
+    if (next === undefined) return
     page = await next
   }
 }

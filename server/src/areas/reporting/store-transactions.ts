@@ -1,6 +1,6 @@
 import { perLevel, type Level, type Principal } from '../../identity/principal.ts'
 import { statement, type Queries } from '../../kernel/db.ts'
-import { largestId } from '../../kernel/ids.ts'
+import { firstIdOf, largestId } from '../../kernel/ids.ts'
 import { transactionLine } from './store-csv.ts'
 
 /** A transaction as everybody sees it, at the time that it was read. */
@@ -60,13 +60,14 @@ export interface TransactionFilters {
   readonly order: Order
 }
 
-/** Transactions that follow each other, as lines of CSV, and where the last of them is. */
-export interface LinesRow extends After {
-  readonly lines: string
-  readonly count: number
+/** A transaction as a line of CSV, without its end, and where it is if it is the last of its page. */
+export interface LineRow {
+  readonly line: string
+  readonly position: string | null
+  readonly id: string | null
 }
 
-export type Caller = Pick<Principal, 'level' | 'entityId'>
+export type Caller = Pick<Principal, 'level' | 'entityId' | 'partnerId'>
 
 /** Where a page begins: after this row, in the order of its list. */
 export interface After {
@@ -105,8 +106,7 @@ const named = (rows: string, position: string): string =>
  * that a page is exact whenever it is read.
  */
 function pageOf(
-  level: Level,
-  entityId: string,
+  { level, entityId, partnerId }: Caller,
   filters: TransactionFilters,
   after: After | null,
   rowsMax: number,
@@ -124,8 +124,11 @@ function pageOf(
     from: filters.from === null || isPassed('asc') ? null : `${value(filters.from)}::timestamptz`,
     to: filters.to === null || isPassed('desc') ? null : `${value(filters.to)}::timestamptz`,
   }
-  if (created.from !== null) stored.push(`t.created_at >= ${created.from}`)
-  if (created.to !== null) stored.push(`t.created_at <= ${created.to}`)
+  const times = [
+    ...(created.from === null ? [] : [`t.created_at >= ${created.from}`]),
+    ...(created.to === null ? [] : [`t.created_at <= ${created.to}`]),
+  ]
+  stored.push(...(sort === 'amount' ? unweighed(times) : times))
   const statuses = filters.statuses === null ? null : value(filters.statuses)
   const last = after === null ? null : { position: value(after.position), id: value(after.id) }
   const place = last === null ? null : { position: `${last.position}::${sorts[sort]}`, id: `${last.id}::uuid` }
@@ -142,7 +145,12 @@ function pageOf(
           and (t.status <> 'PENDING' or t.id <> all (array(select l.id from lapsed l)))
         ${inOrder(stands)})
       union all`
-  const walks = sort === 'updated_at' ? updatesOf(created, order, place) : [{ from: place, within: [] }]
+  const walks =
+    sort === 'updated_at'
+      ? updatesOf(created, order, place)
+      : sort === 'amount' && (filters.from !== null || filters.to !== null)
+        ? amountsOf(filters, partnerId, place, value)
+        : [{ from: place, within: [] }]
   const found = `
     with lapsed as materialized (select l.id, l.status, l.updated_at from payments.transaction_lapses l where l.${entityColumns[level]} = $1),
     page as materialized (select * from (${walks.map(walk).join('')}
@@ -169,15 +177,15 @@ const rowsOf = ({ found, rows }: Page, { order }: TransactionFilters): string =>
   ${named(rows, 'r.sorted::text')}
   order by r.sorted ${order}, r.id ${order}`
 
-/** One row for all of a page, or none for an empty one. The last is found apart: a sort would copy the lines for each of its rows. */
+/** A line for each row of a page; its last tells where it is, too. */
 function linesOf({ found, rows }: Page, { order }: TransactionFilters): string {
   const backwards = order === 'asc' ? 'desc' : 'asc'
   return `
     ${found}
-    select last.position::text as position, last.id, (select count(*)::integer from page) as count,
-           (select string_agg(l.line, E'\\r\\n' order by l.sorted ${order}, l.id ${order}) || E'\\r\\n'
-              from (${withEntities(`${transactionLine} as line, r.sorted, r.id`, rows)}) l) as lines
-      from (select position, id from page order by position ${backwards}, id ${backwards} limit 1) last`
+    select l.line, case when l.id = last.id then l.sorted::text end as position, case when l.id = last.id then l.id end as id
+      from (${withEntities(`${transactionLine} as line, r.sorted, r.id`, rows)}) l,
+           (select id from page order by position ${backwards}, id ${backwards} limit 1) last
+     order by l.sorted ${order}, l.id ${order}`
 }
 
 /** A place in an order, as SQL. */
@@ -215,6 +223,40 @@ function updatesOf(
       : { from: nearer(place, end), within: [...since, near] }
   return [first, { from: place, within: [...since, `${wait} > ${soon}`] }]
 }
+
+/**
+ * Where in the order of amounts transactions of some times of creation are: among those of one amount they stand together, by id, and
+ * PostgreSQL 18 skips from one amount to the next. Those whose id tells another time have an index of their own. Of the ends PostgreSQL
+ * is told no values: of ids it knows too little, and would take the time of a day for empty.
+ */
+function amountsOf(
+  { from, to }: TransactionFilters,
+  partnerId: string,
+  place: Place | null,
+  value: (one: unknown) => string,
+): Walk[] {
+  const endOf = (ms: number) => `(select ${value(firstIdOf(Math.max(0, ms)))}::uuid)`
+  const around = [
+    ...(from === null ? [] : [`t.id >= ${endOf(from.getTime() - idMsMax)}`]),
+    ...(to === null ? [] : [`t.id <= any (array[${endOf(to.getTime() + idMsMax)}])`]),
+  ]
+  const elsewhere = [
+    `t.partner_id = ${value(partnerId)}`,
+    `not (${around.join(' and ')})`,
+    'not payments.tells_time(t.id, t.created_at)',
+  ]
+  return [
+    { from: place, within: around },
+    { from: place, within: elsewhere },
+  ]
+}
+
+// A little more than payments.tells_time lets the time of an id be from that of its row.
+const idMsMax = 3_600_001
+
+// With its id, a row's time is said twice. PostgreSQL would take the one to be as rare as the other, and look for few rows by another index.
+const unweighed = (conditions: readonly string[]): string[] =>
+  conditions.length === 0 ? [] : [`case when ${conditions.join(' and ')} then true else false end`]
 
 /** Whichever of two places comes first: one place alone lets a walk begin there. */
 const nearer = ({ position, id }: Place, end: string): Place => ({
@@ -265,24 +307,18 @@ const listHistory = perLevel(
 export const transactionStore = {
   listTransactions: (
     on: Queries,
-    { level, entityId }: Caller,
+    caller: Caller,
     filters: TransactionFilters,
     after: After | null,
     rowsMax: number,
   ) => {
-    const page = pageOf(level, entityId, filters, after, rowsMax)
+    const page = pageOf(caller, filters, after, rowsMax)
     return on.run<TransactionRow>(statement('', rowsOf(page, filters)), page.values)
   },
-  /** The same as CSV; undefined where there are none. */
-  listLines: async (
-    on: Queries,
-    { level, entityId }: Caller,
-    filters: TransactionFilters,
-    after: After | null,
-    rowsMax: number,
-  ) => {
-    const page = pageOf(level, entityId, filters, after, rowsMax)
-    return (await on.run<LinesRow>(statement('', linesOf(page, filters)), page.values))[0]
+  /** The same as CSV. */
+  listLines: (on: Queries, caller: Caller, filters: TransactionFilters, after: After | null, rowsMax: number) => {
+    const page = pageOf(caller, filters, after, rowsMax)
+    return on.run<LineRow>(statement('', linesOf(page, filters)), page.values)
   },
   findTransaction: async (on: Queries, { level, entityId }: Caller, id: string) =>
     (await on.run<TransactionRow>(findTransaction[level], [id, entityId]))[0],
