@@ -7,7 +7,7 @@ import { settings } from '../server/src/config.ts'
 import { createFigures } from '../server/src/delivery/figures.ts'
 import { tenAttempts } from '../server/src/delivery/schedule.ts'
 import type { Db } from '../server/src/kernel/db.ts'
-import { measureDb } from '../server/src/kernel/http/operations.ts'
+import { measureBus, measureDb } from '../server/src/kernel/http/operations.ts'
 import { createMetrics } from '../server/src/kernel/metrics.ts'
 import { parseCard } from '../server/src/payments/card.ts'
 import { eventOf } from '../server/src/payments/connectors/connector.ts'
@@ -68,6 +68,7 @@ async function metricsTable(): Promise<string> {
   const metrics = createMetrics()
   const db = { run: async () => [], stats: () => ({ total: 0, idle: 0, waiting: 0, statements: 0 }) } as unknown as Db
   measureDb(metrics, [db])
+  measureBus(metrics, { connected: true, outages: 0 })
   createFigures({ metrics, db, inFlight: () => 0 })
   createTerminalFigures(metrics, () => 0)
   createQrFigures(metrics)

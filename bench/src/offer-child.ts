@@ -1,6 +1,6 @@
 // Payments as they come: events are written at an even rate, each in a transaction of its own, whether or not the last are through.
 import { eventStore } from '../../server/src/delivery/store-events.ts'
-import { postgresBus } from '../../server/src/kernel/bus.ts'
+import { postgresBus } from '../../server/src/kernel/bus-postgres.ts'
 import { createDb } from '../../server/src/kernel/db.ts'
 import { serve } from './child.ts'
 import { eventOf, eventType, type Source } from './events.ts'
@@ -31,7 +31,7 @@ const fail = (error: Error): void => {
 
 async function offer({ target, sources, perSecond, seconds }: Offer): Promise<Offered> {
   await using db = createDb({ target, connectionsMax, acquireWaitMsMax, onError: fail })
-  await using bus = await postgresBus({ db, target, onError: fail })
+  await using bus = await postgresBus({ db, target, onLost: fail })
   const count = Math.round(perSecond * seconds)
   const ids: string[] = []
   const dueAt = new BigInt64Array(count)

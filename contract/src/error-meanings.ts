@@ -42,6 +42,7 @@ export const errorMeanings: Readonly<Record<Code, string>> = {
   INVALID_IDEMPOTENCY_KEY: 'Idempotency-Key is missing or malformed.',
   INVALID_SECONDS: 'seconds is no integer, or out of range.',
   INVALID_TO: 'to is not an RFC 3339 time, or lies before now.',
+  ENDPOINT_LIMIT_REACHED: 'The group has 16 webhook endpoints; delete one first.',
   NO_WEBHOOK_ENDPOINTS: 'webhookMode needs an active webhook endpoint of the group.',
   INVALID_SIGNATURE: 'x-signature is missing, malformed, or not the signature of this request.',
   TIMESTAMP_EXPIRED: 'x-timestamp is missing, malformed, or more than 5 minutes from the time of the server.',

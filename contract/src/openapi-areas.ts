@@ -15,7 +15,7 @@ import {
   ecommerceWireCodes,
 } from './ecommerce.ts'
 import { EcommerceError, ReportingError, WebhooksError } from './errors.ts'
-import { deliveries, type Delivery } from './openapi-deliveries.ts'
+import { deliveries, terminalDeliveries, type Deliveries } from './openapi-deliveries.ts'
 import type { Area, Operation } from './operation.ts'
 import { Page, Pagination } from './primitives.ts'
 import {
@@ -70,6 +70,7 @@ import {
   TerminalsError,
   VoidResult,
   VoidTerminalTransaction,
+  terminalWebhookSchemas,
   terminalsErrors,
   terminalsOperations,
   terminalsWireCodes,
@@ -130,7 +131,7 @@ export interface AreaPage {
   readonly auth?: 'basic' | 'signed'
   /** Schemas that have a name in the document. */
   readonly schemas: Readonly<Record<string, TSchema>>
-  readonly deliveries?: readonly Delivery[]
+  readonly deliveries?: Deliveries
   /** Where the area answers, if not at the base address. */
   readonly server?: { readonly url: string; readonly variables: Readonly<Record<string, unknown>> }
 }
@@ -283,6 +284,7 @@ export const areaPages: Readonly<Record<Area, AreaPage>> = {
     tags: [
       { name: 'Terminals', description: 'Terminals, and payments at them.', path: '/v1/terminals' },
       { name: 'Transactions', description: 'Payments, and what became of them.', path: '/v1/transactions' },
+      { name: 'Webhooks', description: 'Where the ends of payments are sent.', path: '/v1/webhooks' },
     ],
     operations: terminalsOperations,
     errors: terminalsErrors,
@@ -310,8 +312,10 @@ export const areaPages: Readonly<Record<Area, AreaPage>> = {
       TerminalTransactionList,
       VoidTerminalTransaction,
       VoidResult,
+      ...terminalWebhookSchemas,
       Error: TerminalsError,
     },
+    deliveries: terminalDeliveries,
     auth: 'signed',
     server: {
       url: '{terminal_url}',

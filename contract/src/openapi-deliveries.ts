@@ -1,12 +1,25 @@
+import type { TerminalWebhookPayload, TerminalWebhookPing, terminalEventTypes } from './terminals.ts'
 import type { WebhookPayload, eventTypes } from './webhooks.ts'
 
 /** An event as it arrives at a receiver. */
-export interface Delivery {
-  readonly type: (typeof eventTypes)[number]
+export interface Delivery<Type extends string = string, Payload = unknown> {
+  readonly type: Type
   readonly id: string
   readonly summary: string
   readonly description: string
-  readonly example: WebhookPayload
+  readonly example: Payload
+  /** The name of its schema, where that is not the area's. */
+  readonly payload?: string
+}
+
+/** What arrives at the endpoints of an area. */
+export interface Deliveries {
+  /** The name of the payload's schema, and the property of it that has the type. */
+  readonly payload: string
+  readonly typeField: string
+  /** The schema of webhook-id. */
+  readonly idSchema: Readonly<Record<string, unknown>>
+  readonly events: readonly Delivery[]
 }
 
 const ids = {
@@ -34,8 +47,7 @@ const of = {
 const card = { order_reference: 'ORDER-1001', card_brand: 'VISA', card_last_four: '4242' }
 const about = { id: ids.event, created_at: '2026-01-15T10:30:00.000Z' }
 
-/** Of area A, with an example each. */
-export const deliveries: readonly Delivery[] = [
+const events: readonly Delivery<(typeof eventTypes)[number], WebhookPayload>[] = [
   {
     type: 'payment.succeeded',
     id: 'paymentSucceeded',
@@ -77,3 +89,81 @@ export const deliveries: readonly Delivery[] = [
     },
   },
 ]
+
+/** Of area A, with an example each. */
+export const deliveries: Deliveries = {
+  payload: 'WebhookPayload',
+  typeField: 'type',
+  idSchema: { type: 'string', format: 'uuid' },
+  events,
+}
+
+const sale = { transactionId: 'ORDER-1001', amount: '150.00', currency: 'PHP', paymentMethod: 'CARD' }
+const at = { eventId: 'evt_01KEZZ6Q60F8S7XQ8M4T2B5C9D', timestamp: '2026-01-15T10:30:00.000Z' }
+const terminalId = 'KAPE-1-T1'
+
+const terminalEvents: readonly Delivery<(typeof terminalEventTypes)[number], TerminalWebhookPayload>[] = [
+  {
+    type: 'payment.completed',
+    id: 'terminalPaymentCompleted',
+    summary: 'A payment was approved',
+    description: 'The terminal returned SUCCESS, and that is kept.',
+    example: {
+      ...at,
+      eventType: 'payment.completed',
+      data: { ...sale, status: 'SUCCESS', authorizationCode: 'A1B2C3', terminalId },
+    },
+  },
+  {
+    type: 'payment.failed',
+    id: 'terminalPaymentFailed',
+    summary: 'A payment failed',
+    description: 'The terminal returned FAILED, never got the payment, or lost it. No money is kept.',
+    example: {
+      ...at,
+      eventType: 'payment.failed',
+      data: { ...sale, status: 'FAILED', errorCode: 'DECLINED', errorMessage: 'The card was declined.', terminalId },
+    },
+  },
+  {
+    type: 'payment.cancelled',
+    id: 'terminalPaymentCancelled',
+    summary: 'A payment was cancelled',
+    description: 'The terminal returned CANCELLED: somebody ended it before it was complete.',
+    example: { ...at, eventType: 'payment.cancelled', data: { ...sale, status: 'CANCELLED', terminalId } },
+  },
+  {
+    type: 'payment.timeout',
+    id: 'terminalPaymentTimeout',
+    summary: 'A payment has no result in time',
+    description: 'No result that counts came within 90 seconds. An approval that comes later is voided.',
+    example: {
+      ...at,
+      eventType: 'payment.timeout',
+      data: {
+        ...sale,
+        status: 'TIMEOUT',
+        errorCode: 'TIMEOUT',
+        errorMessage: 'The terminal gave no result within 90 seconds. If it approves later, that is voided.',
+        terminalId,
+      },
+    },
+  },
+]
+
+const ping: Delivery<'ping', TerminalWebhookPing> = {
+  type: 'ping',
+  id: 'terminalWebhookPing',
+  summary: 'A URL is to be taken',
+  description: 'Sent once, when an endpoint is made or its URL is changed; without a 2xx the URL is not taken.',
+  example: { ...at, eventType: 'ping' },
+  payload: 'TerminalWebhookPing',
+}
+
+/** Of area D. */
+export const terminalDeliveries: Deliveries = {
+  payload: 'TerminalWebhookPayload',
+  typeField: 'eventType',
+  idSchema: { type: 'string' },
+  events: [...terminalEvents, ping],
+}

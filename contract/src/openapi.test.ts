@@ -135,22 +135,25 @@ test('a confirm and a ping may go without a key, and every other operation needs
 })
 
 test('every type of event is shown as it is delivered, with the three headers and a payload that fits', () => {
-  const { webhooks = {} } = documents.webhooks()
-  const { schemas, deliveries = [] } = areaPages.webhooks
-  assert.deepEqual(Object.keys(webhooks), [
-    'payment.succeeded',
-    'payment.declined',
-    'payment.failed',
-    'payment.expired',
-  ])
-  for (const { type, example } of deliveries) {
-    assert.equal(example.type, type)
-    assert.deepEqual([...Value.Errors(schemas['WebhookPayload'] as never, example)], [], type)
+  const types = {
+    webhooks: ['payment.succeeded', 'payment.declined', 'payment.failed', 'payment.expired'],
+    terminals: ['payment.completed', 'payment.failed', 'payment.cancelled', 'payment.timeout', 'ping'],
   }
-  for (const { post } of Object.values(webhooks) as { post: { parameters: { name: string }[] } }[]) {
-    assert.deepEqual(
-      post.parameters.map(({ name }) => name),
-      ['webhook-id', 'webhook-timestamp', 'webhook-signature'],
-    )
+  for (const area of ['webhooks', 'terminals'] as const) {
+    const { webhooks = {} } = documents[area]()
+    const { schemas, deliveries } = areaPages[area]
+    assert.ok(deliveries !== undefined)
+    assert.deepEqual(Object.keys(webhooks), types[area])
+    for (const { type, example, payload: own } of deliveries.events) {
+      const payload: string = own ?? deliveries.payload
+      assert.equal((example as Record<string, unknown>)[deliveries.typeField], type)
+      assert.deepEqual([...Value.Errors(schemas[payload] as never, example)], [], type)
+    }
+    for (const { post } of Object.values(webhooks) as { post: { parameters: { name: string }[] } }[]) {
+      assert.deepEqual(
+        post.parameters.map(({ name }) => name),
+        ['webhook-id', 'webhook-timestamp', 'webhook-signature'],
+      )
+    }
   }
 })

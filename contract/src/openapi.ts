@@ -1,7 +1,7 @@
 import type { TObject, TSchema } from 'typebox'
 import { errorMeanings } from './error-meanings.ts'
 import { areaPages, type AreaPage } from './openapi-areas.ts'
-import type { Delivery } from './openapi-deliveries.ts'
+import type { Deliveries, Delivery } from './openapi-deliveries.ts'
 import { scopesOf, type Area, type Operation } from './operation.ts'
 import { IdempotencyKey } from './primitives.ts'
 
@@ -330,10 +330,12 @@ const csvContent = { 'text/csv': { schema: { type: 'string', description: 'The s
 const json = (content: Tree): Tree => ({ 'application/json': content })
 
 /** What a receiver gets, by type of event, with the headers of Standard Webhooks 1.0. */
-function webhooksOf(deliveries: readonly Delivery[], shown: Schemas): Record<string, Tree> {
-  const payload = { $ref: '#/components/schemas/WebhookPayload' }
-  if (!('WebhookPayload' in shown.named)) throw new Error('deliveries need the schema WebhookPayload')
-  const one = ({ type, id, summary, description, example }: Delivery): [string, Tree] => [
+function webhooksOf({ payload: name, typeField, idSchema, events }: Deliveries, shown: Schemas): Record<string, Tree> {
+  const schemaOf = (one: string) => {
+    if (!(one in shown.named)) throw new Error(`deliveries need the schema ${one}`)
+    return { $ref: `#/components/schemas/${one}` }
+  }
+  const one = ({ type, id, summary, description, example, payload = name }: Delivery): [string, Tree] => [
     type,
     {
       post: {
@@ -342,10 +344,13 @@ function webhooksOf(deliveries: readonly Delivery[], shown: Schemas): Record<str
         description,
         tags: [deliveryTag.name],
         security: [],
-        parameters: deliveryHeaders,
+        parameters: deliveryHeaders(idSchema),
         requestBody: {
           required: true,
-          content: json({ schema: { allOf: [payload, { properties: { type: { const: type } } }] }, example }),
+          content: json({
+            schema: { allOf: [schemaOf(payload), { properties: { [typeField]: { const: type } } }] },
+            example,
+          }),
         },
         responses: {
           '2XX': { description: 'Acknowledged. Answer within 15 seconds and do the work afterwards.' },
@@ -355,16 +360,16 @@ function webhooksOf(deliveries: readonly Delivery[], shown: Schemas): Record<str
       },
     },
   ]
-  return Object.fromEntries(deliveries.map(one))
+  return Object.fromEntries(events.map(one))
 }
 
-const deliveryHeaders = [
+const deliveryHeaders = (idSchema: Tree) => [
   {
     name: 'webhook-id',
     in: 'header',
     required: true,
     description: 'The event, the same on every attempt: your key against doubles.',
-    schema: { type: 'string', format: 'uuid' },
+    schema: idSchema,
   },
   {
     name: 'webhook-timestamp',

@@ -13,9 +13,11 @@ import {
   VoidTerminalTransaction,
   terminalTransactionStates,
 } from './terminal-types.ts'
+import { terminalWebhookOperations } from './terminal-webhooks.ts'
 
 export * from './terminal-messages.ts'
 export * from './terminal-types.ts'
+export * from './terminal-webhooks.ts'
 
 /** Every code of area D and its HTTP status. Codes of the edge that area D writes as INVALID_REQUEST stand in `terminalsWireCodes`. */
 export const terminalsErrors = {
@@ -36,6 +38,7 @@ export const terminalsErrors = {
   PAYMENT_IN_PROGRESS: 409,
   TRANSACTION_CONFLICT: 409,
   INVALID_TRANSACTION_STATE: 409,
+  ENDPOINT_LIMIT_REACHED: 409,
   RATE_LIMITED: 429,
   INTERNAL_ERROR: 500,
   TERMINAL_CONNECTION_ERROR: 502,
@@ -76,7 +79,8 @@ export const createTerminalPayment = operation({
   body: CreateTerminalPayment,
   success: {
     200: {
-      description: 'What the terminal said; PENDING where the server stops while the payment goes on.',
+      description:
+        'What the terminal said, also where webhookMode asks for it again; PENDING where the server stops while the payment goes on.',
       schema: TerminalPaymentResponse,
     },
     202: { description: 'With webhookMode: taken, and sent to the terminal.', schema: TerminalPaymentResponse },
@@ -167,4 +171,5 @@ export const terminalsOperations = {
   retrieveTerminalTransaction,
   voidTerminalTransaction,
   cancelTerminalTransaction,
+  ...terminalWebhookOperations,
 } as const

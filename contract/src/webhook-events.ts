@@ -90,7 +90,7 @@ export const listWebhookEvents = operation({
   path: '/v1/webhook_events',
   summary: 'List events',
   description:
-    "Persisted payment events with their delivery status, newest first. Keys of partners and merchants name the branch; a branch key sees its own branch's events.",
+    "Persisted payment events with their delivery status, newest first. Keys of partners and merchants name the branch; a branch key sees its own branch's events. With `type` or `status` a page looks at 1,000 events at most, and may hold fewer than `page_size`, or none, while `has_more` is true: go on with `next_cursor`.",
   auth: 'key',
   scope: 'webhooks.read',
   query: Closed({

@@ -1,8 +1,15 @@
 import assert from 'node:assert/strict'
+import { createHmac } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { peer, refusal } from '../test/peer.ts'
-import { createTerminals, KahaConnectionError, KahaError } from './index.ts'
+import {
+  createTerminals,
+  KahaConnectionError,
+  KahaError,
+  verifyTerminalWebhook,
+  WebhookVerificationError,
+} from './index.ts'
 
 interface Case {
   readonly api_secret: string
@@ -72,4 +79,53 @@ test('a line that stays lost is told as such, after two repeats', async () => {
   const terminals = createTerminals({ baseUrl: server.url, apiKey: 'tk_x', apiSecret: 's' })
   await assert.rejects(terminals.pay('T', sale), KahaConnectionError)
   assert.equal(server.arrived.length, 3)
+})
+
+test('the operations of webhooks go where the contract says', async () => {
+  await using server = await peer({})
+  const { webhooks } = createTerminals({ baseUrl: server.url, apiKey: 'tk_x', apiSecret: 's' })
+  const url = 'https://shop.example.com/terminals'
+  await webhooks.create({ url, events: ['payment.completed'] })
+  await webhooks.list()
+  await webhooks.retrieve('wh_1')
+  await webhooks.update('wh_1', { status: 'disabled' })
+  await webhooks.delete('wh_1')
+  assert.deepEqual(
+    server.arrived.map(({ method, url: path, body }) => [method, path, body]),
+    [
+      ['POST', '/v1/webhooks/endpoints', JSON.stringify({ url, events: ['payment.completed'] })],
+      ['GET', '/v1/webhooks/endpoints', ''],
+      ['GET', '/v1/webhooks/endpoints/wh_1', ''],
+      ['PUT', '/v1/webhooks/endpoints/wh_1', '{"status":"disabled"}'],
+      ['DELETE', '/v1/webhooks/endpoints/wh_1', ''],
+    ],
+  )
+})
+
+test('a webhook of a terminal and the ping of its URL are verified, and what is neither is refused', () => {
+  const secret = 'whsec_Elt3C0NPjI92xSY1bnYl7BEceyIb1azDjZa4XrMmcRQ='
+  const eventId = 'evt_01KEZZ6Q60F8S7XQ8M4T2B5C9D'
+  const seconds = 1_768_473_000
+  const deliver = (event: unknown, over: Record<string, string> = {}) => {
+    const payload = JSON.stringify(event)
+    const key = Buffer.from(secret.replace('whsec_', ''), 'base64')
+    const signature = createHmac('sha256', key).update(`${eventId}.${seconds}.${payload}`).digest('base64')
+    const headers = {
+      'webhook-id': eventId,
+      'webhook-timestamp': String(seconds),
+      'webhook-signature': `v1,${signature}`,
+      ...over,
+    }
+    return verifyTerminalWebhook({ payload, headers, secret, now: new Date(seconds * 1_000) })
+  }
+  const completed = { eventType: 'payment.completed', eventId, data: { transactionId: 'ORDER-1' } }
+  assert.deepEqual(deliver(completed), completed)
+  const ping = { eventType: 'ping', eventId, timestamp: '2026-01-15T10:30:00.000Z' }
+  assert.deepEqual(deliver(ping), ping)
+  const refused = [
+    () => deliver({ eventType: 'payment.completed', eventId }),
+    () => deliver({ id: eventId, type: 'payment.succeeded', data: {} }),
+    () => deliver(completed, { 'webhook-signature': 'v1,AAAA' }),
+  ]
+  for (const one of refused) assert.throws(one, WebhookVerificationError)
 })

@@ -2,9 +2,14 @@ import { createHash, createHmac } from 'node:crypto'
 import {
   cancelTerminalTransaction,
   createTerminalPayment,
+  createTerminalWebhook,
+  deleteTerminalWebhook,
   listTerminals,
   listTerminalTransactions,
+  listTerminalWebhooks,
   retrieveTerminalTransaction,
+  retrieveTerminalWebhook,
+  updateTerminalWebhook,
   voidTerminalTransaction,
   type BodyOf,
   type QueryOf,
@@ -26,6 +31,8 @@ export type Terminals = ReturnType<typeof createTerminals>
 /** A payment waits 90 s for its terminal, a void 30 s. */
 const payMsDefault = 100_000
 const voidMsDefault = 40_000
+/** A URL is tried for 15 s. */
+const pingMsDefault = 30_000
 const repeatsMax = 2
 
 /** Headers that sign a request of area D: HMAC-SHA256 over method, path, time and the SHA-256 of the body as it is sent. */
@@ -75,5 +82,18 @@ export function createTerminals({ apiSecret, now = () => new Date(), ...options 
     /** Asks for the end of an open payment; the result of the terminal decides. */
     cancel: (transactionId: string, call?: CallOptions) =>
       send(cancelTerminalTransaction, { params: { transactionId } }, call),
+
+    /** Where the ends of payments of the group are sent. `verifyTerminalWebhook` reads what arrives. */
+    webhooks: {
+      /** The only answer that has the secret. The URL is sent a ping, which it must answer with a 2xx. */
+      create: (body: BodyOf<typeof createTerminalWebhook>, call?: CallOptions) =>
+        send(createTerminalWebhook, { body }, { timeoutMs: pingMsDefault, ...call }),
+      list: (call?: CallOptions) => send(listTerminalWebhooks, {}, call),
+      retrieve: (endpointId: string, call?: CallOptions) =>
+        send(retrieveTerminalWebhook, { params: { endpointId } }, call),
+      update: (endpointId: string, body: BodyOf<typeof updateTerminalWebhook>, call?: CallOptions) =>
+        send(updateTerminalWebhook, { params: { endpointId }, body }, { timeoutMs: pingMsDefault, ...call }),
+      delete: (endpointId: string, call?: CallOptions) => send(deleteTerminalWebhook, { params: { endpointId } }, call),
+    },
   }
 }

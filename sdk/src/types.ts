@@ -8,6 +8,7 @@ import type {
   createPaymentLink,
   createRefund,
   createTerminalPayment,
+  createTerminalWebhook,
   createWebhookEndpoint,
   deleteWebhookEndpoint,
   listPaymentLinks,
@@ -17,6 +18,7 @@ import type {
   listSettlements,
   listTerminals,
   listTerminalTransactions,
+  listTerminalWebhooks,
   listWebhookEndpoints,
   listWebhookEvents,
   payAsBank,
@@ -31,11 +33,13 @@ import type {
   retrieveRefund,
   retrieveSigningSecret,
   retrieveTerminalTransaction,
+  retrieveTerminalWebhook,
   retrieveWebhookEndpoint,
   retrieveWebhookEvent,
   rotateSigningSecret,
   testWebhookEndpoint,
   updatePaymentLink,
+  updateTerminalWebhook,
   updateWebhookEndpoint,
   voidTerminalTransaction,
 } from '@kaha/contract'
@@ -91,6 +95,11 @@ export type Terminal = AnswerOf<typeof listTerminals>['terminals'][number]
 export type TerminalTransaction = AnswerOf<typeof retrieveTerminalTransaction>
 export type TerminalTransactionPage = AnswerOf<typeof listTerminalTransactions>
 export type TerminalVoid = AnswerOf<typeof voidTerminalTransaction>
+export type TerminalWebhook = AnswerOf<typeof retrieveTerminalWebhook>
+export type CreatedTerminalWebhook = AnswerOf<typeof createTerminalWebhook>
+export type TerminalWebhookList = AnswerOf<typeof listTerminalWebhooks>
+export type CreateTerminalWebhook = BodyOf<typeof createTerminalWebhook>
+export type UpdateTerminalWebhook = BodyOf<typeof updateTerminalWebhook>
 
 export type SandboxClock = AnswerOf<typeof readSandboxClock>
 export type AdvanceClock = BodyOf<typeof advanceSandboxClock>

@@ -1,5 +1,5 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
-import type { WebhookPayload } from '@kaha/contract'
+import type { TerminalWebhookPayload, TerminalWebhookPing, WebhookPayload } from '@kaha/contract'
 import { WebhookVerificationError, type WebhookRefusal } from './errors.ts'
 
 /** Headers as a receiver has them: a Headers object, Node's `request.headers`, or a plain object in any case. */
@@ -23,6 +23,28 @@ export interface Delivered {
  * not be believed, and TypeError for a secret that is none. Events come more than once: go by `id`.
  */
 export function verifyWebhook(delivered: Delivered): WebhookPayload {
+  const event = verified(delivered)
+  const { id, type, data } = event
+  const isEvent = typeof id === 'string' && typeof type === 'string' && typeof data === 'object' && data !== null
+  return isEvent ? (event as unknown as WebhookPayload) : refuse('payload', 'the signed body is not an event')
+}
+
+/**
+ * The same for an endpoint of the terminal service. Its URL is sent a ping when it is registered: answer that with a 2xx too. Events come
+ * more than once: go by `eventId`.
+ */
+export function verifyTerminalWebhook(delivered: Delivered): TerminalWebhookPayload | TerminalWebhookPing {
+  const event = verified(delivered)
+  const { eventId, eventType, data } = event
+  const isNamed = typeof eventId === 'string' && typeof eventType === 'string'
+  const isEvent = isNamed && (eventType === 'ping' || (typeof data === 'object' && data !== null))
+  return isEvent
+    ? (event as unknown as TerminalWebhookPayload | TerminalWebhookPing)
+    : refuse('payload', 'the signed body is not an event')
+}
+
+/** The object that was signed. */
+function verified(delivered: Delivered): Record<string, unknown> {
   const { payload, headers, toleranceSeconds = 300, now = new Date() } = delivered
   const keys = [delivered.secret].flat().map(keyOf)
   if (keys.length === 0) throw new TypeError('secret must hold at least one signing secret')
@@ -47,7 +69,7 @@ export function verifyWebhook(delivered: Delivered): WebhookPayload {
     return expected.some((own) => own.length === signature.length && timingSafeEqual(own, signature))
   })
   if (!isSigned) refuse('signature', 'no signature is of a known secret')
-  return eventOf(payload)
+  return objectOf(payload)
 }
 
 function refuse(reason: WebhookRefusal, message: string): never {
@@ -78,7 +100,7 @@ function valuesOf(headers: DeliveryHeaders, name: string): readonly string[] {
 const isHeaders = (headers: DeliveryHeaders): headers is { get(name: string): string | null } =>
   typeof headers['get'] === 'function'
 
-function eventOf(payload: string | Uint8Array): WebhookPayload {
+function objectOf(payload: string | Uint8Array): Record<string, unknown> {
   let event: unknown
   try {
     event = JSON.parse(
@@ -87,7 +109,5 @@ function eventOf(payload: string | Uint8Array): WebhookPayload {
   } catch {
     return refuse('payload', 'the signed body is not JSON in UTF-8')
   }
-  const { id, type, data } = Object(event) as Record<string, unknown>
-  const isEvent = typeof id === 'string' && typeof type === 'string' && typeof data === 'object' && data !== null
-  return isEvent ? (event as WebhookPayload) : refuse('payload', 'the signed body is not an event')
+  return Object(event) as Record<string, unknown>
 }

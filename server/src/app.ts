@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance } from 'fastify'
 import { addressesOf, localUrlOf, prefixesOf, type Addresses } from './addresses.ts'
+import { openBus } from './bus.ts'
 import type { Config } from './config.ts'
 import {
   createIdempotency,
@@ -13,9 +14,11 @@ import {
 import { mountCheckout } from './areas/ecommerce/checkout/index.ts'
 import {
   createTerminals,
+  terminalDialect,
   terminalsArea,
   terminalsBase,
   terminalsRoutes,
+  terminalWebhooksRoutes,
   type GatewayOptions,
 } from './areas/terminals/index.ts'
 import {
@@ -41,12 +44,12 @@ import { createAccounts } from './identity/accounts.ts'
 import { createIdentity, type Identity } from './identity/service.ts'
 import { createTerminalIdentity } from './identity/terminal-keys.ts'
 import { StartFault } from './kernel/fault.ts'
-import { postgresBus, type Bus } from './kernel/bus.ts'
+import type { Bus } from './kernel/bus.ts'
 import { createClock, type Clock } from './kernel/clock.ts'
 import { createCursors } from './kernel/cursor.ts'
 import { createDb, type Db, type DbTarget } from './kernel/db.ts'
 import { mountArea, type Edge } from './kernel/http/area.ts'
-import { createMetricsServer, measureDb, mountOperations } from './kernel/http/operations.ts'
+import { createMetricsServer, measureBus, measureDb, mountOperations } from './kernel/http/operations.ts'
 import { createHttp, portOf } from './kernel/http/server.ts'
 import { startLoop, type Loop } from './kernel/loop.ts'
 import type { Log } from './kernel/log.ts'
@@ -201,11 +204,11 @@ export async function startKaha(options: {
     createDb({ target, onError, ...(connections === undefined ? {} : { connectionsMax: connections }) }),
   )
   const work = building.use(createDb({ target, onError, connectionsMax: workConnectionsMax, settings: byIndex }))
-  const bus = building.use(await postgresBus({ db, target, onError }))
+  const keyring = createKeyring(options.masterKey)
+  const bus = building.use(await openBus({ config, db, target, keyring, log }))
   const clock = createClock(choices.wall)
   await clock.refresh(db)
   building.use(followClock(clock, db, bus, log))
-  const keyring = createKeyring(options.masterKey)
   await holdInstallation(db, keyring, config.mode)
   const cursors = createCursors(keyring)
 
@@ -238,7 +241,10 @@ export async function startKaha(options: {
     egress,
     log,
     metrics,
-    options: { dialects: { encrypted: encryptedDialect({ db: work, accounts }) }, ...choices.delivery },
+    options: {
+      dialects: { encrypted: encryptedDialect({ db: work, accounts }), terminal: terminalDialect },
+      ...choices.delivery,
+    },
   })
   await delivery.ensurePartitions(clock.now())
 
@@ -260,6 +266,7 @@ export async function startKaha(options: {
     owner,
     ...(choices.confirmWaitMsMax === undefined ? {} : { confirmWaitMsMax: choices.confirmWaitMsMax }),
   })
+  const sandbox = config.mode === 'sandbox'
   const terminalIdentity = createTerminalIdentity({ db, bus, clock, keyring, rateLimit })
   const terminals = building.use(
     createTerminals({
@@ -270,10 +277,12 @@ export async function startKaha(options: {
       log,
       metrics,
       identity: terminalIdentity,
-      settings: { currencies: config.terminalCurrencies },
+      delivery,
+      egress,
+      settings: { currencies: config.terminalCurrencies, sandbox },
+      ...(choices.delivery?.deadlineMs === undefined ? {} : { pingMsMax: choices.delivery.deadlineMs }),
     }),
   )
-  const sandbox = config.mode === 'sandbox'
   const sandboxClock = sandbox
     ? (await import('./sandbox/clock.ts')).createSandboxClock({
         db,
@@ -285,6 +294,7 @@ export async function startKaha(options: {
 
   const http = createHttp({ ...edge, clock, trustProxy: config.trustProxy, prefixOfHost: prefixesOf(config) })
   measureDb(metrics, [db, work])
+  measureBus(metrics, bus)
   mountOperations(http, {
     metrics,
     db,
@@ -308,7 +318,11 @@ export async function startKaha(options: {
     await mountArea(http, webhooksArea(identity), webhooksRoutes(webhooks), edge)
     const reporting = createReportingService({ db, clock, cursors })
     await mountArea(http, reportingArea(identity), reportingRoutes(reporting), edge)
-    await mountArea(http, terminalsArea(terminalIdentity, clock), terminalsRoutes(terminals.service, clock), edge)
+    const ofTerminals = [
+      ...terminalsRoutes(terminals.service, clock),
+      ...terminalWebhooksRoutes(terminals.webhooks, clock),
+    ]
+    await mountArea(http, terminalsArea(terminalIdentity, clock), ofTerminals, edge)
     const confirms = confirmLimit(config, clock)
     await mountArea(http, ecommerceArea(identity, confirms), ecommerceRoutes(ecommerce, addresses), edge)
     await mountCheckout(http, { ecommerce, identity, keyring, edge, addresses, confirmLimit: confirms, sandbox })

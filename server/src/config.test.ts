@@ -17,6 +17,7 @@ test('without any setting it is a sandbox on this machine, with an embedded data
     host: '127.0.0.1',
     port: 8080,
     databaseUrl: null,
+    nats: null,
     roles: ['api', 'gateway', 'worker'],
     masterKey: null,
     webhookTargets: 'any',
@@ -99,6 +100,27 @@ test('settings are read as they are written', () => {
   )
 })
 
+test('a NATS broker is named with who we are to it, and several of one cluster with the same', () => {
+  const read = (url: string) => readConfig({ KAHA_NATS_URL: url }).nats
+  const plain = { tls: false, user: null, secret: null }
+  assert.deepEqual(read('nats://nats.example'), { ...plain, at: [{ host: 'nats.example', port: 4222 }] })
+  assert.deepEqual(read('tls://token@[::1]:4333/'), {
+    at: [{ host: '::1', port: 4333 }],
+    tls: true,
+    user: null,
+    secret: 'token',
+  })
+  assert.deepEqual(read('nats://kaha:p%40ss%2Cword@a.example:1,nats://kaha:p%40ss%2Cword@b.example:2'), {
+    at: [
+      { host: 'a.example', port: 1 },
+      { host: 'b.example', port: 2 },
+    ],
+    tls: false,
+    user: 'kaha',
+    secret: 'p@ss,word',
+  })
+})
+
 test('an empty setting is an unset one', () => {
   const empty = Object.fromEntries(settings.map(({ name }) => [name, '']))
   assert.deepEqual(readConfig(empty), readConfig({}))
@@ -112,6 +134,14 @@ const wrong: readonly (readonly [name: string, value: string])[] = [
   ['KAHA_PORT', '8080 '],
   ['KAHA_PORT', 'http'],
   ['KAHA_DATABASE_URL', 'mysql://db.example/kaha'],
+  ['KAHA_NATS_URL', 'localhost:4222'],
+  ['KAHA_NATS_URL', 'ws://localhost:4222'],
+  ['KAHA_NATS_URL', 'nats://'],
+  ['KAHA_NATS_URL', 'nats://localhost/subject'],
+  ['KAHA_NATS_URL', 'nats://localhost?a=1'],
+  ['KAHA_NATS_URL', 'nats://localhost,'],
+  ['KAHA_NATS_URL', 'nats://a@one,nats://b@two'],
+  ['KAHA_NATS_URL', 'nats://one,tls://two'],
   ['KAHA_ROLES', 'api,clerk'],
   ['KAHA_ROLES', 'api,'],
   ['KAHA_MASTER_KEY', 'short'],

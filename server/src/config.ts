@@ -1,5 +1,6 @@
 import { isIP } from 'node:net'
 import { resolve } from 'node:path'
+import type { NatsServers } from './kernel/bus-nats.ts'
 import { StartFault } from './kernel/fault.ts'
 import type { LogLevel } from './kernel/log.ts'
 import { currencies as knownCurrencies } from './kernel/money.ts'
@@ -15,6 +16,8 @@ export interface Config {
   readonly dataDir: string
   /** Null: the embedded database. */
   readonly databaseUrl: string | null
+  /** What carries hints between processes. Null: the database. */
+  readonly nats: NatsServers | null
   readonly roles: readonly Role[]
   /** Null in a sandbox: made once in the data directory. */
   readonly masterKey: Buffer | null
@@ -62,6 +65,11 @@ export const settings: readonly Setting[] = [
     name: 'KAHA_DATABASE_URL',
     default: 'the embedded database',
     says: 'a PostgreSQL of version 15 or newer: postgres://…',
+  },
+  {
+    name: 'KAHA_NATS_URL',
+    default: 'none: the database carries them',
+    says: 'NATS brokers for hints between processes: nats://… or tls://…, comma-separated',
   },
   { name: 'KAHA_ROLES', default: 'api,gateway,worker', says: 'what this process does' },
   {
@@ -122,6 +130,7 @@ export const settings: readonly Setting[] = [
 ]
 
 const keyBytes = 32
+const natsPort = 4222
 // No bank has it, so that no bank's app can pay a sandbox.
 const fictionalBic = 'TESTPHM1XXX'
 
@@ -148,6 +157,7 @@ export function readConfig(env: Environment): Config {
     port: read.integer('KAHA_PORT', 8080, 65_535),
     dataDir: resolve(read.text('KAHA_DATA_DIR') ?? '.kaha'),
     databaseUrl: read.databaseUrl(),
+    nats: read.nats(),
     roles: read.list('KAHA_ROLES', roles, roles),
     masterKey,
     urls: {
@@ -190,6 +200,15 @@ function isNetwork(text: string): boolean {
 }
 
 const bad = (name: string, why: string) => new StartFault(`${name} ${why}`)
+
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part)
+  } catch {
+    // What is no percent-encoding was meant as it stands.
+    return part
+  }
+}
 
 function reader(env: Environment) {
   const text = (name: string): string | undefined => (env[name] === '' ? undefined : env[name])
@@ -234,6 +253,35 @@ function reader(env: Environment) {
       if (value === undefined) return null
       if (!/^postgres(ql)?:\/\//.test(value)) throw bad('KAHA_DATABASE_URL', 'must begin with postgres://')
       return value
+    },
+    nats(): NatsServers | null {
+      const value = text('KAHA_NATS_URL')
+      if (value === undefined) return null
+      const urls = value.split(',').map((one) => (URL.canParse(one) ? new URL(one) : undefined))
+      const [first] = urls
+      const who = first && [first.protocol, first.username, first.password].join()
+      const isOne = (url: URL | undefined) =>
+        url !== undefined &&
+        ['nats:', 'tls:'].includes(url.protocol) &&
+        url.hostname !== '' &&
+        ['', '/'].includes(url.pathname + url.search + url.hash) &&
+        [url.protocol, url.username, url.password].join() === who
+      if (first === undefined || !urls.every(isOne))
+        throw bad(
+          'KAHA_NATS_URL',
+          'must be nats://HOST:PORT or tls://HOST:PORT, with USER:PASSWORD@ or TOKEN@ before the host where the broker asks for it; several of one cluster comma-separated, all with the same',
+        )
+      const [user, secret] = [first.username, first.password].map((part) => (part === '' ? null : decoded(part)))
+      return {
+        at: urls
+          .flatMap((url) => url ?? [])
+          .map(({ hostname, port }) => ({
+            host: hostname.replace(/^\[(.*)\]$/, '$1'),
+            port: port === '' ? natsPort : Number(port),
+          })),
+        tls: first.protocol === 'tls:',
+        ...(secret == null ? { user: null, secret: user ?? null } : { user: user ?? '', secret }),
+      }
     },
     masterKey(mode: Config['mode']): Buffer | null {
       const value = text('KAHA_MASTER_KEY')

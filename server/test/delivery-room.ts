@@ -1,8 +1,16 @@
 import { randomBytes } from 'node:crypto'
 import type { Principal } from '../src/identity/principal.ts'
-import { byIndex, createDelivery, type Delivery, type DeliveryOptions, type NewEvent } from '../src/delivery/index.ts'
+import {
+  byIndex,
+  createDelivery,
+  type Delivery,
+  type DeliveryOptions,
+  type EventRow,
+  type NewEvent,
+} from '../src/delivery/index.ts'
 import { egress as createEgress } from '../src/delivery/egress.ts'
-import { postgresBus, type Bus } from '../src/kernel/bus.ts'
+import { postgresBus } from '../src/kernel/bus-postgres.ts'
+import type { Bus } from '../src/kernel/bus.ts'
 import { createClock, type Clock } from '../src/kernel/clock.ts'
 import { createDb, type Db, type DbTarget } from '../src/kernel/db.ts'
 import { newId } from '../src/kernel/ids.ts'
@@ -35,7 +43,7 @@ export interface DeliveryRoom extends AsyncDisposable {
   /** Writes events of the branch, commits and hints. */
   happen(count?: number, fields?: Partial<NewEvent>): Promise<NewEvent[]>
   /** The events of the branch, newest first. */
-  events(): ReturnType<Delivery['events']['list']>
+  events(): Promise<readonly EventRow[]>
   query<Row extends object>(text: string, values?: readonly unknown[]): Promise<Row[]>
   /** Another process on the same database. */
   another(options?: DeliveryRoomOptions): Promise<DeliveryRoom>
@@ -43,6 +51,8 @@ export interface DeliveryRoom extends AsyncDisposable {
 
 export interface DeliveryRoomOptions extends DeliveryOptions {
   readonly target?: DbTarget
+  /** Where its bus hears others. */
+  readonly hearsThrough?: DbTarget
   readonly masterKey?: Buffer
   readonly wall?: () => number
   readonly people?: Pick<DeliveryRoom, 'branch' | 'merchant' | 'partner'>
@@ -54,11 +64,11 @@ const type = 'payment.succeeded'
 
 export async function startDeliveryRoom(options: DeliveryRoomOptions = {}): Promise<DeliveryRoom> {
   await using building = new AsyncDisposableStack()
-  const { masterKey = randomBytes(32), wall, ran, ...deliveryOptions } = options
+  const { masterKey = randomBytes(32), wall, ran, hearsThrough, ...deliveryOptions } = options
   const target = options.target ?? building.use(await freshDatabase()).target
   const db = building.use(createDb({ target, onError: () => {} }))
   const work = timed(building.use(createDb({ target, onError: () => {}, settings: byIndex })), ran)
-  const bus = building.use(await postgresBus({ db, target, onError: () => {} }))
+  const bus = building.use(await postgresBus({ db, target: hearsThrough ?? target, onLost: () => {} }))
   const clock = createClock(wall)
   await clock.refresh(db)
   const egress = building.use(createEgress({ targets: 'any', userAgent: 'Kaha/test' }))
@@ -102,15 +112,17 @@ export async function startDeliveryRoom(options: DeliveryRoomOptions = {}): Prom
       bus.hint('events')
       return events
     },
-    events: () =>
-      delivery.events.list(branch, {
+    async events() {
+      const { rows } = await delivery.events.list(branch, {
         branchId: branch.entityId,
         type: null,
         statuses: null,
         from: '00000000-0000-0000-0000-000000000000',
         before: 'ffffffff-ffff-ffff-ffff-ffffffffffff',
         rowsMax: 1_000,
-      }),
+      })
+      return rows
+    },
     query: (text, values = []) => db.run({ name: '', text }, values),
     another: (more = {}) => startDeliveryRoom({ ...options, ...more, target, masterKey, people }),
     [Symbol.asyncDispose]: () => held.disposeAsync(),

@@ -30,7 +30,7 @@ const moves = {
 
 const actions = ['list', 'issue', ...Object.keys(moves)]
 
-// Other processes forget what they remember of keys; those that do not hear it forget by themselves within a second.
+// Other processes forget what they remember of keys; those that do not hear it, as over NATS, forget by themselves within a second.
 const hintKeys = statement('kernel.notify', `select pg_notify('kaha', $1)`)
 
 /** Lists, issues, suspends and revokes secret keys, beside a running server or without one. */

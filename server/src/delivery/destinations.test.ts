@@ -149,7 +149,7 @@ test('events are listed newest first by branch, type, status and time, to the en
   await room.happen(1, { branchId: newId(room.clock.now()) })
   const branchId = room.branch.entityId
   const list = async (filter: Partial<typeof any>, who = room.branch) =>
-    (await room.delivery.events.list(who, { ...any, branchId, ...filter })).map(({ id }) => id)
+    (await room.delivery.events.list(who, { ...any, branchId, ...filter })).rows.map(({ id }) => id)
 
   assert.deepEqual(await list({}), [young.id, middle.id, old.id])
   assert.deepEqual(await list({}, room.merchant), [young.id, middle.id, old.id])
@@ -165,6 +165,17 @@ test('events are listed newest first by branch, type, status and time, to the en
   assert.deepEqual(await list({ before: firstIdOf(now - 3_000 + 1) }), [middle.id, old.id])
   assert.deepEqual(await list({ rowsMax: 2 }), [young.id, middle.id])
   assert.deepEqual(await list({ before: middle.id }), [old.id])
+
+  // A filter that hardly anything fits looks at so many events, and tells where it stopped.
+  const looking = async (filter: Partial<typeof any>, lookedMax: number) => {
+    const { rows, stoppedAt } = await room.delivery.events.list(room.branch, { ...any, branchId, ...filter, lookedMax })
+    return [rows.map(({ id }) => id), stoppedAt]
+  }
+  const declined = { type: 'payment.declined' as never }
+  assert.deepEqual(await looking(declined, 2), [[], middle.id])
+  assert.deepEqual(await looking({ ...declined, before: middle.id }, 2), [[old.id], null])
+  assert.deepEqual(await looking(declined, 3), [[old.id], null])
+  assert.deepEqual(await looking({ rowsMax: 2 }, 2), [[young.id, middle.id], null])
 
   const events = await dispatchStore.claim(room.workDb, 2, 15_000)
   await dispatchStore.dispatchClaimed(room.workDb, events)

@@ -1,7 +1,6 @@
-import type { Principal } from '../identity/principal.ts'
 import type { Bus } from '../kernel/bus.ts'
 import type { Clock } from '../kernel/clock.ts'
-import { refusedBy, type Db } from '../kernel/db.ts'
+import { refusedBy, type Db, type Queries } from '../kernel/db.ts'
 import { Fault } from '../kernel/fault.ts'
 import { newId } from '../kernel/ids.ts'
 import type { Keyring } from '../kernel/seal.ts'
@@ -13,6 +12,7 @@ import {
   type DestinationChange,
   type DestinationRow,
   type Owner,
+  type Scope,
   type SecretRow,
 } from './store-destinations.ts'
 
@@ -22,7 +22,9 @@ export interface NewDestination {
   readonly url: string
   readonly types: readonly string[]
   readonly description: string | null
-  readonly metadata: Readonly<Record<string, string>>
+  readonly metadata: Readonly<Record<string, unknown>>
+  /** Its signing secret, where the caller has made one. */
+  readonly secret?: string
 }
 
 /** The secret that signs first. */
@@ -37,37 +39,36 @@ export interface NewestSecret {
 /** Secrets of one destination that sign at a time. */
 const secretsLiveMax = 3
 
-/** The destinations of an entity and of all entities under it. Deleted ones are not found. */
+/** The destinations of an entity and of all entities under it, or of a group. Deleted ones are not found. */
 export interface Destinations {
   /** ENABLED at once, with a fresh secret. CONFLICT when another live one of the same owner and dialect has the same URL. */
   create(owner: Owner, input: NewDestination): Promise<DestinationRow>
+  /** The same for an owner that has fewer than `liveMax` of the dialect, else undefined. */
+  createWithin(liveMax: number, owner: Owner, input: NewDestination): Promise<DestinationRow | undefined>
   /** Newest first, ids below `before`. */
-  list(
-    principal: Principal,
-    page: { before: string; rowsMax: number; dialect?: DialectName },
-  ): Promise<DestinationRow[]>
-  find(principal: Principal, id: string, dialect?: DialectName): Promise<DestinationRow | undefined>
+  list(scope: Scope, page: { before: string; rowsMax: number; dialect?: DialectName }): Promise<DestinationRow[]>
+  find(scope: Scope, id: string, dialect?: DialectName): Promise<DestinationRow | undefined>
   /** Whether anybody has such a destination: for the answer to a key that may not see it. */
   exists(id: string, dialect?: DialectName): Promise<boolean>
   /**
-   * Changes what is not null; undefined where the principal sees none. A disabled one keeps what is queued and gets nothing more; enabled
+   * Changes what is not null; undefined where the scope has none. A disabled one keeps what is queued and gets nothing more; enabled
    * again it gets that, whoever disabled it. Throws CONFLICT as `create` does.
    */
   change(
-    principal: Principal,
+    scope: Scope,
     id: string,
     change: DestinationChange,
     dialect?: DialectName,
   ): Promise<DestinationRow | undefined>
-  /** For good: what is queued is dropped, its URL is free. Undefined where the principal sees none. */
-  delete(principal: Principal, id: string, dialect?: DialectName): Promise<DestinationRow | undefined>
+  /** For good: what is queued is dropped, its URL is free. Undefined where the scope has none. */
+  delete(scope: Scope, id: string, dialect?: DialectName): Promise<DestinationRow | undefined>
   signingSecret(destinationId: string): Promise<NewestSecret>
   /**
    * Makes a secret that signs first from now on. Those before it end after the overlap, or earlier where that was so; of four the oldest
-   * ends at once. Undefined where the principal sees none.
+   * ends at once. Undefined where the scope has none.
    */
   rotateSecret(
-    principal: Principal,
+    scope: Scope,
     id: string,
     overlapSeconds: number,
     dialect?: DialectName,
@@ -93,26 +94,31 @@ export function createDestinations({ db, work, bus, clock, keyring }: Destinatio
     }
   }
 
+  const insert = async (on: Queries, owner: Owner, input: NewDestination): Promise<DestinationRow> => {
+    const at = clock.now()
+    const secretId = newId(at)
+    const sealedSecret = keyring.seal(input.secret ?? newSecret(), placeOf(secretId))
+    const made = await withOwnUrl(store.insert(on, { ...input, id: newId(at), owner, secretId, sealedSecret, at }))
+    if (made === undefined) throw new Error('the destination was not stored')
+    return made
+  }
+
   return {
-    async create(owner, input) {
-      const at = clock.now()
-      const secretId = newId(at)
-      const sealedSecret = keyring.seal(newSecret(), placeOf(secretId))
-      const insert = { ...input, id: newId(at), owner, secretId, sealedSecret, at }
-      const made = await withOwnUrl(store.insert(db, insert))
-      if (made === undefined) throw new Error('the destination was not stored')
-      return made
-    },
-    list: (principal, { before, rowsMax, dialect = 'signed' }) =>
-      store.list(db, principal, { before, rowsMax, dialect }),
-    find: (principal, id, dialect = 'signed') => store.find(db, principal, id, dialect),
+    create: (owner, input) => insert(db, owner, input),
+    createWithin: (liveMax, owner, input) =>
+      db.tx(async (tx) => {
+        const live = await store.countAlone(tx, owner.entityId, input.dialect)
+        return live < liveMax ? insert(tx, owner, input) : undefined
+      }),
+    list: (scope, { before, rowsMax, dialect = 'signed' }) => store.list(db, scope, { before, rowsMax, dialect }),
+    find: (scope, id, dialect = 'signed') => store.find(db, scope, id, dialect),
     exists: (id, dialect = 'signed') => store.exists(db, id, dialect),
 
-    async change(principal, id, change, dialect = 'signed') {
-      if (Object.values(change).every((value) => value === null)) return store.find(db, principal, id, dialect)
+    async change(scope, id, change, dialect = 'signed') {
+      if (Object.values(change).every((value) => value === null)) return store.find(db, scope, id, dialect)
       const changing = work.tx(async (tx) => {
-        const held = await store.holdLane(tx, principal, id, dialect)
-        return held ? store.change(tx, principal, id, dialect, change) : undefined
+        const held = await store.holdLane(tx, scope, id, dialect)
+        return held ? store.change(tx, scope, id, dialect, change) : undefined
       })
       const changed = await withOwnUrl(changing)
       if (changed !== undefined && (change.disabled === true || change.url !== null)) bus.hint('destinations')
@@ -120,10 +126,10 @@ export function createDestinations({ db, work, bus, clock, keyring }: Destinatio
       return changed
     },
 
-    async delete(principal, id, dialect = 'signed') {
+    async delete(scope, id, dialect = 'signed') {
       const deleted = await work.tx(async (tx) => {
-        const held = await store.holdLane(tx, principal, id, dialect)
-        return held ? store.delete(tx, principal, id, dialect) : undefined
+        const held = await store.holdLane(tx, scope, id, dialect)
+        return held ? store.delete(tx, scope, id, dialect) : undefined
       })
       if (deleted === undefined) return undefined
       bus.hint('destinations')
@@ -133,9 +139,9 @@ export function createDestinations({ db, work, bus, clock, keyring }: Destinatio
 
     signingSecret: async (destinationId) => opened(destinationId, await store.newestSecret(db, destinationId)),
 
-    async rotateSecret(principal, id, overlapSeconds, dialect = 'signed') {
+    async rotateSecret(scope, id, overlapSeconds, dialect = 'signed') {
       const rotated = await db.tx(async (tx) => {
-        const destination = await store.hold(tx, principal, id, dialect)
+        const destination = await store.hold(tx, scope, id, dialect)
         if (destination === undefined) return undefined
         // The order of ids says who signs first, and ids of one millisecond have none.
         const newest = await store.newestSecret(tx, id)

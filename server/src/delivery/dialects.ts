@@ -47,19 +47,25 @@ export type Dialects = Readonly<Partial<Record<DialectName, Dialect>>>
 
 const day = 24 * 60 * 60 * 1_000
 
-/** Area A: Standard Webhooks 1.0. The bytes of the body are the same on every attempt, timestamp and signature are not. */
+/** Standard Webhooks 1.0. The bytes of the body are the same on every attempt, timestamp and signature are not. */
+export function signedMessage(
+  id: string,
+  { body, keys, wallMs }: Pick<Outgoing, 'body' | 'keys' | 'wallMs'>,
+): Prepared {
+  if (keys.length === 0) throw new Error('the destination has no signing secret in force')
+  const timestamp = Math.floor(wallMs / 1_000)
+  const headers = {
+    'content-type': 'application/json',
+    'webhook-id': id,
+    'webhook-timestamp': String(timestamp),
+    'webhook-signature': sign(keys, { id, timestamp, body }),
+  }
+  return { headers, body }
+}
+
+/** Area A. */
 export const signed: Dialect = {
-  prepare({ eventId, body, keys, wallMs }) {
-    if (keys.length === 0) throw new Error('the destination has no signing secret in force')
-    const timestamp = Math.floor(wallMs / 1_000)
-    const headers = {
-      'content-type': 'application/json',
-      'webhook-id': eventId,
-      'webhook-timestamp': String(timestamp),
-      'webhook-signature': sign(keys, { id: eventId, timestamp, body }),
-    }
-    return { headers, body }
-  },
+  prepare: (outgoing) => signedMessage(outgoing.eventId, outgoing),
   acknowledges: (status) => status >= 200 && status < 300,
   deadlineMs: 15_000,
   schedule: tenAttempts,

@@ -20,8 +20,8 @@ export interface DispatcherDependencies {
 const batchMax = 500
 // While there are more events than can be sent, room for so many deliveries is waited for, that long: what is handed over needs no claim,
 // and what is queued does.
-const batchMin = 96
-const waitMsMax = 50
+const batchMin = 128
+const waitMsMax = 100
 
 /** Turns events into deliveries, one for each destination that subscribes. Works until disposed. */
 export function startDispatcher({ db, bus, log, figures, sender, options }: DispatcherDependencies): AsyncDisposable {

@@ -6,7 +6,7 @@ import { newId, smallestId } from '../kernel/ids.ts'
 import type { DialectName } from './dialects.ts'
 import type { DestinationRow } from './store-destinations.ts'
 import { eventDetailStore, type EventDetail, type EventRecord } from './store-event-detail.ts'
-import { eventStore, type EventFilter, type EventRow } from './store-events.ts'
+import { eventStore, type EventFilter, type EventPage, type EventRow } from './store-events.ts'
 import { recoverStore, type Place, type Wanted } from './store-recover.ts'
 import { resendStore } from './store-resend.ts'
 
@@ -26,8 +26,7 @@ export interface TestEvent {
 
 /** What happened, for the entities that it belongs to and those above them. */
 export interface Events {
-  /** Newest first. */
-  list(principal: Principal, filter: EventFilter): Promise<EventRow[]>
+  list(principal: Principal, filter: EventFilter): Promise<EventPage>
   find(principal: Principal, id: string, dialect?: DialectName): Promise<EventRecord | undefined>
   /** Whether anybody has such an event: for the answer to a key that may not see it. */
   exists(id: string, dialect?: DialectName): Promise<boolean>

@@ -80,7 +80,7 @@ export function createDelivery({
   const {
     leaseMs = 15_000,
     inHandMax = 2_048,
-    perDestinationMax = 256,
+    perDestinationMax = 384,
     flyingMax = 64,
     drainMsMax = 3_000,
     random = Math.random,

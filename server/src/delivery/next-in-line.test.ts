@@ -2,6 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { startDeliveryRoom, type DeliveryRoom } from '../../test/delivery-room.ts'
 import { eventually } from '../../test/faults/eventually.ts'
+import { freshDatabase } from '../../test/cluster.ts'
+import { startPostgresProxy } from '../../test/postgres-proxy.ts'
 import { startReceiver } from '../../test/receiver.ts'
 
 const queue = (room: DeliveryRoom) =>
@@ -47,4 +49,25 @@ test('what is next in line behind an attempt that fails goes back to the queue, 
     (await queue(room)).map(({ attempt_no }) => attempt_no),
     [1, 1, 1, 1, 1, 1],
   )
+})
+
+test('what is next in line goes back to the queue when its destination is paused while no hint of other processes arrives', async () => {
+  await using database = await freshDatabase()
+  await using line = await startPostgresProxy(database.target)
+  await using room = await startDeliveryRoom({ flyingMax: 1, target: database.target, hearsThrough: line.target })
+  await using receiver = await startReceiver()
+  await room.endpoint(receiver.url)
+  const waiting: (() => void)[] = []
+  receiver.answer = (_request, response) => void waiting.push(() => response.writeHead(200).end())
+  room.work()
+  await room.happen(5)
+  await eventually(async () => waiting.length === 1 && (await queue(room)).every(({ leased }) => leased))
+
+  line.becomes('closed')
+  await eventually(() => !room.bus.connected)
+  await room.query(`update delivery.lanes set state = 'PAUSED', version = version + 1`)
+  await eventually(async () => (await queue(room)).filter(({ leased }) => !leased).length === 4)
+  waiting[0]?.()
+  await eventually(async () => (await queue(room)).length === 4)
+  assert.equal(receiver.received.length, 1)
 })

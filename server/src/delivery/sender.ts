@@ -77,7 +77,16 @@ export function startSender(dependencies: SenderDependencies): Sender {
 
   const hold = (held: Held) => leases.hold(held)
 
+  let lookedAnewAt = 0
+  /** One may be paused or gone: what has not begun is looked at anew. */
+  const lookAnew = () => {
+    lookedAnewAt = performance.now()
+    return giveBack(dependencies, flights.takeBackAll())
+  }
+
   const turn = async (): Promise<number> => {
+    // Nobody could tell us.
+    if (!bus.connected && performance.now() - lookedAnewAt >= lookAgainMs) await lookAnew()
     // What is in hand is stored before more is taken, or this process would take its own deliveries again after an outage.
     if (settler.troubled) return troubleWaitMs
     pace.looking()
@@ -97,8 +106,7 @@ export function startSender(dependencies: SenderDependencies): Sender {
   const unlisten = [
     bus.listen('deliveries', () => loop.wake()),
     bus.listen('clock', () => loop.wake()),
-    // One may be paused or gone: what has not begun is looked at anew.
-    bus.listen('destinations', () => void giveBack(dependencies, flights.takeBackAll())),
+    bus.listen('destinations', () => void lookAnew()),
   ]
 
   return {

@@ -1,5 +1,5 @@
-import { perLevel, type Level, type Principal } from '../identity/principal.ts'
-import { statement, type Queries } from '../kernel/db.ts'
+import { perLevel, type Level } from '../identity/principal.ts'
+import { statement, type Queries, type Statement } from '../kernel/db.ts'
 import type { DialectName } from './dialects.ts'
 
 /** Where a secret is sealed to; it opens nowhere else. */
@@ -37,18 +37,31 @@ export interface DestinationChange {
   readonly url: string | null
   readonly types: readonly string[] | null
   readonly description: string | null
-  readonly metadata: Readonly<Record<string, string>> | null
+  readonly metadata: Readonly<Record<string, unknown>> | null
   readonly disabled: boolean | null
 }
 
-/** The entity that owns a destination, and the entities above it. */
-export interface Owner {
-  readonly level: Level
+/** Who looks: an entity sees its destinations and those under it, a group of terminals its own. */
+export interface Scope {
+  readonly level: Level | 'group'
   readonly entityId: string
+}
+
+/** The entity or group that owns a destination, and the entities above it. */
+export interface Owner extends Scope {
   readonly partnerId: string
   readonly merchantId: string | null
   readonly branchId: string | null
 }
+
+/** As perLevel, for groups too. */
+const perScope = (
+  name: string,
+  text: (scopeColumn: string) => string,
+): Readonly<Record<Scope['level'], Statement>> => ({
+  ...perLevel(name, text),
+  group: statement(`${name}OfGroup`, text('group_id')),
+})
 
 const shown = `d.id, d.dialect, d.partner_id, d.merchant_id, d.branch_id, d.url, d.types, d.state, d.description, d.metadata,
   d.disabled_reason, d.disabled_at, d.created_at, d.updated_at`
@@ -57,8 +70,8 @@ const insertDestination = statement(
   'delivery.insertDestination',
   `with d as (
      insert into delivery.destinations (id, dialect, partner_id, merchant_id, branch_id, owner_id, url, types, description, metadata,
-       created_at, updated_at)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $11)
+       created_at, updated_at, group_id)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $11, $14)
      returning *
    ),
    lane as (insert into delivery.lanes (destination_id) select id from d),
@@ -66,7 +79,17 @@ const insertDestination = statement(
    select ${shown} from d`,
 )
 
-const listDestinations = perLevel(
+// Whoever counts the destinations of an owner before adding one does so alone.
+const lockOwner = statement(
+  'delivery.lockOwner',
+  `select pg_advisory_xact_lock(hashtextextended('delivery.destinations ' || $1, 0))`,
+)
+const countDestinations = statement(
+  'delivery.countDestinations',
+  'select count(*)::integer as live from delivery.destinations d where d.owner_id = $1 and d.dialect = $2 and d.deleted_at is null',
+)
+
+const listDestinations = perScope(
   'delivery.listDestinations',
   (entity) => `
    select ${shown} from delivery.destinations d
@@ -75,7 +98,7 @@ const listDestinations = perLevel(
     limit $4`,
 )
 
-const findDestination = perLevel(
+const findDestination = perScope(
   'delivery.findDestination',
   (entity) =>
     `select ${shown} from delivery.destinations d where d.id = $2 and d.${entity} = $1 and d.dialect = $3 and d.deleted_at is null`,
@@ -101,7 +124,7 @@ const newestSecret = statement(
 const found = (entity: string): string => `d.id = $2 and d.${entity} = $1 and d.dialect = $3 and d.deleted_at is null`
 
 // Whatever changes the state of a destination holds its lane first: dispatching, settling and closing hold lanes too, and then read anew.
-const holdLane = perLevel(
+const holdLane = perScope(
   'delivery.holdLane',
   (entity) => `
    select l.destination_id
@@ -110,7 +133,7 @@ const holdLane = perLevel(
     where ${found(entity)}`,
 )
 
-const changeDestination = perLevel(
+const changeDestination = perScope(
   'delivery.changeDestination',
   (entity) => `
    update delivery.destinations d
@@ -124,7 +147,7 @@ const changeDestination = perLevel(
    returning ${shown}`,
 )
 
-const deleteDestination = perLevel(
+const deleteDestination = perScope(
   'delivery.deleteDestination',
   (entity) => `
    update delivery.destinations d
@@ -160,7 +183,7 @@ const forgetFailures = statement(
 )
 
 // Rotations of one destination come one after the other, and before or after its deletion.
-const holdDestination = perLevel(
+const holdDestination = perScope(
   'delivery.holdDestination',
   (entity) => `select d.id from delivery.destinations d where ${found(entity)} for no key update`,
 )
@@ -204,7 +227,7 @@ export interface DestinationInsert {
   readonly url: string
   readonly types: readonly string[]
   readonly description: string | null
-  readonly metadata: Readonly<Record<string, string>>
+  readonly metadata: Readonly<Record<string, unknown>>
   readonly secretId: string
   readonly sealedSecret: Buffer
   readonly at: Date
@@ -226,33 +249,35 @@ export const destinationStore = {
       row.at,
       row.secretId,
       row.sealedSecret,
+      owner.level === 'group' ? owner.entityId : null,
     ])
     return made
   },
 
-  list: (on: Queries, principal: Principal, page: { before: string; rowsMax: number; dialect: DialectName }) =>
-    on.run<DestinationRow>(listDestinations[principal.level], [
-      principal.entityId,
-      page.dialect,
-      page.before,
-      page.rowsMax,
-    ]),
+  /** In a transaction, until its end nobody else is in here for this owner. */
+  async countAlone(tx: Queries, ownerId: string, dialect: DialectName): Promise<number> {
+    await tx.run(lockOwner, [ownerId])
+    return (await tx.run<{ live: number }>(countDestinations, [ownerId, dialect]))[0]?.live ?? 0
+  },
 
-  find: async (on: Queries, principal: Principal, id: string, dialect: DialectName) =>
-    (await on.run<DestinationRow>(findDestination[principal.level], [principal.entityId, id, dialect]))[0],
+  list: (on: Queries, scope: Scope, page: { before: string; rowsMax: number; dialect: DialectName }) =>
+    on.run<DestinationRow>(listDestinations[scope.level], [scope.entityId, page.dialect, page.before, page.rowsMax]),
+
+  find: async (on: Queries, scope: Scope, id: string, dialect: DialectName) =>
+    (await on.run<DestinationRow>(findDestination[scope.level], [scope.entityId, id, dialect]))[0],
 
   exists: async (on: Queries, id: string, dialect: DialectName) =>
     (await on.run<{ found: boolean }>(destinationExists, [id, dialect]))[0]?.found ?? false,
 
-  /** In a transaction: until its end nothing is queued, settled or dropped before the destination. False where the principal sees none. */
-  holdLane: async (tx: Queries, principal: Principal, id: string, dialect: DialectName) =>
-    (await tx.run(holdLane[principal.level], [principal.entityId, id, dialect])).length > 0,
+  /** In a transaction: until its end nothing is queued, settled or dropped before the destination. False where the scope has none. */
+  holdLane: async (tx: Queries, scope: Scope, id: string, dialect: DialectName) =>
+    (await tx.run(holdLane[scope.level], [scope.entityId, id, dialect])).length > 0,
 
   /** In a transaction that holds the lane, which moves with it. */
-  async change(tx: Queries, principal: Principal, id: string, dialect: DialectName, change: DestinationChange) {
+  async change(tx: Queries, scope: Scope, id: string, dialect: DialectName, change: DestinationChange) {
     const { url, types, description, metadata, disabled } = change
-    const values = [principal.entityId, id, dialect, url, types, description, metadata, disabled]
-    const [changed] = await tx.run<DestinationRow>(changeDestination[principal.level], values)
+    const values = [scope.entityId, id, dialect, url, types, description, metadata, disabled]
+    const [changed] = await tx.run<DestinationRow>(changeDestination[scope.level], values)
     if (changed === undefined) return undefined
     if (url !== null) await tx.run(forgetFailures, [id])
     if (disabled !== null) await tx.run(disabled ? pauseLane : openLane, [id])
@@ -260,9 +285,9 @@ export const destinationStore = {
   },
 
   /** In a transaction that holds the lane, which closes. */
-  async delete(tx: Queries, principal: Principal, id: string, dialect: DialectName) {
-    const values = [principal.entityId, id, dialect]
-    const [deleted] = await tx.run<DestinationRow>(deleteDestination[principal.level], values)
+  async delete(tx: Queries, scope: Scope, id: string, dialect: DialectName) {
+    const values = [scope.entityId, id, dialect]
+    const [deleted] = await tx.run<DestinationRow>(deleteDestination[scope.level], values)
     if (deleted !== undefined) await tx.run(closeLane, [id])
     return deleted
   },
@@ -271,8 +296,8 @@ export const destinationStore = {
     (await on.run<SecretRow>(newestSecret, [destinationId]))[0],
 
   /** In a transaction: until its end nobody else rotates or deletes. */
-  hold: async (tx: Queries, principal: Principal, id: string, dialect: DialectName) =>
-    (await tx.run<{ id: string }>(holdDestination[principal.level], [principal.entityId, id, dialect]))[0],
+  hold: async (tx: Queries, scope: Scope, id: string, dialect: DialectName) =>
+    (await tx.run<{ id: string }>(holdDestination[scope.level], [scope.entityId, id, dialect]))[0],
 
   /** In a transaction that holds the destination. The new one's id must be greater than those before it. */
   rotateSecret: (tx: Queries, secret: SecretInsert) =>

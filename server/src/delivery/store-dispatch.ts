@@ -34,10 +34,10 @@ const dispatchTaken = (handed: string, lease: string) => `
    matched as materialized (
      select d.id as destination_id, k.ids
        from (
-         select t.type, t.dialect, t.branch_id, t.merchant_id, t.partner_id, array_agg(t.event_id) as ids
-           from taken t group by t.type, t.dialect, t.branch_id, t.merchant_id, t.partner_id
+         select t.type, t.dialect, t.branch_id, t.merchant_id, t.partner_id, t.group_id, array_agg(t.event_id) as ids
+           from taken t group by t.type, t.dialect, t.branch_id, t.merchant_id, t.partner_id, t.group_id
        ) k
-      cross join lateral (values (k.branch_id), (k.merchant_id), (k.partner_id)) as owner (id)
+      cross join lateral (values (k.branch_id), (k.merchant_id), (k.partner_id), (k.group_id)) as owner (id)
       cross join lateral (
         select d.id
           from delivery.destinations d
@@ -95,7 +95,7 @@ const dispatchDue = statement(
      select f.destination_id, 0 from unnest($3::uuid[]) as f (destination_id)
    ),
    taken as materialized (
-     select o.event_id, o.type, o.dialect, o.branch_id, o.merchant_id, o.partner_id, o.created_at
+     select o.event_id, o.type, o.dialect, o.branch_id, o.merchant_id, o.partner_id, o.group_id, o.created_at
        from delivery.outbox o
       where o.run_at <= (select now from moment) and (o.lease_until is null or o.lease_until <= clock_timestamp())
       order by o.run_at, o.event_id
@@ -147,7 +147,7 @@ const dispatchClaimed = statement(
      select o.*
        from (select * from unnest($1::uuid[], $2::integer[]) as r (event_id, fence) order by r.event_id) r
       cross join lateral (
-        select o.event_id, o.type, o.dialect, o.branch_id, o.merchant_id, o.partner_id, o.created_at
+        select o.event_id, o.type, o.dialect, o.branch_id, o.merchant_id, o.partner_id, o.group_id, o.created_at
           from delivery.outbox o
          where o.event_id = r.event_id and o.fence = r.fence and o.status = 'SUBMITTING'
            for update

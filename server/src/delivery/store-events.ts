@@ -29,6 +29,8 @@ export interface NewEvent {
   readonly partnerId: string
   readonly merchantId: string
   readonly branchId: string
+  /** Of an event at a terminal. */
+  readonly groupId?: string
   readonly paymentIntentId: string | null
   readonly paymentLinkId: string | null
   /** Made once, sent unchanged on every attempt. */
@@ -44,10 +46,24 @@ export interface EventFilter {
   readonly from: string
   readonly before: string
   readonly rowsMax: number
+  /** How many events it looks at; 1,000 where it is not said. */
+  readonly lookedMax?: number
   readonly dialect?: DialectName
 }
 
-const append = statement('delivery.append', 'select delivery.append_event($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)')
+/** Events of a filter, newest first. */
+export interface EventPage {
+  readonly rows: readonly EventRow[]
+  /** The id of the last event looked at, where it stopped before `rowsMax` were found and there are more to look at. */
+  readonly stoppedAt: string | null
+}
+
+const lookedMax = 1_000
+
+const append = statement(
+  'delivery.append',
+  'select delivery.append_event($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)',
+)
 
 /**
  * Where an event `e` stands, with its `status`, `attempt_count`, `next_attempt_at`, `updated_at` and `delivered_at`: for a lateral join. An event
@@ -81,19 +97,41 @@ export const eventState = `(
 
 // Every list stands on one index: ids carry the time, so times are a range of it, and the partitions outside are not touched. Said as a range
 // of the whole index, or PostgreSQL takes that of the ids alone, and reads everybody's events to find a few of one branch.
+const ofBranch = (entity: string) => `
+      from delivery.events e
+     where e.${entity} = $1 and not e.test and e.id >= $4 and e.id < $5
+       and (e.branch_id, e.dialect, e.id) >= ($2::uuid, $3::text, $4::uuid) and (e.branch_id, e.dialect, e.id) < ($2::uuid, $3::text, $5::uuid)
+     order by e.branch_id desc, e.dialect desc, e.id desc`
+
+// A filter that hardly anything fits looks at so many events, and tells where it stopped; by a subquery that is run only then.
 const listEvents = perLevel(
   'delivery.listEvents',
   (entity) => `
-   select e.id, e.type, s.status, e.merchant_id, e.branch_id, e.payment_intent_id, e.payment_link_id, s.attempt_count::integer,
-          s.next_attempt_at, e.created_at, s.updated_at, s.delivered_at
-     from delivery.events e
-    cross join lateral ${eventState} s
-    where e.${entity} = $1 and not e.test and e.id >= $4 and e.id < $5
-      and (e.branch_id, e.dialect, e.id) >= ($2::uuid, $3::text, $4::uuid) and (e.branch_id, e.dialect, e.id) < ($2::uuid, $3::text, $5::uuid)
-      and ($6::text is null or e.type = $6) and ($7::text[] is null or s.status = any ($7))
-    order by e.branch_id desc, e.dialect desc, e.id desc
-    limit $8`,
+   with page as materialized (
+     select e.id, e.type, s.status, e.merchant_id, e.branch_id, e.payment_intent_id, e.payment_link_id, s.attempt_count::integer,
+            s.next_attempt_at, e.created_at, s.updated_at, s.delivered_at
+       from (
+         select e.*${ofBranch(entity)} limit $9
+       ) e
+      cross join lateral ${eventState} s
+      where ($6::text is null or e.type = $6) and ($7::text[] is null or s.status = any ($7))
+      order by e.branch_id desc, e.dialect desc, e.id desc
+      limit $8
+   )
+   select p.*, t.last_looked
+     from (
+       select case when (select count(*) from page) < $8
+                   then (array(select e.id${ofBranch(entity)} offset $9 - 1 limit 2))
+               end as last_looked
+     ) t
+     left join page p on true
+    order by p.id desc`,
 )
+
+type ListedLine = Omit<EventRow, 'id'> & {
+  readonly id: string | null
+  readonly last_looked: readonly string[] | null
+}
 
 export const eventStore = {
   append: (on: Queries, event: NewEvent) =>
@@ -108,10 +146,11 @@ export const eventStore = {
       event.paymentLinkId,
       event.body,
       event.at,
+      event.groupId ?? null,
     ]),
 
-  list: (on: Queries, principal: Principal, filter: EventFilter) =>
-    on.run<EventRow>(listEvents[principal.level], [
+  async list(on: Queries, principal: Principal, filter: EventFilter): Promise<EventPage> {
+    const lines = await on.run<ListedLine>(listEvents[principal.level], [
       principal.entityId,
       filter.branchId,
       filter.dialect ?? 'signed',
@@ -120,5 +159,10 @@ export const eventStore = {
       filter.type,
       filter.statuses,
       filter.rowsMax,
-    ]),
+      filter.lookedMax ?? lookedMax,
+    ])
+    const rows = lines.filter((line): line is ListedLine & EventRow => line.id !== null)
+    const [stoppedAt, next] = lines[0]?.last_looked ?? []
+    return { rows, stoppedAt: next === undefined ? null : (stoppedAt ?? null) }
+  },
 }

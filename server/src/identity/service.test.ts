@@ -5,7 +5,7 @@ import { freshDatabase } from '../../test/cluster.ts'
 import { startPostgresProxy } from '../../test/postgres-proxy.ts'
 import { sql } from '../../test/sql.ts'
 import { until } from '../../test/until.ts'
-import { postgresBus } from '../kernel/bus.ts'
+import { postgresBus } from '../kernel/bus-postgres.ts'
 import { createClock } from '../kernel/clock.ts'
 import { createDb, type Db } from '../kernel/db.ts'
 import { createRateLimit } from '../kernel/rate-limit.ts'
@@ -22,7 +22,7 @@ async function house(t: TestContext, { watch = (db: Db) => db }: { watch?: (db: 
   const db = held.use(createDb({ target, onError: () => {} }))
   const time = { wall: Date.now() }
   const clock = createClock(() => time.wall)
-  const bus = held.use(await postgresBus({ db, target: line.target, debounceMs: 1, reconnectMs: 5, onError: () => {} }))
+  const bus = held.use(await postgresBus({ db, target: line.target, debounceMs: 1, retryMs: 5, onLost: () => {} }))
   const rateLimit = createRateLimit({ perSecond: 0, burst: 0, wall: clock.wall })
   const identity = createIdentity({ db: watch(db), bus, clock, rateLimit, keyPrefix: 'sk_test_' })
   const keyring = createKeyring(randomBytes(32))

@@ -1,11 +1,9 @@
 import { randomUUID } from 'node:crypto'
-import pg from 'pg'
-import { connectionConfig, statement, type Db, type DbTarget } from './db.ts'
 
 /** What processes tell each other. A hint only says "look again"; the truth is always a row. */
 export type Topic = 'clock' | 'keys' | 'payments' | 'events' | 'deliveries' | 'destinations' | 'terminals'
 
-/** Ids and names of what happened, never data: none has a space or a line feed in it. */
+/** Ids and names of what happened, never data: none has a space or a line feed in it, and all of one saying have 500 bytes at most. */
 export type Words = readonly string[]
 
 /**
@@ -16,156 +14,279 @@ export interface Bus extends AsyncDisposable {
   hint(topic: Topic): void
   listen(topic: Topic, heard: () => void): () => void
   /**
-   * Says a few words to whoever hears the topic, in their order: in this process at once, elsewhere soon. They are lost where the line is
-   * down; the hint of the topic that comes after an outage stands for all of them.
+   * Says a few words to whoever hears the topic, in their order: in this process at once, elsewhere soon. Where they may be lost on the way,
+   * a hint of their topic follows as soon as one gets through, and stands for all of them.
    */
   say(topic: Topic, words: Words): void
   hear(topic: Topic, heard: (words: Words) => void): () => void
   /** Whether hints of other processes arrive at present. */
   readonly connected: boolean
+  /** How often the line has broken since the start. */
+  readonly outages: number
 }
 
-const channel = 'kaha'
-const wordsChannel = 'kaha_words'
-// PostgreSQL takes 7,999 bytes.
-const wordsBytesMax = 7_900
-const connectMsMax = 5_000
-const notify = statement('kernel.notify', `select pg_notify('${channel}', $1)`)
-const notifyWords = statement(
-  'kernel.notifyWords',
-  `select pg_notify('${wordsChannel}', line) from unnest($1::text[]) line`,
-)
+export type Kind = 'hints' | 'words'
 
-export interface PostgresBusOptions {
-  readonly db: Db
-  readonly target: DbTarget
+/** What carries a bus from process to process. */
+export interface Line {
+  /** Hears what others send from now on; rejects where that cannot be. */
+  open(heard: (kind: Kind, payload: string) => void): Promise<OpenLine>
+  /** What is sent first arrives first. Rejects where any of it may not arrive. */
+  send(kind: Kind, payloads: readonly string[]): Promise<unknown>
+}
+
+export interface OpenLine {
+  /** Resolves when it has broken, or was closed. */
+  readonly broken: Promise<Error>
+  close(): Promise<void>
+}
+
+export interface BusOptions {
   readonly debounceMs?: number
-  readonly reconnectMs?: number
-  readonly onError: (error: Error) => void
+  /** How long after a failure the line is tried again, and half as much more or less by chance. */
+  readonly retryMs?: number
+  /** Called once for an outage, however long it is. */
+  readonly onLost: (error: Error) => void
+  readonly onBack?: () => void
+  /** What the start fails with where the line cannot be opened; without it the bus begins with an outage. */
+  readonly startFault?: (error: Error) => Error
 }
 
-export async function postgresBus(options: PostgresBusOptions): Promise<Bus> {
-  const { db, target, onError, debounceMs = 20, reconnectMs = 250 } = options
+/** As many bytes as one message may have: PostgreSQL takes 7,999. */
+export const payloadBytesMax = 7_900
+const sayingBytesMax = 500
+const retryMsUsual = 250
+const sayingsWaitingMax = 20_000
+const stopMsMax = 2_000
+
+/** The bus of one process over a line: it tells what happens here to others, what others tell here, and makes a line that broke anew. */
+export async function busOver(line: Line, options: BusOptions): Promise<Bus> {
   const self = randomUUID()
-  const listeners = new Map<Topic, Set<() => void>>()
-  const hearers = new Map<Topic, Set<(words: Words) => void>>()
-  const waiting = new Set<Topic>()
-  let saying: string[] = []
-  let client: pg.Client | undefined
-  let flushTimer: NodeJS.Timeout | undefined
-  let reconnectTimer: NodeJS.Timeout | undefined
-  let sending: Promise<unknown> = Promise.resolve()
-  let closed = false
+  const ears = createEars()
+  const state = createState(options)
+  const outbox = createOutbox(line, self, options, state)
 
-  const tell = (topic: Topic) => listeners.get(topic)?.forEach((heard) => heard())
-
-  const tellWords = (topic: Topic, words: Words) => hearers.get(topic)?.forEach((heard) => heard(words))
-
-  const flushWords = () => {
-    if (saying.length === 0) return
-    const lines = packed(saying, self)
-    saying = []
-    // One statement after the other: words keep their order.
-    sending = sending.then(() => db.run(notifyWords, [lines])).catch(onError)
+  const heard = (kind: Kind, payload: string) => {
+    const [from, ...told] = payload.split(kind === 'hints' ? ' ' : '\n')
+    if (from === self || state.closed) return
+    if (kind === 'hints') for (const topic of told) ears.tell(topic)
+    else for (const one of told) ears.tellWords(one.split(' '))
   }
-
-  const flush = () => {
-    flushTimer = undefined
-    const topics = [...waiting]
-    waiting.clear()
-    sending = sending.then(() => db.run(notify, [`${self} ${topics.join(' ')}`])).catch(onError)
-  }
-
-  const hearWords = (payload: string) => {
-    const [from, ...said] = payload.split('\n')
-    if (from === self) return
-    for (const one of said) {
-      const [topic, ...words] = one.split(' ')
-      tellWords(topic as Topic, words)
-    }
-  }
-
-  const connect = async () => {
-    const next = new pg.Client({ ...connectionConfig(target), connectionTimeoutMillis: connectMsMax })
-    let lost = false
-    const lose = (error?: Error) => {
-      if (lost) return
-      lost = true
-      if (client === next) client = undefined
-      if (error !== undefined && !closed) onError(error)
-      void next.end().catch(() => {})
-      if (!closed) reconnectTimer = setTimeout(() => void connect(), reconnectMs)
-    }
-    next.on('error', lose)
-    next.on('end', () => lose())
-    next.on('notification', ({ channel: line, payload }) => {
-      if (line === wordsChannel) return hearWords(payload ?? '')
-      const [from, ...topics] = (payload ?? '').split(' ')
-      if (from !== self) topics.forEach((topic) => tell(topic as Topic))
-    })
-    try {
-      await next.connect()
-      await next.query(`listen ${channel}; listen ${wordsChannel}`)
-      if (closed) return lose()
-      client = next
-      for (const topic of listeners.keys()) tell(topic)
-    } catch (error) {
-      lose(error as Error)
-    }
-  }
-
-  await connect()
+  const hearing = await keepOpen(line, options, state, { heard, up: ears.tellAll })
 
   return {
     hint(topic) {
-      tell(topic)
-      if (closed) return
-      waiting.add(topic)
-      flushTimer ??= setTimeout(flush, debounceMs)
+      ears.tell(topic)
+      outbox.hint(topic)
     },
-    listen(topic, heard) {
-      const set = listeners.get(topic) ?? new Set()
-      listeners.set(topic, set.add(heard))
-      return () => void set.delete(heard)
-    },
+    listen: ears.listen,
     say(topic, words) {
-      tellWords(topic, words)
-      if (closed) return
-      if (saying.length === 0) setImmediate(flushWords)
-      saying.push([topic, ...words].join(' '))
+      const one = [topic, ...words].join(' ')
+      if (Buffer.byteLength(one) > sayingBytesMax || words.some((word) => /[ \n]/.test(word)))
+        throw new RangeError(`what is said on a bus are words of ${sayingBytesMax} bytes in all, not data: ${topic}`)
+      ears.tellWords([topic, ...words])
+      outbox.say(topic, one)
     },
-    hear(topic, heard) {
-      const set = hearers.get(topic) ?? new Set()
-      hearers.set(topic, set.add(heard))
-      return () => void set.delete(heard)
-    },
+    hear: ears.hear,
     get connected() {
-      return client !== undefined
+      return hearing.isOpen
+    },
+    get outages() {
+      return state.outages
     },
     async [Symbol.asyncDispose]() {
-      if (flushTimer !== undefined) {
-        clearTimeout(flushTimer)
-        flush()
-      }
-      flushWords()
-      closed = true
-      clearTimeout(reconnectTimer)
-      await sending
-      await client?.end().catch(() => {})
+      const sent = outbox.flush()
+      state.closed = true
+      await withinMs(stopMsMax, Promise.all([sent, hearing.settle()]))
+      await hearing.close()
     },
   }
 }
 
-/** Lines for one notification each, as many as fit into it, after the name of who says them. */
-function packed(lines: readonly string[], self: string): string[] {
+type Trouble = 'hearing' | 'sending'
+type State = ReturnType<typeof createState>
+
+/** Whether all is well, and who hears of it when that changes. */
+function createState({ onLost, onBack = () => {} }: BusOptions) {
+  const troubles = new Set<Trouble>()
+  const state = {
+    closed: false,
+    outages: 0,
+    stumble(trouble: Trouble, error: Error) {
+      if (state.closed) return
+      if (troubles.size === 0) {
+        state.outages += 1
+        onLost(error)
+      }
+      troubles.add(trouble)
+    },
+    recover(trouble: Trouble) {
+      if (troubles.delete(trouble) && troubles.size === 0 && !state.closed) onBack()
+    },
+  }
+  return state
+}
+
+/** What others are to be told: hints soon and together, words at the end of this turn and in their order. */
+function createOutbox(line: Line, self: string, { debounceMs = 20, retryMs = retryMsUsual }: BusOptions, state: State) {
+  const sends = new Set<Promise<void>>()
+  const waiting = new Set<Topic>()
+  let saying: { topic: Topic; line: string }[] = []
+  let inFlight = 0
+  let hintTimer: NodeJS.Timeout | undefined
+
+  const send = (kind: Kind, payloads: readonly string[], topics: ReadonlySet<Topic>): Promise<void> => {
+    const trySending = async () => {
+      try {
+        await line.send(kind, payloads)
+        state.recover('sending')
+      } catch (error) {
+        state.stumble('sending', error as Error)
+        owe(topics)
+      }
+    }
+    const sent = trySending().finally(() => sends.delete(sent))
+    sends.add(sent)
+    return sent
+  }
+
+  const hintIn = (ms: number) => {
+    if (!state.closed) hintTimer ??= setTimeout(sendHints, ms)
+  }
+  const owe = (topics: Iterable<Topic>) => {
+    for (const topic of topics) waiting.add(topic)
+    hintIn(byChance(retryMs))
+  }
+
+  const sendHints = () => {
+    clearTimeout(hintTimer)
+    hintTimer = undefined
+    const topics = new Set(waiting)
+    waiting.clear()
+    if (topics.size > 0) void send('hints', [[self, ...topics].join(' ')], topics)
+  }
+  const sendWords = async () => {
+    if (saying.length === 0) return
+    const said = saying
+    saying = []
+    inFlight += said.length
+    await send('words', packed(said, self), new Set(said.map(({ topic }) => topic)))
+    inFlight -= said.length
+  }
+
+  return {
+    hint(topic: Topic) {
+      waiting.add(topic)
+      hintIn(debounceMs)
+    },
+    say(topic: Topic, words: string) {
+      if (state.closed) return
+      if (saying.length + inFlight >= sayingsWaitingMax) return owe([topic])
+      if (saying.length === 0) setImmediate(() => void sendWords())
+      saying.push({ topic, line: words })
+    },
+    /** Sends what is left, and resolves when it is gone or lost. */
+    async flush() {
+      sendHints()
+      void sendWords()
+      await Promise.all(sends)
+    },
+  }
+}
+
+/** Opens the line, again whenever it breaks, until closed. `up` is called when others are heard again. */
+async function keepOpen(
+  line: Line,
+  { retryMs = retryMsUsual, startFault }: BusOptions,
+  state: State,
+  { heard, up }: { readonly heard: (kind: Kind, payload: string) => void; readonly up: () => void },
+) {
+  let opened: OpenLine | undefined
+  let opening: Promise<void> = Promise.resolve()
+  let timer: NodeJS.Timeout | undefined
+
+  const open = async (): Promise<void> => {
+    const next = await line.open(heard)
+    if (state.closed) return next.close()
+    opened = next
+    state.recover('hearing')
+    up()
+    void watch(next)
+  }
+  const watch = async (one: OpenLine) => {
+    const error = await one.broken
+    if (opened === one) opened = undefined
+    openLater(error)
+  }
+  const openLater = (error: Error) => {
+    state.stumble('hearing', error)
+    if (state.closed) return
+    timer = setTimeout(() => {
+      opening = open().catch(openLater)
+    }, byChance(retryMs))
+  }
+
+  await open().catch((error: Error) => {
+    if (startFault !== undefined) throw startFault(error)
+    openLater(error)
+  })
+  return {
+    get isOpen() {
+      return opened !== undefined
+    },
+    /** Tries no more, and resolves when a try that was under way has ended. */
+    async settle() {
+      clearTimeout(timer)
+      await opening
+    },
+    async close() {
+      const last = opened
+      opened = undefined
+      await last?.close()
+    },
+  }
+}
+
+/** Who listens in this process. */
+function createEars() {
+  const listeners = new Map<string, Set<() => void>>()
+  const hearers = new Map<string, Set<(words: Words) => void>>()
+  const add = <F>(to: Map<string, Set<F>>, topic: Topic, heard: F): (() => void) => {
+    const set = to.get(topic) ?? new Set<F>()
+    to.set(topic, set.add(heard))
+    return () => void set.delete(heard)
+  }
+  const tell = (topic: string) => listeners.get(topic)?.forEach((heard) => heard())
+  return {
+    tell,
+    tellAll: () => {
+      for (const topic of listeners.keys()) tell(topic)
+    },
+    tellWords: ([topic = '', ...words]: Words) => hearers.get(topic)?.forEach((heard) => heard(words)),
+    listen: (topic: Topic, heard: () => void) => add(listeners, topic, heard),
+    hear: (topic: Topic, heard: (words: Words) => void) => add(hearers, topic, heard),
+  }
+}
+
+/** Sayings for one message each, as many as fit into it, after the name of who says them. */
+function packed(said: readonly { readonly line: string }[], self: string): string[] {
   const all: string[] = []
   let one = self
-  for (const line of lines) {
-    if (Buffer.byteLength(one) + Buffer.byteLength(line) + 1 > wordsBytesMax) {
+  for (const { line } of said) {
+    if (Buffer.byteLength(one) + Buffer.byteLength(line) + 1 > payloadBytesMax) {
       all.push(one)
       one = self
     }
     one += `\n${line}`
   }
   return [...all, one]
+}
+
+// Processes that lost one line together do not come back to it together.
+const byChance = (ms: number): number => ms * (0.5 + Math.random())
+
+async function withinMs(ms: number, work: Promise<unknown>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined
+  await Promise.race([work, new Promise((resolve) => (timer = setTimeout(resolve, ms)))])
+  clearTimeout(timer)
 }

@@ -78,6 +78,7 @@ export interface Tables {
     readonly fence: number
     readonly created_at: Date
     readonly updated_at: Date
+    readonly group_id: string | null
   }
   readonly 'delivery.queue': {
     readonly id: bigint

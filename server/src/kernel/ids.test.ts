@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { firstIdOf, isUuid, largestId, newId, randomText, smallestId } from './ids.ts'
+import { firstIdOf, isUuid, largestId, newId, randomText, smallestId, ulidOf, uuidOfUlid } from './ids.ts'
 
 const seed = Date.now() & 0x7fffffff
 const times = fc.integer({ min: 0, max: 2 ** 48 - 1 })
@@ -51,4 +51,30 @@ test('random text has its length and alphabet, and every character of it about e
   for (const count of counts.values()) assert.ok(Math.abs(count - 1_000) < 250)
   assert.match(randomText(100, 'ab'), /^[ab]{100}$/)
   assert.equal(randomText(0), '')
+})
+
+test('an id and its ULID are the same 128 bits, and sort alike', () => {
+  const pairs = fc.property(fc.uuid(), fc.uuid(), (one, other) => {
+    assert.match(ulidOf(one), /^[0-7][0-9A-HJKMNP-TV-Z]{25}$/)
+    assert.equal(uuidOfUlid(ulidOf(one)), one)
+    assert.equal(ulidOf(one) < ulidOf(other), one < other)
+  })
+  fc.assert(pairs, { seed })
+  assert.equal(ulidOf(smallestId), '0'.repeat(26))
+  assert.equal(ulidOf(largestId), `7${'Z'.repeat(25)}`)
+})
+
+test('a text that is no ULID is none', () => {
+  const ulid = ulidOf(newId(new Date()))
+  for (const text of [
+    '',
+    'x',
+    ulid.toLowerCase(),
+    `${ulid}0`,
+    ulid.slice(1),
+    ` ${ulid}`,
+    `8${ulid.slice(1)}`,
+    `${ulid.slice(0, 25)}I`,
+  ])
+    assert.equal(uuidOfUlid(text), undefined, text)
 })

@@ -22,6 +22,27 @@ export function firstIdOf(ms: number): string {
 export const smallestId = '00000000-0000-0000-0000-000000000000'
 export const largestId = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
 
+const crockford = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
+const ulidForm = new RegExp(`^[0-7][${crockford}]{25}$`)
+
+/** The same 128 bits as a ULID: 26 capital letters and digits, which begin with the time too. */
+export function ulidOf(uuid: string): string {
+  let rest = BigInt(`0x${uuid.replaceAll('-', '')}`)
+  let text = ''
+  for (let place = 0; place < 26; place += 1, rest >>= 5n) text = crockford.charAt(Number(rest & 31n)) + text
+  return text
+}
+
+/** The UUID of a ULID, undefined for any other text. */
+export function uuidOfUlid(text: string): string | undefined {
+  if (!ulidForm.test(text)) return undefined
+  const bits = Array.from(text).reduce((sum, digit) => (sum << 5n) | BigInt(crockford.indexOf(digit)), 0n)
+  return bits
+    .toString(16)
+    .padStart(32, '0')
+    .replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
+}
+
 const base62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 
 /** Unbiased random text over an alphabet, base62 unless told. */

@@ -12,17 +12,18 @@ export const pageSizeDefault = 20
 
 /**
  * The page of a list by id. `found` holds one row more than the page where the list goes on. The cursor is bound to the list, its filters and the
- * entity that asked.
+ * entity that asked. A search that stopped before the page was full goes on behind the row `stoppedAt`.
  */
 export function listedBy<Row extends { readonly id: string }>(
   cursors: Cursors,
   found: readonly Row[],
   pageSize: number,
   boundTo: readonly unknown[],
+  stoppedAt: string | null = null,
 ): Listed<Row> {
   const rows = found.slice(0, pageSize)
-  const last = rows.at(-1)
-  const nextCursor = found.length > pageSize && last !== undefined ? cursors.write([last.id], boundTo) : null
+  const last = found.length > pageSize ? (rows.at(-1)?.id ?? null) : stoppedAt
+  const nextCursor = last === null ? null : cursors.write([last], boundTo)
   return { rows, pageSize, nextCursor }
 }
 

@@ -31,6 +31,15 @@ const busy = statement(
     group by terminal_id having count(*) > 1`,
 )
 
+// Written with the decision: as many as there are, and no other. One statement, so that it sees one moment.
+const unannounced = statement(
+  'test.unannounced',
+  `select t.transaction_id, t.announced, e.type
+     from terminals.transactions t
+     full join (select body::json -> 'data' ->> 'transactionId' as id, type from delivery.events where dialect = 'terminal') e on e.id = t.transaction_id
+    where t.announced is distinct from e.type`,
+)
+
 /** Numbers that a seed gives again. */
 function numbers(seed: number) {
   let state = seed >>> 0
@@ -49,6 +58,13 @@ test('whatever happens to lines, terminals and tills, whoever was told that ther
   const processes: readonly SandboxKaha[] = [p.kaha, second]
   const device = shop.first.device_id
 
+  const { receiver } = p
+  const endpoint = {
+    url: receiver.url,
+    events: ['completed', 'failed', 'cancelled', 'timeout'].map((end) => `payment.${end}`),
+  }
+  const made = await shop.ask({ method: 'POST', path: '/v1/webhooks/endpoints', body: endpoint })
+  assert.equal(made.status, 201, made.text)
   let line: Wire | undefined
   const told = new Map<string, Answer>()
   const calls: Promise<void>[] = []
@@ -128,6 +144,7 @@ test('whatever happens to lines, terminals and tills, whoever was told that ther
       }
     }
     assert.deepEqual(await p.kaha.db.run(busy, []), [])
+    assert.deepEqual(await p.kaha.db.run(unannounced, []), [], `seed ${seed}`)
   }
   for (let step = 0; step < steps; step += 1) {
     await happenings[pick([...names, 'pay', 'pay', 'pay', 'result', 'result', 'connect', 'connect'])]?.()
@@ -152,6 +169,13 @@ test('whatever happens to lines, terminals and tills, whoever was told that ther
       !['PENDING', 'AWAITING_RECONNECT'].includes(row.state),
       `seed ${seed}: ${JSON.stringify(row)} is still open`,
     )
-    assert.notEqual(row.announced, null, `seed ${seed}: ${JSON.stringify(row)} has no webhook`)
+    const arrived = receiver.received
+      .map(({ body }) => JSON.parse(body))
+      .filter(({ data }) => data?.transactionId === row.transaction_id)
+    assert.deepEqual(
+      arrived.map(({ eventType }) => eventType),
+      [row.announced],
+      `seed ${seed}: ${JSON.stringify(row)}`,
+    )
   }
 })

@@ -22,6 +22,10 @@ const open = shop.pay({ transactionId: 'open' })
 await terminal.next('payment')
 after(() => open)
 
+const endpoint = () => ({ url: p.receiver.url, events: ['payment.completed'] })
+const made = async () => (await shop.ask({ method: 'POST', path: '/v1/webhooks/endpoints', body: endpoint() })).json
+const [kept, spare] = [await made(), await made()]
+
 const operations: readonly Operation[] = Object.values(terminalsOperations)
 const other = await shop.connect(shop.second)
 other.socket.on('message', (data: Buffer) => {
@@ -34,9 +38,12 @@ const rightCall = ({ id, method, path }: Operation): Call => ({
   method,
   path: path
     .replace('{terminalId}', shop.second.device_id)
-    .replace('{transactionId}', id === 'cancelTerminalTransaction' ? 'open' : 'ended'),
+    .replace('{transactionId}', id === 'cancelTerminalTransaction' ? 'open' : 'ended')
+    .replace('{endpointId}', id === 'deleteTerminalWebhook' ? spare.endpointId : kept.endpointId),
   ...(id === 'createTerminalPayment' ? { body: sale } : {}),
   ...(id === 'voidTerminalTransaction' ? { body: { reason: 'x' } } : {}),
+  ...(id === 'createTerminalWebhook' ? { body: endpoint() } : {}),
+  ...(id === 'updateTerminalWebhook' ? { body: { description: 'x' } } : {}),
 })
 const fullPath = (request: Call) => `/terminal${request.path}`
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { statement } from '../../src/kernel/db.ts'
-import { isUuid } from '../../src/kernel/ids.ts'
+import { isUuid, newId } from '../../src/kernel/ids.ts'
 import { cards, platform, type Platform } from '../platform.ts'
 import { assertRefused, call, type Answer } from './call.ts'
 import { everybody } from './people.ts'
@@ -15,6 +15,11 @@ interface Listed extends Record<string, unknown> {
   readonly type: string
   readonly created_at: string
 }
+
+const manyEvents = statement(
+  'test.manyEvents',
+  `select count(delivery.append_event(e.id, 'signed', 'payment.succeeded', $2, $3, $4, null, null, '{}', $5)) from unnest($1::uuid[]) as e (id)`,
+)
 
 /** A platform on which one of each outcome has happened: two links and two payments of their own, one endpoint that takes successes. */
 async function eventful(t: Parameters<typeof platform>[0]) {
@@ -238,6 +243,36 @@ test('[A2.event.attempt-count, A2.event.next-attempt-at, A2.event.updated-at, A2
   assert.deepEqual([third?.status, third?.attempt_count, third?.next_attempt_at], ['DELIVERED', 3, null])
   assert.ok((third?.delivered_at ?? '') >= (second?.next_attempt_at ?? '~'))
   assert.ok((third?.updated_at ?? '') > (first?.updated_at ?? '~'))
+})
+
+test('[A2.events.looked] a filter that hardly anything fits looks at 1,000 events for a page, which may be short and says that the list goes on', async (t) => {
+  const its = await platform(t)
+  await its.pay({ card: cards.declined })
+  const [rare] = (await its.as(its.branch.secret_key).webhooks.listEvents()).data
+  const { id: branchId } = its.branch
+  const at = its.kaha.clock.now()
+  await its.kaha.db.run(manyEvents, [
+    Array.from({ length: 2_100 }, () => newId(at)),
+    its.seed.partner.id,
+    its.merchant.id,
+    branchId,
+    at,
+  ])
+  await its.idle()
+  const pages: { ids: string[]; more: boolean }[] = []
+  for (let cursor: string | null | undefined; cursor !== null && pages.length < 9;) {
+    const { data, pagination } = await its.as(its.branch.secret_key).webhooks.listEvents({
+      type: 'payment.declined',
+      ...(cursor === undefined ? {} : { cursor }),
+    })
+    cursor = pagination.next_cursor
+    pages.push({ ids: data.map(({ id }) => id), more: pagination.has_more })
+  }
+  assert.deepEqual(pages, [
+    { ids: [], more: true },
+    { ids: [], more: true },
+    { ids: [rare?.id], more: false },
+  ])
 })
 
 test('events of every branch are apart, and those above see each under its own name', async (t) => {

@@ -48,6 +48,7 @@ const badSettings: readonly (readonly [settings: Record<string, string>, line: R
   [{ KAHA_METRICS: '9090' }, /KAHA_METRICS must be HOST:PORT/],
   [{ KAHA_TRUST_PROXY: 'the load balancer' }, /KAHA_TRUST_PROXY must be none, or addresses and CIDRs/],
   [{ KAHA_DATABASE_URL: 'mysql://localhost/kaha' }, /KAHA_DATABASE_URL must begin with postgres:\/\//],
+  [{ KAHA_NATS_URL: 'localhost:4222' }, /KAHA_NATS_URL must be nats:\/\/HOST:PORT/],
   [{ ...live, KAHA_MASTER_KEY: '' }, /KAHA_MASTER_KEY is required in live mode/],
   [{ ...live, KAHA_BASE_URL: '' }, /KAHA_BASE_URL is required in live mode/],
   [{ ...live, KAHA_BASE_URL: 'http://pay.example.com' }, /KAHA_BASE_URL must begin with https/],

@@ -1,6 +1,7 @@
 import type { Branch, Merchant, Settlement, SettlementDetail, Transaction, TransactionDetail } from '@kaha/contract'
 import type { Static } from 'typebox'
-import type { BranchRow, HistoryRow, MerchantRow, SettlementRow, ShareRow, TransactionRow } from './store.ts'
+import type { HistoryRow, TransactionRow } from './store-transactions.ts'
+import type { BranchRow, MerchantRow, SettlementRow, ShareRow } from './store.ts'
 import type { TransactionStory } from './service.ts'
 
 type Shown = Static<typeof Transaction>

@@ -63,7 +63,7 @@ export function reportingRoutes(service: ReportingService): Route<Principal>[] {
         prefersCsv(header('accept'))
           ? {
               status: 200,
-              body: transactionsCsv(await service.exportTransactions(principal, query), presentTransaction),
+              body: transactionsCsv(await service.exportTransactions(principal, query)),
               headers: asCsv,
             }
           : {

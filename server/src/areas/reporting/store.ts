@@ -1,5 +1,6 @@
-import { perLevel, type Level, type Principal } from '../../identity/principal.ts'
+import { perLevel, type Level } from '../../identity/principal.ts'
 import { statement, type Queries, type Statement } from '../../kernel/db.ts'
+import type { After, Caller } from './store-transactions.ts'
 
 export interface MerchantRow {
   readonly id: string
@@ -8,45 +9,6 @@ export interface MerchantRow {
 
 export interface BranchRow extends MerchantRow {
   readonly merchant_id: string
-}
-
-/** A transaction as everybody sees it, at the time that it was read. */
-export interface TransactionRow {
-  readonly id: string
-  readonly merchant_id: string
-  readonly branch_id: string
-  readonly status: string
-  readonly amount: bigint
-  readonly currency: string
-  readonly payment_method: string
-  readonly card_brand: string | null
-  readonly card_last_four: string | null
-  readonly correlation_id: string | null
-  readonly amount_authorized: bigint
-  readonly amount_received: bigint
-  readonly amount_refunded: bigint
-  readonly approval_code: string | null
-  readonly reference_number: string | null
-  readonly receipt_number: string | null
-  readonly settlement_status: string
-  readonly settled_at: Date | null
-  readonly batch_number: string | null
-  readonly terminal_device_id: string | null
-  readonly created_at: Date
-  readonly updated_at: Date
-  readonly partner_name: string
-  readonly merchant_name: string
-  readonly branch_name: string
-  readonly activation_code: string | null
-  /** What the list is sorted by, as text that loses nothing. */
-  readonly position: string
-}
-
-export interface HistoryRow {
-  readonly type: string
-  readonly at: Date
-  readonly amount: bigint
-  readonly reason: string | null
 }
 
 export interface SettlementRow {
@@ -61,36 +23,6 @@ export interface SettlementRow {
 export interface ShareRow extends SettlementRow {
   readonly merchant_id: string
   readonly merchant_name: string
-}
-
-export const sorts = { created_at: 'timestamptz', updated_at: 'timestamptz', amount: 'bigint' } as const
-export type Sort = keyof typeof sorts
-export type Order = 'asc' | 'desc'
-
-export interface TransactionFilters {
-  readonly merchantId: string | null
-  readonly branchId: string | null
-  readonly activationCode: string | null
-  readonly paymentMethod: string | null
-  readonly cardBrand: string | null
-  readonly statuses: readonly string[] | null
-  /** Both inclusive. */
-  readonly from: Date | null
-  readonly to: Date | null
-  readonly sort: Sort
-  readonly order: Order
-}
-
-/** Where a page begins: after this row, in the order of its list. */
-export interface After {
-  readonly position: string
-  readonly id: string
-}
-
-const entityColumns: Readonly<Record<Level, string>> = {
-  partner: 'partner_id',
-  merchant: 'merchant_id',
-  branch: 'branch_id',
 }
 
 // A branch key sees the name of the merchant above it, and no other row of that.
@@ -116,135 +48,6 @@ const listBranches = perLevel(
    order by name, id limit $4`,
 )
 
-const columns = `t.id, t.merchant_id, t.branch_id, t.partner_id, t.amount, t.currency, t.payment_method, t.card_brand,
-  t.card_last_four, t.correlation_id, t.amount_authorized, t.amount_received, t.amount_refunded, t.approval_code, t.reference_number,
-  t.receipt_number, t.settlement_status, t.settled_at, t.batch_number, t.terminal_device_id, t.created_at`
-
-const named = (rows: string, more: string): string => `
-  select r.*, p.name as partner_name, m.name as merchant_name, b.name as branch_name,
-         c.code as activation_code${more}
-    from ${rows} r
-    join identity.entity_names p on p.id = r.partner_id
-    join identity.entity_names m on m.id = r.merchant_id
-    join identity.entity_names b on b.id = r.branch_id
-    left join identity.branch_codes c on c.branch_id = r.branch_id`
-
-/**
- * A page in the order of an index, which is why its text is made for the filters that are given and planned for their values. The
- * index of the narrowest entity that is named finds the page by itself, and only the rows of the page are looked up. Deadlines that have
- * passed and are not stored yet are in it: the few rows that they are about are left out of the walk and put in where they belong, so
- * that a page is exact whenever it is read.
- */
-function transactionsPage(
-  level: Level,
-  entityId: string,
-  filters: TransactionFilters,
-  after: After | null,
-  rowsMax: number,
-) {
-  const values: unknown[] = [entityId]
-  const value = (one: unknown): string => `$${values.push(one)}`
-  const { sort, order } = filters
-  const compared = order === 'asc' ? '>' : '<'
-  const stored: string[] = placeOf(level, filters, value)
-  if (filters.paymentMethod !== null) stored.push(`t.payment_method = ${value(filters.paymentMethod)}`)
-  if (filters.cardBrand !== null) stored.push(`t.card_brand = ${value(filters.cardBrand)}`)
-  const created = {
-    from: filters.from === null ? null : `${value(filters.from)}::timestamptz`,
-    to: filters.to === null ? null : `${value(filters.to)}::timestamptz`,
-  }
-  if (created.from !== null) stored.push(`t.created_at >= ${created.from}`)
-  if (created.to !== null) stored.push(`t.created_at <= ${created.to}`)
-  const statuses = filters.statuses === null ? null : value(filters.statuses)
-  const last = after === null ? null : { position: value(after.position), id: value(after.id) }
-  const onward = (sorted: string): string[] =>
-    last === null ? [] : [`(${sorted}, t.id) ${compared} (${last.position}::${sorts[sort]}, ${last.id}::uuid)`]
-  const limit = value(rowsMax)
-  const inOrder = (sorted: string) => `order by ${sorted} ${order}, t.id ${order} limit ${limit}`
-  const withStatus = (status: string) => (statuses === null ? [] : [`${status} = any (${statuses}::text[])`])
-  const stands = `t.${sort}`
-  const lapses = sort === 'updated_at' ? 'l.updated_at' : stands
-  const walk = (more: readonly string[]): string => `
-      (select t.id, ${stands} as position, null::text as lapsed_status, null::timestamptz as lapsed_at from payments.transaction_report t
-        where ${[...stored, ...withStatus('t.status'), ...onward(stands), ...more].join(' and ')}
-          and (t.status <> 'PENDING' or t.id <> all (array(select l.id from lapsed l)))
-        ${inOrder(stands)})
-      union all`
-  const walks = sort === 'updated_at' ? updatesOf(created) : [[]]
-  const text = `
-    with lapsed as materialized (select l.id, l.status, l.updated_at from payments.transaction_lapses l where l.${entityColumns[level]} = $1),
-    page as (${walks.map(walk).join('')}
-      (select t.id, ${lapses}, l.status, l.updated_at from lapsed l join payments.transaction_report t on t.id = l.id
-        where ${[...stored, ...withStatus('l.status'), ...onward(lapses)].join(' and ')}
-        ${inOrder(lapses)})
-    )
-    ${named(
-      `(select ${columns}, coalesce(f.lapsed_status, t.status) as status, coalesce(f.lapsed_at, t.updated_at) as updated_at,
-               f.position as sorted
-          from (select * from page t ${inOrder('t.position')}) f
-          join payments.transaction_report t on t.id = f.id and t.${entityColumns[level]} = $1)`,
-      `, r.sorted::text as position`,
-    )}
-    order by r.sorted ${order}, r.id ${order}`
-  return { query: statement('', text), values }
-}
-
-/**
- * Where in the order of updated_at transactions of some times of creation are, for a walk from its other end would be long. None is
- * updated before it was created, but for what the clocks of two processes differ by. Most are so for the last time within two days; an
- * index of their own has those that are not.
- */
-function updatesOf({ from, to }: { readonly from: string | null; readonly to: string | null }): string[][] {
-  const since = from === null ? [] : [`t.updated_at >= ${from} - interval '1 hour'`]
-  if (to === null) return [since]
-  const wait = `t.updated_at - t.created_at`
-  const soon = `interval '48 hours'`
-  return [
-    [...since, `${wait} <= ${soon}`, `t.updated_at <= ${to} + ${soon}`],
-    [...since, `${wait} > ${soon}`],
-  ]
-}
-
-/** Whose transactions a page is of: the narrowest entity that is named, if it is under the one that asks. */
-function placeOf(level: Level, filters: TransactionFilters, value: (one: unknown) => string): string[] {
-  const { merchantId, branchId, activationCode } = filters
-  if (merchantId === null && branchId === null && activationCode === null) return [`t.${entityColumns[level]} = $1`]
-  const branch = branchId === null ? null : value(branchId)
-  const merchant = merchantId === null ? null : value(merchantId)
-  const coded =
-    activationCode === null
-      ? null
-      : `(select c.branch_id from identity.branch_codes c where c.code = ${value(activationCode)})`
-  const branches = [branch, coded].filter((one) => one !== null)
-  const under = [`e.${entityColumns[level]} = $1`, ...branches.map((one) => `e.branch_id = ${one}`)]
-  if (merchant !== null) under.push(`e.merchant_id = ${merchant}`)
-  const narrow =
-    merchant !== null && branches.length === 0 && level !== 'branch'
-      ? [`t.merchant_id = ${merchant}`]
-      : branches.length === 0
-        ? [`t.${entityColumns[level]} = $1`]
-        : branches.map((one) => `t.branch_id = ${one}`)
-  return [...narrow, `exists (select from identity.entity_names e where ${under.join(' and ')})`]
-}
-
-const findTransaction = perLevel(
-  'reporting.findTransaction',
-  (entity) => `
-  ${named(
-    `(select ${columns}, coalesce(l.status, t.status) as status, coalesce(l.updated_at, t.updated_at) as updated_at
-        from payments.transaction_report t left join payments.transaction_lapses l on l.id = t.id
-       where t.id = $1 and t.${entity} = $2)`,
-    `, '' as position`,
-  )}`,
-)
-
-const listHistory = perLevel(
-  'reporting.listHistory',
-  (entity) => `
-  select h.type, h.at, h.amount, h.reason from payments.transaction_history h
-   where h.transaction_id = $1 and h.${entity} = $2 order by h.at, h.step, h.source_id limit $3`,
-)
-
 const sums = `sum(s.transaction_count)::bigint as count, sum(s.gross)::bigint as gross, sum(s.refunds)::bigint as refunds`
 
 const listSettlements = perLevel(
@@ -267,8 +70,6 @@ const listShares = perLevel(
    order by s.currency, m.name, s.merchant_id limit $3`,
 )
 
-type Caller = Pick<Principal, 'level' | 'entityId'>
-
 export const reportingStore = {
   listMerchants: (on: Queries, { level, entityId }: Caller, after: After | null, rowsMax: number) =>
     on.run<MerchantRow>(listMerchants(level), [entityId, after?.position ?? null, after?.id ?? null, rowsMax]),
@@ -280,21 +81,6 @@ export const reportingStore = {
     rowsMax: number,
   ) =>
     on.run<BranchRow>(listBranches[level], [entityId, after?.position ?? null, after?.id ?? null, rowsMax, merchantId]),
-  listTransactions: (
-    on: Queries,
-    { level, entityId }: Caller,
-    filters: TransactionFilters,
-    after: After | null,
-    rowsMax: number,
-  ) => {
-    const { query, values } = transactionsPage(level, entityId, filters, after, rowsMax)
-    return on.run<TransactionRow>(query, values)
-  },
-  findTransaction: async (on: Queries, { level, entityId }: Caller, id: string) =>
-    (await on.run<TransactionRow>(findTransaction[level], [id, entityId]))[0],
-  /** The earliest first. */
-  listHistory: (on: Queries, { level, entityId }: Caller, id: string, rowsMax: number) =>
-    on.run<HistoryRow>(listHistory[level], [id, entityId, rowsMax]),
   /** `after` is a batch number and a currency. */
   listSettlements: (on: Queries, { level, entityId }: Caller, after: After | null, rowsMax: number) =>
     on.run<SettlementRow>(listSettlements[level], [entityId, after?.position ?? null, after?.id ?? null, rowsMax]),

@@ -13,5 +13,7 @@ export interface TerminalsDependencies {
   readonly cursors: Cursors
   readonly ledger: Ledger
   readonly waits: Waits
+  /** Whether the group has an endpoint that is active. */
+  readonly hasActiveWebhook: (groupId: string) => Promise<boolean>
   readonly settings: { readonly currencies: readonly string[] }
 }

@@ -1,4 +1,6 @@
 import type { IncomingMessage } from 'node:http'
+import type { Egress } from '../../delivery/egress.ts'
+import type { Delivery } from '../../delivery/index.ts'
 import type { TerminalIdentity } from '../../identity/terminal-keys.ts'
 import type { Bus } from '../../kernel/bus.ts'
 import type { Clock } from '../../kernel/clock.ts'
@@ -12,16 +14,21 @@ import { createConnections } from './connections.ts'
 import { createGateway, type Gateway, type GatewayOptions } from './gateway/index.ts'
 import { createTerminalFigures } from './figures.ts'
 import { createLedger } from './ledger.ts'
+import { createAnnounce } from './notifications.ts'
 import { createTerminalsService, type TerminalsService } from './service.ts'
 import { createTerminalCases } from './service-terminal.ts'
+import { createTerminalWebhooks, type TerminalWebhooks } from './service-webhooks.ts'
 import { transactionStore } from './store-transactions.ts'
 import { createWaits } from './waits.ts'
 
+export { terminalDialect } from './notifications.ts'
 export { terminalsArea, terminalsBase, terminalsRoutes } from './routes.ts'
+export { terminalWebhooksRoutes } from './routes-webhooks.ts'
 export type { GatewayOptions } from './gateway/index.ts'
 
 export interface Terminals extends AsyncDisposable {
   readonly service: TerminalsService
+  readonly webhooks: TerminalWebhooks
   /** Sockets in this process. It counts as one that holds some from here on. */
   gateway(options: { pathOf: (request: IncomingMessage) => string | null } & GatewayOptions): Promise<Gateway>
   /** Applies deadlines, ends what dead processes held. */
@@ -40,17 +47,26 @@ export function createTerminals(deps: {
   readonly log: Log
   readonly metrics: Metrics
   readonly identity: TerminalIdentity
-  readonly settings: { readonly currencies: readonly string[] }
+  readonly delivery: Delivery
+  readonly egress: Egress
+  readonly settings: { readonly currencies: readonly string[]; readonly sandbox: boolean }
+  /** For one ping of a URL, instead of an attempt's. */
+  readonly pingMsMax?: number
 }): Terminals {
-  const { db, bus, clock, log, metrics, identity } = deps
+  const { db, bus, clock, log, metrics, identity, delivery, egress, settings, pingMsMax } = deps
   const waits = createWaits(bus)
   const figures = createTerminalFigures(metrics, () => waits.count)
-  const ledger = createLedger({ db, bus, clock, log, figures })
-  const service = createTerminalsService({ ...deps, ledger, waits })
+  const announce = createAnnounce((tx, event) => delivery.appendEvent(tx, event))
+  const ledger = createLedger({ db, bus, clock, log, figures, announce })
+  const { destinations } = delivery
+  const webhooks = createTerminalWebhooks({ destinations, egress, clock, sandbox: settings.sandbox, pingMsMax })
+  const hasActiveWebhook = (groupId: string) => webhooks.hasActive(groupId)
+  const service = createTerminalsService({ ...deps, ledger, waits, hasActiveWebhook })
   const connections = createConnections({ db, bus, clock, ledger, nodeId: newId(clock.now()) })
   const cases = createTerminalCases({ db, ledger })
   return {
     service,
+    webhooks,
     async gateway({ pathOf, ...options }) {
       await connections.beat()
       return createGateway({

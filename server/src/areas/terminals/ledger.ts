@@ -5,6 +5,7 @@ import type { Log } from '../../kernel/log.ts'
 import { asOf, type Effect, type Step } from './course.ts'
 import type { TerminalFigures } from './figures.ts'
 import { isOpen } from './machine.ts'
+import type { Announce } from './notifications.ts'
 import { connectionStore } from './store-connections.ts'
 import { transactionStore as store, type TransactionRow } from './store-transactions.ts'
 
@@ -33,6 +34,7 @@ export interface LedgerDependencies {
   readonly clock: Clock
   readonly log: Log
   readonly figures: TerminalFigures
+  readonly announce: Announce
 }
 
 const claimedMax = 50
@@ -69,7 +71,7 @@ function reportStatusOf({ state, error_code, our_code }: Pick<TransactionRow, 's
 }
 
 /** The one place where a payment changes. */
-export function createLedger({ db, bus, clock, log, figures }: LedgerDependencies): Ledger {
+export function createLedger({ db, bus, clock, log, figures, announce }: LedgerDependencies): Ledger {
   const write = async (tx: Queries, before: TransactionRow, stepper: Stepper): Promise<Changed> => {
     const now = new Date(Math.max(clock.now().getTime(), before.created_at.getTime()))
     const due = asOf(before, before.created_at, now)
@@ -81,6 +83,7 @@ export function createLedger({ db, bus, clock, log, figures }: LedgerDependencie
     if (reportStatusOf(before) !== reportStatusOf(row))
       await store.report(tx, row, reportStatusOf(row), row.authorization_code, now, false)
     for (const effect of effects) {
+      if (effect.kind === 'announce') await announce(tx, row, effect.type, now)
       if (effect.kind !== 'alarm') continue
       if (!(await store.raise(tx, row.id, effect.alarm, effect.detail, now))) continue
       figures.attention(effect.alarm)
@@ -97,6 +100,7 @@ export function createLedger({ db, bus, clock, log, figures }: LedgerDependencie
   const follow = async (changes: readonly Changed[]): Promise<void> => {
     for (const { row, effects } of changes) {
       bus.say('terminals', ['changed', row.id])
+      if (effects.some(({ kind }) => kind === 'announce')) bus.hint('events')
       for (const effect of effects) {
         if (effect.kind === 'push') bus.say('terminals', ['push', row.group_id, row.id, effect.push])
       }

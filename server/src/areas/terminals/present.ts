@@ -1,5 +1,13 @@
-import type { TerminalInfo, TerminalPaymentResponse, TerminalTransaction, VoidResult } from '@kaha/contract'
-import { isOpen } from './machine.ts'
+import type {
+  TerminalInfo,
+  TerminalPaymentResponse,
+  TerminalTransaction,
+  TerminalWebhook,
+  VoidResult,
+} from '@kaha/contract'
+import type { DestinationRow } from '../../delivery/index.ts'
+import { ulidOf } from '../../kernel/ids.ts'
+import { isOpen, type GivenUp } from './machine.ts'
 import { refuse } from './refusals.ts'
 import type { Voided } from './service.ts'
 import type { TerminalRow } from './store-connections.ts'
@@ -7,7 +15,7 @@ import type { TransactionRow } from './store-transactions.ts'
 
 type Request = TerminalTransaction['request']
 
-const requestOf = (row: TransactionRow) => JSON.parse(row.request) as Request
+export const requestOf = (row: TransactionRow) => JSON.parse(row.request) as Request
 
 const given = <Value, Name extends string>(name: Name, value: Value | null | undefined) =>
   (value === null || value === undefined ? {} : { [name]: value }) as Partial<Record<Name, Value>>
@@ -35,7 +43,7 @@ const failed = (row: TransactionRow, errorCode: string, errorMessage: string): T
   timestamp: row.updated_at.toISOString(),
 })
 
-const toldOf: Readonly<Record<string, string>> = {
+export const givenUpMessages: Readonly<Record<GivenUp, string>> = {
   TIMEOUT: 'The terminal gave no result within 90 seconds. If it approves later, that is voided.',
   TERMINAL_CONNECTION_ERROR: 'The line of the terminal was lost for 60 seconds. If it approves later, that is voided.',
 }
@@ -44,7 +52,7 @@ const toldOf: Readonly<Record<string, string>> = {
 function presentOutcome(row: TransactionRow): TerminalPaymentResponse | undefined {
   if (row.outcome === null || row.outcome_at === null)
     return row.void_cause === 'late' && row.given_up !== null
-      ? failed(row, row.given_up, toldOf[row.given_up] ?? '')
+      ? failed(row, row.given_up, givenUpMessages[row.given_up])
       : undefined
   return {
     ...echo(row),
@@ -75,7 +83,7 @@ export function presentNow(row: TransactionRow): TerminalPaymentResponse {
  */
 export function presentPayment(row: TransactionRow): TerminalPaymentResponse {
   const wasGivenUp = row.given_up !== null && (isOpen(row.state) || row.state === 'VOIDED')
-  if (wasGivenUp && row.given_up !== null) throw refuse(row.given_up, toldOf[row.given_up] ?? '')
+  if (wasGivenUp && row.given_up !== null) throw refuse(row.given_up, givenUpMessages[row.given_up])
   if (row.our_code === 'TERMINAL_CONNECTION_ERROR')
     throw refuse('TERMINAL_CONNECTION_ERROR', 'The terminal was not reached; nothing was charged.')
   return presentNow(row)
@@ -103,4 +111,15 @@ export const presentVoid = ({ success, row, reason, error }: Voided): VoidResult
   reason,
   ...given('voidedAt', success ? row.voided_at?.toISOString() : null),
   ...given('error', error),
+})
+
+export const presentWebhook = (row: DestinationRow): TerminalWebhook => ({
+  endpointId: `wh_${ulidOf(row.id)}`,
+  url: row.url,
+  events: row.types as TerminalWebhook['events'],
+  ...given('description', row.description),
+  status: row.state === 'ENABLED' ? 'active' : 'disabled',
+  ...(Object.keys(row.metadata).length === 0 ? {} : { metadata: row.metadata }),
+  createdAt: row.created_at.toISOString(),
+  updatedAt: row.updated_at.toISOString(),
 })

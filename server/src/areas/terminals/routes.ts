@@ -110,7 +110,8 @@ export function terminalsRoutes(service: TerminalsService, clock: Clock): Route<
       const { signature, signedAtMs: atMs } = principal
       const asked = readAsked(body, bytes.toString('utf8'))
       const row = await service.pay(principal, params.terminalId, asked, { way: 'http', signed: { signature, atMs } })
-      return { status: asked.webhookMode ? 202 : 200, body: presentPayment(row) }
+      const answer = presentPayment(row)
+      return { status: asked.webhookMode && answer.status === 'PENDING' ? 202 : 200, body: answer }
     }),
 
     route<typeof listTerminalTransactions, Signer>(listTerminalTransactions, async ({ principal, query }) => {

@@ -25,7 +25,10 @@ interface Cases {
 
 type Taken = { readonly row: TransactionRow; readonly isNew: boolean; readonly connectionId: string }
 
-export function paymentCases({ db, bus, clock, settings }: TerminalsDependencies, { findTerminal, waitFor }: Cases) {
+export function paymentCases(
+  { db, bus, clock, settings, hasActiveWebhook }: TerminalsDependencies,
+  { findTerminal, waitFor }: Cases,
+) {
   /** A request whose id is known: the same one again, or a conflict. */
   const repeated = (row: TransactionRow, terminalId: string, resolved: TerminalRow | undefined, order: Order) => {
     const isSameTerminal = row.addressed === terminalId || row.terminal_id === resolved?.id
@@ -108,8 +111,15 @@ export function paymentCases({ db, bus, clock, settings }: TerminalsDependencies
   /** Takes a payment and sends it on, or finds the one that it repeats. Committed before anything is sent. */
   const startPayment = async (principal: TerminalPrincipal, terminalId: string, asked: Asked, way: Way) => {
     const order = checkOrder(asked, settings.currencies)
-    if (order.webhookMode)
-      throw refuse('NO_WEBHOOK_ENDPOINTS', 'webhookMode needs an active webhook endpoint of the group; there is none.')
+    if (order.webhookMode && !(await hasActiveWebhook(principal.groupId))) {
+      // One that was taken while there was an endpoint is still itself.
+      const before = await known(db, principal, order, way)
+      if (before === undefined)
+        throw refuse(
+          'NO_WEBHOOK_ENDPOINTS',
+          'webhookMode needs an active webhook endpoint of the group; there is none.',
+        )
+    }
     const terminal = await findTerminal(principal.groupId, terminalId).catch(async (failure: unknown) => {
       const before = await known(db, principal, order, way)
       if (before !== undefined) return repeated(before, terminalId, undefined, order)
@@ -124,9 +134,13 @@ export function paymentCases({ db, bus, clock, settings }: TerminalsDependencies
   return {
     startPayment,
 
-    /** The same, and its end: what the terminal said, or that it was given up. Still open only where the server stops. */
+    /**
+     * The same, and its end: what the terminal said, or that it was given up. Still open only with webhookMode, and where the server
+     * stops.
+     */
     async pay(principal: TerminalPrincipal, terminalId: string, asked: Asked, way: Way): Promise<TransactionRow> {
-      return waitFor(await startPayment(principal, terminalId, asked, way))
+      const row = await startPayment(principal, terminalId, asked, way)
+      return asked.webhookMode ? row : waitFor(row)
     },
   }
 }

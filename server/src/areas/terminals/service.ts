@@ -42,7 +42,7 @@ export function createTerminalsService(deps: TerminalsDependencies) {
       (await connectionStore.findByDevice(db, groupId, terminalId)) ??
       (isUuid(terminalId) ? await connectionStore.findByConnection(db, groupId, terminalId) : undefined)
     if (found !== undefined) return found
-    if (await connectionStore.exists(db, terminalId, isUuid(terminalId) ? terminalId : null))
+    if (await connectionStore.exists(db, terminalId, isUuid(terminalId) ? terminalId : null, groupId))
       throw refuse('GROUP_MISMATCH', 'This terminal belongs to another group.')
     throw refuse('TERMINAL_NOT_FOUND', 'The group has no such terminal.')
   }
@@ -50,7 +50,7 @@ export function createTerminalsService(deps: TerminalsDependencies) {
   const findTransaction = async (groupId: string, transactionId: string): Promise<TransactionRow> => {
     const found = await store.find(db, groupId, transactionId)
     if (found !== undefined && !isPastRetention(found, clock.now())) return found
-    if (found === undefined && (await store.exists(db, transactionId)))
+    if (found === undefined && (await store.exists(db, transactionId, groupId)))
       throw refuse('GROUP_MISMATCH', 'This transaction belongs to another group.')
     throw refuse('TRANSACTION_NOT_FOUND', 'There is no such transaction, or its retention has ended.')
   }

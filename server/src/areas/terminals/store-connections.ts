@@ -122,7 +122,7 @@ const lockTerminal = statement(
 // The answer to a key that may not see it, and nothing else.
 const terminalExists = statement(
   'terminals.terminalExists',
-  `select exists (select from terminals.terminals where device_id = $1 or connection_id = $2) as found`,
+  `select exists (select from terminals.terminals where (device_id = $1 or connection_id = $2) and group_id <> $3) as found`,
 )
 
 const listedMax = 5_000
@@ -193,6 +193,7 @@ export const connectionStore = {
     one(await on.run<TerminalRow>(findByConnection, [groupId, connectionId])),
   read: async (on: Queries, id: string, groupId: string) => one(await on.run<TerminalRow>(readTerminal, [id, groupId])),
   lock: async (tx: Queries, id: string, groupId: string) => one(await tx.run<TerminalRow>(lockTerminal, [id, groupId])),
-  exists: async (on: Queries, deviceId: string, connectionId: string | null): Promise<boolean> =>
-    one(await on.run<{ found: boolean }>(terminalExists, [deviceId, connectionId]))?.found ?? false,
+  /** In another group: one of this group that connects just now is none of theirs. */
+  exists: async (on: Queries, deviceId: string, connectionId: string | null, groupId: string): Promise<boolean> =>
+    one(await on.run<{ found: boolean }>(terminalExists, [deviceId, connectionId, groupId]))?.found ?? false,
 }

@@ -113,7 +113,7 @@ const findTransaction = statement(
 // The answer to a key that may not see it, and nothing else.
 const transactionExists = statement(
   'terminals.transactionExists',
-  `select exists (select from terminals.transactions where transaction_id = $1) as found`,
+  `select exists (select from terminals.transactions where transaction_id = $1 and group_id <> $2) as found`,
 )
 const readTransaction = statement(
   'terminals.readTransaction',
@@ -245,8 +245,9 @@ export const transactionStore = {
   lock: async (tx: Queries, id: string) => one(await tx.run<TransactionRow>(lockTransaction, [id])),
   find: async (on: Queries, groupId: string, transactionId: string) =>
     one(await on.run<TransactionRow>(findTransaction, [groupId, transactionId])),
-  exists: async (on: Queries, transactionId: string): Promise<boolean> =>
-    one(await on.run<{ found: boolean }>(transactionExists, [transactionId]))?.found ?? false,
+  /** In another group. */
+  exists: async (on: Queries, transactionId: string, groupId: string): Promise<boolean> =>
+    one(await on.run<{ found: boolean }>(transactionExists, [transactionId, groupId]))?.found ?? false,
   read: async (on: Queries, id: string, groupId: string) =>
     one(await on.run<TransactionRow>(readTransaction, [id, groupId])),
   isBusy: async (tx: Queries, terminalId: string, givenUpAfter: Date): Promise<boolean> =>

@@ -56,7 +56,7 @@ export function eventCases(
         query.date_to ?? null,
       ]
       const { from, before } = idBounds(query.date_from, query.date_to)
-      const rows = await delivery.events.list(principal, {
+      const { rows, stoppedAt } = await delivery.events.list(principal, {
         branchId,
         type: query.type ?? null,
         statuses: query.status ?? null,
@@ -64,7 +64,7 @@ export function eventCases(
         before: positionIn(cursors, query.cursor, bound) ?? before,
         rowsMax: pageSize + 1,
       })
-      return listedBy(cursors, rows, pageSize, bound)
+      return listedBy(cursors, rows, pageSize, bound, stoppedAt)
     },
 
     retrieveEvent: (principal: Principal, id: string): Promise<EventDetail> =>

@@ -54,3 +54,11 @@ export function measureDb(metrics: Metrics, pools: readonly Db[]): void {
   metrics.gauge('kaha_db_waiting', 'Callers waiting for a connection.', sumOf('waiting'))
   metrics.gauge('kaha_db_statements', 'Statements run since the start.', sumOf('statements'))
 }
+
+/** The line between processes, as metrics. */
+export function measureBus(metrics: Metrics, bus: Pick<Bus, 'connected' | 'outages'>): void {
+  metrics.gauge('kaha_bus_connected', 'Whether hints of other processes arrive: 1, or 0 while the line is down.', () =>
+    Number(bus.connected),
+  )
+  metrics.gauge('kaha_bus_outages', 'Outages of the line between processes since the start.', () => bus.outages)
+}

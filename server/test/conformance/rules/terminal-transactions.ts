@@ -1,4 +1,4 @@
-import { built, joined, later } from './rule.ts'
+import { built, joined } from './rule.ts'
 
 /** What a terminal's result must be, and the life of a terminal transaction. */
 export const terminalTransactions = joined(
@@ -81,8 +81,6 @@ export const terminalTransactions = joined(
     'D5.busy.cancel-resent':
       'while it is busy with a given-up payment, cancelPayment is sent again every 30 s and on each reconnect',
     'D5.busy.free': 'after those 2 minutes a new payment may start, and every message names its transaction',
-  }),
-  later('terminals', {
     'D5.given-up.webhook-mode': 'with webhookMode a payment is given up at the same moments',
   }),
 )

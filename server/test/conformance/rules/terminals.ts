@@ -114,10 +114,10 @@ export const terminals = joined(
   }),
   later('terminals', {
     'D5.terminal.metadata': 'a terminal may have metadata',
+  }),
+  built({
     'D5.pay.webhook-mode': 'webhookMode true answers 202 at once with a whole payment response that says PENDING',
     'D5.amount.webhook': "a webhook carries the amount as a string with the currency's decimals",
-  }),
-  later('terminal webhooks', {
     'D5.webhook.fields':
       'a terminal webhook endpoint has endpointId, url, events, status, createdAt, updatedAt and, where given, description and metadata',
     'D5.webhook.secret-once': 'the signing secret is in the answer to the create and in no other',

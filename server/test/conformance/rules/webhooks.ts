@@ -139,6 +139,8 @@ export const webhooks = joined(
     'A2.events.filter.type-invalid': 'an unknown type, or more than one, is 400 INVALID_TYPE',
     'A2.events.filter.status': 'status keeps the events in any of the states of a comma-separated list',
     'A2.events.filter.status-invalid': 'an unknown state in the list is 400 INVALID_STATUS',
+    'A2.events.looked':
+      'a filtered page looks at 1,000 events at most: it may be short, or empty, while has_more says that the list goes on',
     'A2.events.filter.date-from': 'date_from keeps the events created at that time or later',
     'A2.events.filter.date-to': 'date_to keeps the events created at that time or earlier',
     'A2.events.filter.date-invalid':

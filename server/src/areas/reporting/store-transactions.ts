@@ -1,0 +1,292 @@
+import { perLevel, type Level, type Principal } from '../../identity/principal.ts'
+import { statement, type Queries } from '../../kernel/db.ts'
+import { largestId } from '../../kernel/ids.ts'
+import { transactionLine } from './store-csv.ts'
+
+/** A transaction as everybody sees it, at the time that it was read. */
+export interface TransactionRow {
+  readonly id: string
+  readonly merchant_id: string
+  readonly branch_id: string
+  readonly status: string
+  readonly amount: bigint
+  readonly currency: string
+  readonly payment_method: string
+  readonly card_brand: string | null
+  readonly card_last_four: string | null
+  readonly correlation_id: string | null
+  readonly amount_authorized: bigint
+  readonly amount_received: bigint
+  readonly amount_refunded: bigint
+  readonly approval_code: string | null
+  readonly reference_number: string | null
+  readonly receipt_number: string | null
+  readonly settlement_status: string
+  readonly settled_at: Date | null
+  readonly batch_number: string | null
+  readonly terminal_device_id: string | null
+  readonly created_at: Date
+  readonly updated_at: Date
+  readonly partner_name: string
+  readonly merchant_name: string
+  readonly branch_name: string
+  readonly activation_code: string | null
+  /** What the list is sorted by, as text that loses nothing. */
+  readonly position: string
+}
+
+export const sorts = { created_at: 'timestamptz', updated_at: 'timestamptz', amount: 'bigint' } as const
+export type Sort = keyof typeof sorts
+export type Order = 'asc' | 'desc'
+
+export interface HistoryRow {
+  readonly type: string
+  readonly at: Date
+  readonly amount: bigint
+  readonly reason: string | null
+}
+
+export interface TransactionFilters {
+  readonly merchantId: string | null
+  readonly branchId: string | null
+  readonly activationCode: string | null
+  readonly paymentMethod: string | null
+  readonly cardBrand: string | null
+  readonly statuses: readonly string[] | null
+  /** Both inclusive. */
+  readonly from: Date | null
+  readonly to: Date | null
+  readonly sort: Sort
+  readonly order: Order
+}
+
+/** Transactions that follow each other, as lines of CSV, and where the last of them is. */
+export interface LinesRow extends After {
+  readonly lines: string
+  readonly count: number
+}
+
+export type Caller = Pick<Principal, 'level' | 'entityId'>
+
+/** Where a page begins: after this row, in the order of its list. */
+export interface After {
+  readonly position: string
+  readonly id: string
+}
+
+const entityColumns: Readonly<Record<Level, string>> = {
+  partner: 'partner_id',
+  merchant: 'merchant_id',
+  branch: 'branch_id',
+}
+
+const columns = `t.id, t.merchant_id, t.branch_id, t.partner_id, t.amount, t.currency, t.payment_method, t.card_brand,
+  t.card_last_four, t.correlation_id, t.amount_authorized, t.amount_received, t.amount_refunded, t.approval_code, t.reference_number,
+  t.receipt_number, t.settlement_status, t.settled_at, t.batch_number, t.terminal_device_id, t.created_at`
+
+const withEntities = (shown: string, rows: string): string => `
+  select ${shown}
+    from ${rows} r
+    join identity.entity_names p on p.id = r.partner_id
+    join identity.entity_names m on m.id = r.merchant_id
+    join identity.entity_names b on b.id = r.branch_id
+    left join identity.branch_codes c on c.branch_id = r.branch_id`
+
+const named = (rows: string, position: string): string =>
+  withEntities(
+    `r.*, p.name as partner_name, m.name as merchant_name, b.name as branch_name, c.code as activation_code, ${position} as position`,
+    rows,
+  )
+
+/**
+ * A page in the order of an index, which is why its text is made for the filters that are given and planned for their values. The
+ * index of the narrowest entity that is named finds the page by itself, and only the rows of the page are looked up. Deadlines that have
+ * passed and are not stored yet are in it: the few rows that they are about are left out of the walk and put in where they belong, so
+ * that a page is exact whenever it is read.
+ */
+function pageOf(
+  level: Level,
+  entityId: string,
+  filters: TransactionFilters,
+  after: After | null,
+  rowsMax: number,
+): Page {
+  const values: unknown[] = [entityId]
+  const value = (one: unknown): string => `$${values.push(one)}`
+  const { sort, order } = filters
+  const compared = order === 'asc' ? '>' : '<'
+  const stored: string[] = placeOf(level, filters, value)
+  if (filters.paymentMethod !== null) stored.push(`t.payment_method = ${value(filters.paymentMethod)}`)
+  if (filters.cardBrand !== null) stored.push(`t.card_brand = ${value(filters.cardBrand)}`)
+  // What comes after a row of the list is on its side of this end, too. With both, PostgreSQL begins at the end and passes all pages before.
+  const isPassed = (end: Order) => after !== null && sort === 'created_at' && order === end
+  const created = {
+    from: filters.from === null || isPassed('asc') ? null : `${value(filters.from)}::timestamptz`,
+    to: filters.to === null || isPassed('desc') ? null : `${value(filters.to)}::timestamptz`,
+  }
+  if (created.from !== null) stored.push(`t.created_at >= ${created.from}`)
+  if (created.to !== null) stored.push(`t.created_at <= ${created.to}`)
+  const statuses = filters.statuses === null ? null : value(filters.statuses)
+  const last = after === null ? null : { position: value(after.position), id: value(after.id) }
+  const place = last === null ? null : { position: `${last.position}::${sorts[sort]}`, id: `${last.id}::uuid` }
+  const onward = (sorted: string, from = place): string[] =>
+    from === null ? [] : [`(${sorted}, t.id) ${compared} (${from.position}, ${from.id})`]
+  const limit = value(rowsMax)
+  const inOrder = (sorted: string) => `order by ${sorted} ${order}, t.id ${order} limit ${limit}`
+  const withStatus = (status: string) => (statuses === null ? [] : [`${status} = any (${statuses}::text[])`])
+  const stands = `t.${sort}`
+  const lapses = sort === 'updated_at' ? 'l.updated_at' : stands
+  const walk = ({ from, within }: Walk): string => `
+      (select t.id, ${stands} as position, null::text as lapsed_status, null::timestamptz as lapsed_at from payments.transaction_report t
+        where ${[...stored, ...withStatus('t.status'), ...onward(stands, from), ...within].join(' and ')}
+          and (t.status <> 'PENDING' or t.id <> all (array(select l.id from lapsed l)))
+        ${inOrder(stands)})
+      union all`
+  const walks = sort === 'updated_at' ? updatesOf(created, order, place) : [{ from: place, within: [] }]
+  const found = `
+    with lapsed as materialized (select l.id, l.status, l.updated_at from payments.transaction_lapses l where l.${entityColumns[level]} = $1),
+    page as materialized (select * from (${walks.map(walk).join('')}
+      (select t.id, ${lapses}, l.status, l.updated_at from lapsed l join payments.transaction_report t on t.id = l.id
+        where ${[...stored, ...withStatus('l.status'), ...onward(lapses)].join(' and ')}
+        ${inOrder(lapses)})
+    ) t ${inOrder('t.position')})`
+  const rows = `
+    (select ${columns}, coalesce(f.lapsed_status, t.status) as status, coalesce(f.lapsed_at, t.updated_at) as updated_at,
+            f.position as sorted
+       from page f join payments.transaction_report t on t.id = f.id and t.${entityColumns[level]} = $1)`
+  return { found, rows, values }
+}
+
+/** The statement of a page: its beginning, in which `page` is found, and the rows of that. */
+interface Page {
+  readonly found: string
+  readonly rows: string
+  readonly values: readonly unknown[]
+}
+
+const rowsOf = ({ found, rows }: Page, { order }: TransactionFilters): string => `
+  ${found}
+  ${named(rows, 'r.sorted::text')}
+  order by r.sorted ${order}, r.id ${order}`
+
+/** One row for all of a page, or none for an empty one. The last is found apart: a sort would copy the lines for each of its rows. */
+function linesOf({ found, rows }: Page, { order }: TransactionFilters): string {
+  const backwards = order === 'asc' ? 'desc' : 'asc'
+  return `
+    ${found}
+    select last.position::text as position, last.id, (select count(*)::integer from page) as count,
+           (select string_agg(l.line, E'\\r\\n' order by l.sorted ${order}, l.id ${order}) || E'\\r\\n'
+              from (${withEntities(`${transactionLine} as line, r.sorted, r.id`, rows)}) l) as lines
+      from (select position, id from page order by position ${backwards}, id ${backwards} limit 1) last`
+}
+
+/** A place in an order, as SQL. */
+interface Place {
+  readonly position: string
+  readonly id: string
+}
+
+/** Rows of an index in its order, from a place on, as far as they are within what is said. */
+interface Walk {
+  readonly from: Place | null
+  readonly within: readonly string[]
+}
+
+/**
+ * Where in the order of updated_at transactions of some times of creation are, for a walk from its other end would be long. None is
+ * updated before it was created, but for what the clocks of two processes differ by. Most are so for the last time within two days; an
+ * index of their own has those that are not.
+ */
+function updatesOf(
+  { from, to }: { readonly from: string | null; readonly to: string | null },
+  order: Order,
+  place: Place | null,
+): Walk[] {
+  const since =
+    from === null || (order === 'asc' && place !== null) ? [] : [`t.updated_at >= ${from} - interval '1 hour'`]
+  if (to === null) return [{ from: place, within: since }]
+  const wait = `t.updated_at - t.created_at`
+  const soon = `interval '48 hours'`
+  const near = `${wait} <= ${soon}`
+  const end = `${to} + ${soon}`
+  const first =
+    order === 'asc' || place === null
+      ? { from: place, within: [...since, near, `t.updated_at <= ${end}`] }
+      : { from: nearer(place, end), within: [...since, near] }
+  return [first, { from: place, within: [...since, `${wait} > ${soon}`] }]
+}
+
+/** Whichever of two places comes first: one place alone lets a walk begin there. */
+const nearer = ({ position, id }: Place, end: string): Place => ({
+  position: `least(${position}, ${end})`,
+  id: `case when ${position} <= ${end} then ${id} else '${largestId}' end`,
+})
+
+/** Whose transactions a page is of: the narrowest entity that is named, if it is under the one that asks. */
+function placeOf(level: Level, filters: TransactionFilters, value: (one: unknown) => string): string[] {
+  const { merchantId, branchId, activationCode } = filters
+  if (merchantId === null && branchId === null && activationCode === null) return [`t.${entityColumns[level]} = $1`]
+  const branch = branchId === null ? null : value(branchId)
+  const merchant = merchantId === null ? null : value(merchantId)
+  const coded =
+    activationCode === null
+      ? null
+      : `(select c.branch_id from identity.branch_codes c where c.code = ${value(activationCode)})`
+  const branches = [branch, coded].filter((one) => one !== null)
+  const under = [`e.${entityColumns[level]} = $1`, ...branches.map((one) => `e.branch_id = ${one}`)]
+  if (merchant !== null) under.push(`e.merchant_id = ${merchant}`)
+  const narrow =
+    merchant !== null && branches.length === 0 && level !== 'branch'
+      ? [`t.merchant_id = ${merchant}`]
+      : branches.length === 0
+        ? [`t.${entityColumns[level]} = $1`]
+        : branches.map((one) => `t.branch_id = ${one}`)
+  return [...narrow, `exists (select from identity.entity_names e where ${under.join(' and ')})`]
+}
+
+const findTransaction = perLevel(
+  'reporting.findTransaction',
+  (entity) => `
+  ${named(
+    `(select ${columns}, coalesce(l.status, t.status) as status, coalesce(l.updated_at, t.updated_at) as updated_at
+        from payments.transaction_report t left join payments.transaction_lapses l on l.id = t.id
+       where t.id = $1 and t.${entity} = $2)`,
+    `''`,
+  )}`,
+)
+
+const listHistory = perLevel(
+  'reporting.listHistory',
+  (entity) => `
+  select h.type, h.at, h.amount, h.reason from payments.transaction_history h
+   where h.transaction_id = $1 and h.${entity} = $2 order by h.at, h.step, h.source_id limit $3`,
+)
+
+export const transactionStore = {
+  listTransactions: (
+    on: Queries,
+    { level, entityId }: Caller,
+    filters: TransactionFilters,
+    after: After | null,
+    rowsMax: number,
+  ) => {
+    const page = pageOf(level, entityId, filters, after, rowsMax)
+    return on.run<TransactionRow>(statement('', rowsOf(page, filters)), page.values)
+  },
+  /** The same as CSV; undefined where there are none. */
+  listLines: async (
+    on: Queries,
+    { level, entityId }: Caller,
+    filters: TransactionFilters,
+    after: After | null,
+    rowsMax: number,
+  ) => {
+    const page = pageOf(level, entityId, filters, after, rowsMax)
+    return (await on.run<LinesRow>(statement('', linesOf(page, filters)), page.values))[0]
+  },
+  findTransaction: async (on: Queries, { level, entityId }: Caller, id: string) =>
+    (await on.run<TransactionRow>(findTransaction[level], [id, entityId]))[0],
+  /** The earliest first. */
+  listHistory: (on: Queries, { level, entityId }: Caller, id: string, rowsMax: number) =>
+    on.run<HistoryRow>(listHistory[level], [id, entityId, rowsMax]),
+}

@@ -1,0 +1,43 @@
+import {
+  createTerminalWebhook,
+  deleteTerminalWebhook,
+  listTerminalWebhooks,
+  retrieveTerminalWebhook,
+  updateTerminalWebhook,
+} from '@kaha/contract'
+import type { Clock } from '../../kernel/clock.ts'
+import { route, type Route } from '../../kernel/http/area.ts'
+import { presentWebhook } from './present.ts'
+import type { Signer } from './routes.ts'
+import type { TerminalWebhooks } from './service-webhooks.ts'
+
+const neverCached = { 'cache-control': 'no-store' }
+
+export function terminalWebhooksRoutes(webhooks: TerminalWebhooks, clock: Clock): Route<Signer>[] {
+  return [
+    route<typeof createTerminalWebhook, Signer>(createTerminalWebhook, async ({ principal, body }) => {
+      const { row, secret } = await webhooks.create(principal, body)
+      return { status: 201, body: { ...presentWebhook(row), secret }, headers: neverCached }
+    }),
+
+    route<typeof listTerminalWebhooks, Signer>(listTerminalWebhooks, async ({ principal }) => {
+      const endpoints = (await webhooks.list(principal)).map(presentWebhook)
+      return { status: 200, body: { endpoints, count: endpoints.length, timestamp: clock.now().toISOString() } }
+    }),
+
+    route<typeof retrieveTerminalWebhook, Signer>(retrieveTerminalWebhook, async ({ principal, params }) => ({
+      status: 200,
+      body: presentWebhook(await webhooks.find(principal, params.endpointId)),
+    })),
+
+    route<typeof updateTerminalWebhook, Signer>(updateTerminalWebhook, async ({ principal, params, body }) => ({
+      status: 200,
+      body: presentWebhook(await webhooks.update(principal, params.endpointId, body)),
+    })),
+
+    route<typeof deleteTerminalWebhook, Signer>(deleteTerminalWebhook, async ({ principal, params }) => {
+      await webhooks.delete(principal, params.endpointId)
+      return { status: 204, body: undefined }
+    }),
+  ]
+}

@@ -1,0 +1,72 @@
+import pg from 'pg'
+import { busOver, type Bus, type BusOptions, type Kind, type Line } from './bus.ts'
+import { connectionConfig, statement, type Db, type DbTarget } from './db.ts'
+
+const channels: Readonly<Record<Kind, string>> = { hints: 'kaha', words: 'kaha_words' }
+const connectMsMax = 5_000
+
+const notify: Readonly<Record<Kind, ReturnType<typeof statement>>> = {
+  hints: statement('kernel.notify', `select pg_notify('${channels.hints}', line) from unnest($1::text[]) line`),
+  words: statement('kernel.notifyWords', `select pg_notify('${channels.words}', line) from unnest($1::text[]) line`),
+}
+
+export interface PostgresBusOptions extends BusOptions {
+  readonly db: Db
+  readonly target: DbTarget
+  /** How often PostgreSQL is asked whether the line is still there. */
+  readonly pingMs?: number
+}
+
+/** A bus by LISTEN, on a connection of its own, and NOTIFY, outside of any transaction. */
+export const postgresBus = (options: PostgresBusOptions): Promise<Bus> => busOver(postgresLine(options), options)
+
+function postgresLine({ db, target, pingMs = 5_000 }: PostgresBusOptions): Line {
+  let sending: Promise<unknown> = Promise.resolve()
+  return {
+    send(kind, payloads) {
+      // One statement after the other: words keep their order.
+      const sent = sending.then(() => db.run(notify[kind], [payloads]))
+      sending = sent.catch(() => {})
+      return sent
+    },
+
+    async open(heard) {
+      const client = new pg.Client({ ...connectionConfig(target), connectionTimeoutMillis: connectMsMax })
+      let pings: NodeJS.Timeout | undefined
+      let cut = (_error: Error) => {}
+      const broken = new Promise<Error>((resolve) => {
+        cut = (error) => {
+          clearInterval(pings)
+          // A goodbye would wait for whoever does not answer.
+          client.connection.stream.destroy()
+          resolve(error)
+        }
+        client.on('error', cut)
+        client.on('end', () => cut(new Error('PostgreSQL closed the line for hints')))
+      })
+      client.on('notification', ({ channel, payload = '' }) =>
+        heard(channel === channels.words ? 'words' : 'hints', payload),
+      )
+      try {
+        await client.connect()
+        await client.query(`listen ${channels.hints}; listen ${channels.words}`)
+      } catch (error) {
+        cut(error as Error)
+        throw error
+      }
+      let unanswered = false
+      pings = setInterval(() => {
+        if (unanswered) return cut(new Error('PostgreSQL does not answer on the line for hints'))
+        unanswered = true
+        client.query('select').then(() => (unanswered = false), cut)
+      }, pingMs)
+      return {
+        broken,
+        async close() {
+          clearInterval(pings)
+          await client.end().catch(() => {})
+        },
+      }
+    },
+  }
+}

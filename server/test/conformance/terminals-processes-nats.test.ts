@@ -1,0 +1,4 @@
+import { betweenByNats } from '../nats.ts'
+import { terminalsAcross } from '../terminals-across.ts'
+
+await terminalsAcross(betweenByNats)
