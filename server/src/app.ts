@@ -1,5 +1,4 @@
 import type { IncomingMessage } from 'node:http'
-import type { FastifyInstance } from 'fastify'
 import { addressesOf, localUrlOf, prefixesOf, type Addresses } from './addresses.ts'
 import { openBus } from './bus.ts'
 import type { Config } from './config.ts'
@@ -22,6 +21,7 @@ import {
   type GatewayOptions,
 } from './areas/terminals/index.ts'
 import {
+  checkoutCodes,
   createAnnounce,
   createCallers,
   createCodeBank,
@@ -43,7 +43,6 @@ import { egress as createEgress, type Lookup } from './delivery/egress.ts'
 import { createAccounts } from './identity/accounts.ts'
 import { createIdentity, type Identity } from './identity/service.ts'
 import { createTerminalIdentity } from './identity/terminal-keys.ts'
-import { StartFault } from './kernel/fault.ts'
 import type { Bus } from './kernel/bus.ts'
 import { createClock, type Clock } from './kernel/clock.ts'
 import { createCursors } from './kernel/cursor.ts'
@@ -60,6 +59,7 @@ import { holdInstallation } from './kernel/installation.ts'
 import type { Connector } from './payments/connectors/connector.ts'
 import { noConnector } from './payments/connectors/none.ts'
 import { createSettlement } from './payments/settlement.ts'
+import { listen } from './listen.ts'
 import { mountPages } from './pages.ts'
 import { createPayments, type Payments } from './payments/service.ts'
 import type { SandboxClock } from './sandbox/clock.ts'
@@ -156,24 +156,6 @@ function startSettlement(building: AsyncDisposableStack, { db, bus, log }: { db:
   bus.listen('clock', () => loop.wake())
 }
 
-const listenFaults: Readonly<Record<string, (at: { host: string; port: number }, setting: string) => string>> = {
-  EADDRINUSE: ({ port }, setting) =>
-    `port ${port} is taken: stop the program that uses it, or set ${setting} to another (0 for any)`,
-  EACCES: ({ port }, setting) => `port ${port} needs more rights than this user has: set ${setting} to one above 1023`,
-  EADDRNOTAVAIL: ({ host }) => `this machine has no address ${host}: set KAHA_HOST to one that it has`,
-  ENOTFOUND: ({ host }) => `this machine has no address ${host}: set KAHA_HOST to one that it has`,
-}
-
-async function listen(http: FastifyInstance, at: { host: string; port: number }, setting: string): Promise<void> {
-  try {
-    await http.listen({ host: at.host, port: at.port })
-  } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : ''
-    const fault = listenFaults[code]
-    throw fault === undefined ? error : new StartFault(fault(at, setting), { cause: error })
-  }
-}
-
 /** The path of a socket's request from the address of the terminal service, which may have a host name of its own. */
 const socketPath =
   (prefixOfHost: ReadonlyMap<string, string>) =>
@@ -264,6 +246,7 @@ export async function startKaha(options: {
     keyring,
     connector: await connectorFor(config, db, clock, addresses),
     owner,
+    codeWriter: config.qrBank && checkoutCodes({ bank: config.qrBank, identity }),
     ...(choices.confirmWaitMsMax === undefined ? {} : { confirmWaitMsMax: choices.confirmWaitMsMax }),
   })
   const sandbox = config.mode === 'sandbox'
@@ -330,9 +313,10 @@ export async function startKaha(options: {
     const announce = createAnnounce((tx, event) => delivery.appendEvent(tx, event))
     const announced = () => bus.hint('events')
     // Whoever speaks for a bank is of the sandbox.
+    const figures = createQrFigures(metrics)
     const codeBank =
       sandbox && qrBank
-        ? createCodeBank({ db, bank: qrBank, log, figures: createQrFigures(metrics), announce, announced })
+        ? createCodeBank({ db, clock, bank: qrBank, checkout: payments.codes, log, figures, announce, announced })
         : null
     if (qrBank !== null) {
       const qr = createQrService({ db, clock, accounts, bank: qrBank })

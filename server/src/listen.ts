@@ -1,0 +1,25 @@
+import type { FastifyInstance } from 'fastify'
+import { StartFault } from './kernel/fault.ts'
+
+const listenFaults: Readonly<Record<string, (at: { host: string; port: number }, setting: string) => string>> = {
+  EADDRINUSE: ({ port }, setting) =>
+    `port ${port} is taken: stop the program that uses it, or set ${setting} to another (0 for any)`,
+  EACCES: ({ port }, setting) => `port ${port} needs more rights than this user has: set ${setting} to one above 1023`,
+  EADDRNOTAVAIL: ({ host }) => `this machine has no address ${host}: set KAHA_HOST to one that it has`,
+  ENOTFOUND: ({ host }) => `this machine has no address ${host}: set KAHA_HOST to one that it has`,
+}
+
+/** Listens there, or says in words which setting to change. */
+export async function listen(
+  http: FastifyInstance,
+  at: { host: string; port: number },
+  setting: string,
+): Promise<void> {
+  try {
+    await http.listen({ host: at.host, port: at.port })
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : ''
+    const fault = listenFaults[code]
+    throw fault === undefined ? error : new StartFault(fault(at, setting), { cause: error })
+  }
+}
