@@ -352,6 +352,8 @@ export interface Tables {
     readonly at: Date
     readonly settled_at: Date | null
     readonly note: string | null
+    readonly merchant_id: string
+    readonly reference: string
   }
   readonly 'sandbox.authorizations': {
     readonly attempt_id: string
