@@ -33,7 +33,7 @@ for (let from = 1; from <= transactions; from += rowsAtOnce) {
 }
 
 function cellOf(value: unknown): string {
-  const text = value === undefined ? '' : String(value)
+  const text = value === undefined ? '' : String(value as string | number)
   const safe = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe
 }
