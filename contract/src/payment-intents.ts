@@ -4,11 +4,13 @@ import { failureCategories, intentStatuses, optionalOfPayment } from './payment-
 import { Amount, ById, Closed, Currency, OneOf, Timestamp, Uuid } from './primitives.ts'
 
 export const Receipt = Closed({
-  approval_code: Type.String({ description: "The issuer's approval code (ISO 8583 field 38)." }),
+  approval_code: Type.String({
+    description: "The issuer's approval code (ISO 8583 field 38); for QR Ph the bank's reference.",
+  }),
   transaction_id: Type.String({ description: "The processor's id of the payment." }),
   reconciliation_id: Type.String({ description: "The processor's id for reconciliation." }),
-  card_scheme: Type.String({ description: 'VISA, MASTERCARD, …' }),
-  card_last_four: Type.String({ description: 'Last four digits of the card.' }),
+  card_scheme: Type.Optional(Type.String({ description: 'VISA, MASTERCARD, …; absent for QR Ph.' })),
+  card_last_four: Type.Optional(Type.String({ description: 'Last four digits of the card; absent for QR Ph.' })),
   invoice_number: Type.String({ description: "The receipt's own number." }),
   completed_at: Timestamp('When the payment succeeded.'),
 })
@@ -54,14 +56,19 @@ export const CreatePaymentIntent = Closed({
 export const ConfirmPaymentIntent = Closed({
   client_secret: Type.Optional(Type.String({ description: 'Of the intent; a secret key may be used instead.' })),
   payment_method: Closed({
-    type: OneOf(['card'], 'How the payer pays.'),
-    card: Closed({
-      number: Type.String({ description: 'Digits only.' }),
-      exp_month: Type.Integer({ description: '1 to 12.' }),
-      exp_year: Type.Integer({ description: 'Four digits.' }),
-      cvc: Type.String({ description: '3 digits, 4 for American Express.' }),
-      name: Type.Optional(Type.String({ maxLength: 100, description: 'Name on the card.' })),
-    }),
+    type: OneOf(['card', 'qrph'], 'How the payer pays: by a card, or by a QR Ph code on the checkout page (PHP).'),
+    card: Type.Optional(
+      Closed(
+        {
+          number: Type.String({ description: 'Digits only.' }),
+          exp_month: Type.Integer({ description: '1 to 12.' }),
+          exp_year: Type.Integer({ description: 'Four digits.' }),
+          cvc: Type.String({ description: '3 digits, 4 for American Express.' }),
+          name: Type.Optional(Type.String({ maxLength: 100, description: 'Name on the card.' })),
+        },
+        { description: 'Required for a card, and for nothing else.' },
+      ),
+    ),
   }),
 })
 
@@ -118,7 +125,7 @@ export const confirmPaymentIntent = operation({
   path: '/ecom/v1/payment-intents/{id}/confirm',
   summary: 'Confirm a payment intent',
   description:
-    'Pays with a card. Takes the client_secret from the page of the payer, or a secret key. Answers with the outcome, with next_action while the payer must take a challenge, or with 202 while the processor has not answered.',
+    'Pays with a card, or makes a QR Ph code that the payer pays. Takes the client_secret from the page of the payer, or a secret key. Answers with the outcome, with next_action while the payer must take a challenge or pay the code, or with 202 while the processor has not answered.',
   auth: 'key_or_client_secret',
   scope: 'payment_intents.confirm',
   params: ById,
@@ -156,7 +163,7 @@ export const cancelPaymentIntent = operation({
   path: '/ecom/v1/payment-intents/{id}/cancel',
   summary: 'Cancel a payment intent',
   description:
-    'Ends an intent that is not paid, and a challenge that is open on it. While an attempt is being processed it cannot be cancelled. Cancelling a CANCELLED intent changes nothing.',
+    'Ends an intent that is not paid, and a challenge or a QR Ph code that is open on it. While an attempt is being processed it cannot be cancelled. Cancelling a CANCELLED intent changes nothing.',
   auth: 'key',
   scope: 'payment_intents.cancel',
   idempotency: 'optional',

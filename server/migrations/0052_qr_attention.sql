@@ -5,15 +5,15 @@ alter table qr.unmatched_payments
   add check ((settled_at is null) = (note is null));
 create index unmatched_payments_open on qr.unmatched_payments (at, id) where settled_at is null;
 
--- The oldest first.
+-- The oldest first. What is no code of this room is an attempt of a checkout, which has no merchant here.
 -- published
 create function qr.list_unmatched(rows_max integer)
   returns table (id uuid, cause text, detail text, at timestamptz, merchant_id uuid, payment text, amount bigint, currency text)
   language sql stable
   begin atomic
     select u.id, 'unmatched_money'::text, format('A bank took it for a code that was %s; its name for the payment is %s.', u.code_state, u.bank_reference),
-           u.at, c.merchant_id, c.reference, u.amount, u.currency
-      from qr.unmatched_payments u join qr.codes c on c.id = u.code_id
+           u.at, c.merchant_id, coalesce(c.reference, u.code_id::text), u.amount, u.currency
+      from qr.unmatched_payments u left join qr.codes c on c.id = u.code_id
      where u.settled_at is null
      order by u.at, u.id
      limit rows_max;

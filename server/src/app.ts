@@ -21,6 +21,7 @@ import {
   type GatewayOptions,
 } from './areas/terminals/index.ts'
 import {
+  checkoutCodes,
   createAnnounce,
   createCallers,
   createCodeBank,
@@ -245,6 +246,7 @@ export async function startKaha(options: {
     keyring,
     connector: await connectorFor(config, db, clock, addresses),
     owner,
+    codeWriter: config.qrBank && checkoutCodes({ bank: config.qrBank, identity }),
     ...(choices.confirmWaitMsMax === undefined ? {} : { confirmWaitMsMax: choices.confirmWaitMsMax }),
   })
   const sandbox = config.mode === 'sandbox'
@@ -311,9 +313,10 @@ export async function startKaha(options: {
     const announce = createAnnounce((tx, event) => delivery.appendEvent(tx, event))
     const announced = () => bus.hint('events')
     // Whoever speaks for a bank is of the sandbox.
+    const figures = createQrFigures(metrics, db)
     const codeBank =
       sandbox && qrBank
-        ? createCodeBank({ db, bank: qrBank, log, figures: createQrFigures(metrics, db), announce, announced })
+        ? createCodeBank({ db, clock, bank: qrBank, checkout: payments.codes, log, figures, announce, announced })
         : null
     if (qrBank !== null) {
       const qr = createQrService({ db, clock, accounts, bank: qrBank })

@@ -23,15 +23,15 @@ const invariants: readonly (readonly [says: string, query: string])[] = [
     `select l.id from ecommerce.links l left join payments.intents i on i.link_id = l.id left join payments.attempts a on a.intent_id = i.id
       group by l.id
       having l.success_count <> count(*) filter (where a.state = 'SUCCEEDED')
-          or l.reserved_count <> count(*) filter (where a.state = 'PROCESSING')
+          or l.reserved_count <> count(*) filter (where a.state = 'PROCESSING' or (a.state = 'REQUIRES_ACTION' and a.method = 'qrph'))
           or l.success_count + l.reserved_count > case l.type when 'one_time' then 1 else coalesce(l.max_uses, 2147483647) end`,
   ],
   [
-    'a use is RESERVED, SPENT or RELEASED as its attempt is being processed, has succeeded or has not',
+    'a use is RESERVED, SPENT or RELEASED as its attempt is being processed or is a code to be paid, has succeeded or has not',
     `select a.id from payments.attempts a join payments.intents i on i.id = a.intent_id
        left join ecommerce.link_uses u on u.attempt_id = a.id
       where i.link_id is not null and u.state is distinct from case
-        when a.state = 'PROCESSING' then 'RESERVED' when a.state = 'SUCCEEDED' then 'SPENT'
+        when a.state = 'PROCESSING' or (a.state = 'REQUIRES_ACTION' and a.method = 'qrph') then 'RESERVED' when a.state = 'SUCCEEDED' then 'SPENT'
         when u.attempt_id is not null then 'RELEASED' end`,
   ],
   [
@@ -77,7 +77,7 @@ const invariants: readonly (readonly [says: string, query: string])[] = [
     `select a.id from payments.attempts a join payments.intents i on i.id = a.intent_id left join payments.transactions t on t.id = a.id
       where t.status is distinct from case a.state
         when 'SUCCEEDED' then case t.amount_refunded when 0 then 'CAPTURED' when t.amount_received then 'REFUNDED' else 'PARTIALLY_REFUNDED' end when 'DECLINED' then 'DECLINED' when 'FAILED' then 'FAILED'
-        when 'ABANDONED' then case when i.state = 'EXPIRED' and a.state_at >= i.state_at then 'EXPIRED' else 'CANCELLED' end else 'PENDING' end
+        when 'ABANDONED' then case when (i.state = 'EXPIRED' and a.state_at >= i.state_at) or (a.method = 'qrph' and a.state_at >= a.challenge_expires_at) then 'EXPIRED' else 'CANCELLED' end else 'PENDING' end
         or t.amount_received <> case a.state when 'SUCCEEDED' then i.amount else 0 end`,
   ],
   [
@@ -91,7 +91,14 @@ const invariants: readonly (readonly [says: string, query: string])[] = [
   [
     'the processor has approved what SUCCEEDED, and nothing else but what is still being processed',
     `select a.id from payments.attempts a left join sandbox.authorizations s on s.attempt_id = a.id and s.outcome = 'approved'
-      where (s.attempt_id is null and a.state = 'SUCCEEDED') or (s.attempt_id is not null and a.state not in ('SUCCEEDED', 'PROCESSING'))`,
+      where (s.attempt_id is null and a.state = 'SUCCEEDED' and a.method = 'card') or (s.attempt_id is not null and a.state not in ('SUCCEEDED', 'PROCESSING'))`,
+  ],
+  [
+    'a code is paid by one bank once, and what banks took besides is recorded as money that nobody was told to expect',
+    `select t.id from payments.transactions t join payments.attempts a on a.id = t.id
+      where a.method = 'qrph' and (t.payment_method <> 'QR_PH' or t.card_brand is not null or t.card_last_four is not null
+         or (a.state = 'SUCCEEDED' and (t.reference_number is distinct from a.reconciliation_id
+              or exists (select from qr.unmatched_payments u where u.bank_reference = a.reconciliation_id))))`,
   ],
   [
     'nothing was approved whose challenge was not passed',

@@ -5,7 +5,7 @@ import { simulatorStore } from '../src/payments/connectors/simulator-store.ts'
 import { simulator } from '../src/payments/connectors/simulator.ts'
 import { createPayments } from '../src/payments/service.ts'
 import { bodyOf, shop, type Shop } from './conformance/shop.ts'
-import { linkStatus, shownIntent, type IntentModel, type LinkModel, type World } from './ecommerce-model.ts'
+import { linkStatus, shownIntent, sweepCodes, type IntentModel, type LinkModel, type World } from './ecommerce-model.ts'
 import { randomFrom } from './faults/random.ts'
 import { runDue } from './payments-room.ts'
 import type { Platform } from './platform.ts'
@@ -25,6 +25,8 @@ export interface Ground {
   check(intents: readonly IntentModel[], links: readonly LinkModel[]): Promise<void>
   /** Workers of another process come by: everything overdue is stored, and the processor is asked about what it has not answered. */
   work(workers: number): Promise<void>
+  /** Whatever codes held whose time is over is given back. */
+  storeCodes(): Promise<void>
   /** One round of questions about refunds, beside whatever else goes on. */
   askAboutRefunds(): Promise<unknown>
 }
@@ -47,7 +49,7 @@ export function groundOf(p: Platform, seed: number): Ground {
     appendEvent: (tx, event) => delivery.appendEvent(tx, event),
   })
   const connector = simulator({ clock, store: simulatorStore({ db }), challengeUrlOf: (token) => token })
-  const payments = createPayments({ db, clock, keyring, connector, owner })
+  const payments = createPayments({ db, clock, keyring, connector, owner, codeWriter: null })
   const merchant = shop(p)
   const now = (): number => clock.now().getTime()
 
@@ -97,6 +99,10 @@ export function groundOf(p: Platform, seed: number): Ground {
       await db.tx(async (tx) => {
         for (const { id } of await ecommerceStore.expireLinks(tx, 200)) await owner.announceExpiry(tx, id)
       })
+    },
+    async storeCodes() {
+      sweepCodes(world, now())
+      await payments.sweep()
     },
     askAboutRefunds: runRefunds,
   }

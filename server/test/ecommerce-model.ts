@@ -37,6 +37,8 @@ export interface Latest {
   readonly category: string | null
   /** When a challenge counts as abandoned, or from when on the processor tells what became of a silent call. */
   readonly until?: number
+  /** It is a code that waits for the bank. */
+  readonly code?: true
   /** What a silent call will turn out to be, or a payment whose challenge is passed. */
   readonly endsAs?: 'SUCCEEDED' | 'FAILED' | 'DECLINED'
 }
@@ -138,12 +140,17 @@ export function shownIntent({ latest, ended, expiresAt }: IntentModel, now: numb
   if (ended !== null) return is(ended)
   if (expiresAt <= now) return is('EXPIRED')
   if (latest === null || latest.state === 'ABANDONED') return is('ACTIVE')
-  if (latest.state === 'REQUIRES_ACTION' && (latest.until ?? 0) <= now) return is('DECLINED', 'VERIFICATION_REJECTED')
+  if (latest.state === 'REQUIRES_ACTION' && (latest.until ?? 0) <= now)
+    return latest.code ? is('ACTIVE') : is('DECLINED', 'VERIFICATION_REJECTED')
   return is(latest.state, latest.category)
 }
 
 const reservedOf = ({ intents }: World, link: LinkModel): number =>
-  intents.filter((one) => one.link === link && one.latest?.state === 'PROCESSING').length
+  intents.filter((one) => one.link === link && (one.latest?.state === 'PROCESSING' || holdsByCode(one))).length
+
+/** Whether a code holds a use of its link: until somebody has stored its end, whenever that was. */
+const holdsByCode = ({ latest, ended }: IntentModel): boolean =>
+  latest?.code === true && latest.state === 'REQUIRES_ACTION' && ended === null
 
 /** How many further payments of a link may start. */
 export const freeOf = (world: World, link: LinkModel): number => link.cap - takenOf(world, link)
@@ -158,7 +165,9 @@ export function confirmOf(world: World, intent: IntentModel, kind: Kind, now: nu
   const attempt = attemptOf(kind, now)
   if (attempt === null) return '400 INVALID_CARD payment_method.card.number luhn'
   if (intent.attempts >= attemptsMax) return '409 ATTEMPT_LIMIT_REACHED'
-  if (intent.link !== null && freeOf(world, intent.link) <= 0) return '409 LINK_FULLY_RESERVED'
+  // What its own code held is free again, for its time is over.
+  const held = holdsByCode(intent) ? 1 : 0
+  if (intent.link !== null && freeOf(world, intent.link) + held <= 0) return '409 LINK_FULLY_RESERVED'
   return attempt
 }
 
@@ -166,6 +175,34 @@ export function makeAttempt(world: World, intent: IntentModel, attempt: Latest, 
   intent.attempts += 1
   intent.latest = attempt
   if (attempt.state === 'SUCCEEDED' && intent.link !== null) countSuccess(world, intent.link, now)
+}
+
+/** A code that the payer is shown. */
+export const codeOf = ({ expiresAt }: IntentModel, now: number): Latest => ({
+  state: 'REQUIRES_ACTION',
+  category: null,
+  until: Math.min(now + challengeMs, expiresAt),
+  code: true,
+})
+
+/** A bank answers a code that waits, or its payer gives it up. */
+export function endCode(
+  world: World,
+  intent: IntentModel,
+  how: 'SUCCESS' | 'DECLINED' | 'EXPIRED' | 'given up',
+  now: number,
+): void {
+  if (how === 'SUCCESS') intent.latest = { state: 'SUCCEEDED', category: null }
+  else if (how === 'DECLINED') intent.latest = { state: 'DECLINED', category: 'PAYMENT_REJECTED' }
+  else intent.latest = { state: 'ABANDONED', category: null }
+  if (how === 'SUCCESS' && intent.link !== null) countSuccess(world, intent.link, now)
+}
+
+/** Codes whose time is over are stored as that. */
+export function sweepCodes({ intents }: World, now: number): void {
+  for (const intent of intents)
+    if (intent.latest?.code && intent.latest.state === 'REQUIRES_ACTION' && (intent.latest.until ?? 0) <= now)
+      intent.latest = { state: 'ABANDONED', category: null }
 }
 
 /** A silent call has turned out to be what it was. */

@@ -59,7 +59,9 @@ export function challengeMoves(ground: Ground): ChallengeMoves {
   const isLatest = ({ intent, attemptId }: Challenge): boolean =>
     challenges.findLast((other) => other.intent === intent)?.attemptId === attemptId
   const waits = (challenge: Challenge): boolean =>
-    isLatest(challenge) && shownIntent(challenge.intent, now()).status === 'REQUIRES_ACTION'
+    isLatest(challenge) &&
+    challenge.intent.latest?.code !== true &&
+    shownIntent(challenge.intent, now()).status === 'REQUIRES_ACTION'
 
   const answerOne = async (): Promise<string> => {
     const waiting = challenges.filter(waits)
@@ -96,6 +98,7 @@ export function challengeMoves(ground: Ground): ChallengeMoves {
   }
 
   const comeBackTogether = async (): Promise<string> => {
+    await ground.storeCodes()
     const open = recent(world.links).filter((link) => linkStatus(link, now()) === 'ACTIVE' && freeOf(world, link) > 0)
     if (open.length === 0) return 'nobody to come back'
     const link = one(open)

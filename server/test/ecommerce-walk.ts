@@ -18,6 +18,7 @@ import {
   numberOf,
   settleRefunds,
   settleSilent,
+  sweepCodes,
   updateLink,
   type IntentModel,
   type Kind,
@@ -26,6 +27,7 @@ import {
   type World,
 } from './ecommerce-model.ts'
 import { challengeMoves } from './ecommerce-walk-challenges.ts'
+import { codeMoves } from './ecommerce-walk-codes.ts'
 import { refundMoves } from './ecommerce-walk-refunds.ts'
 import type { Platform } from './platform.ts'
 
@@ -51,6 +53,7 @@ export function startWalk(p: Platform, seed: number): Walk {
   const ground = groundOf(p, seed)
   const { merchant, world, random, below, one, recent, now, check } = ground
   const challenges = challengeMoves(ground)
+  const codes = codeMoves(ground)
   const refunds = refundMoves(ground)
   let steps = 0
 
@@ -171,6 +174,7 @@ export function startWalk(p: Platform, seed: number): Walk {
    * ends something.
    */
   const crowd = async (): Promise<string> => {
+    await ground.storeCodes()
     const open = recent(world.links).filter((link) => linkStatus(link, now()) === 'ACTIVE')
     if (open.length === 0) return makeLink()
     const link = one(open)
@@ -239,6 +243,7 @@ export function startWalk(p: Platform, seed: number): Walk {
   /** Somebody comes by: everything overdue is stored, and silent calls are asked about. */
   const sweep = async (): Promise<string> => {
     const at = now()
+    sweepCodes(world, at)
     const silent = world.intents.filter(({ latest }) => latest?.state === 'PROCESSING')
     const workers = 1 + below(2)
     await ground.work(workers)
@@ -289,6 +294,9 @@ export function startWalk(p: Platform, seed: number): Walk {
     [5, update],
     [2, endOneLink],
     [5, endOneIntent],
+    [5, codes.showOne],
+    [6, codes.answerOne],
+    [2, codes.answerTogether],
     [9, challenges.answerOne],
     [2, challenges.comeBackTogether],
     [7, refunds.refundOne],

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { paymentOwner } from '../src/areas/ecommerce/index.ts'
+import { checkoutCodes } from '../src/areas/qr/index.ts'
 import type { Db } from '../src/kernel/db.ts'
 import type { Approval, Connector, Outcome } from '../src/payments/connectors/connector.ts'
 import type { Intent } from '../src/payments/intent.ts'
@@ -89,6 +90,7 @@ export async function paymentsRoom(t: { after(close: () => Promise<void>): void 
         addresses: p.kaha.addresses,
         appendEvent: (tx, event) => delivery.appendEvent(tx, event),
       }),
+      codeWriter: checkoutCodes({ bank: { bic: 'TESTPHM1XXX', notifyFlags: '010' }, identity }),
       confirmWaitMsMax: 50,
     })
   const reader = paymentsOf(processorThat())

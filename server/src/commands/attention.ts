@@ -49,7 +49,8 @@ async function list(db: Db, json: boolean): Promise<void> {
   say(`${'ID'.padEnd(36)}  ${'SINCE'.padEnd(24)}  ${'CAUSE'.padEnd(16)}  PAYMENT`)
   for (const { id, at, cause, payment, amount, currency, merchant_id, detail } of open) {
     const money = `${minorToDecimal(amount, currency)} ${currency}`
-    say(`${id}  ${at.toISOString()}  ${cause.padEnd(16)}  ${payment}, ${money}, of merchant ${merchant_id}`)
+    const whose = merchant_id === null ? '' : `, of merchant ${merchant_id}`
+    say(`${id}  ${at.toISOString()}  ${cause.padEnd(16)}  ${payment}, ${money}${whose}`)
     say(`    ${detail.replaceAll(/\p{Cc}/gu, '\ufffd')}`)
   }
 }

@@ -6,8 +6,9 @@ export interface AttentionRow {
   readonly cause: string
   readonly detail: string
   readonly at: Date
-  readonly merchant_id: string
-  /** The merchant's name for it. */
+  /** Null for an attempt of a checkout. */
+  readonly merchant_id: string | null
+  /** The merchant's name for it; the id of an attempt, as reporting shows it. */
   readonly payment: string
   readonly amount: bigint
   readonly currency: string

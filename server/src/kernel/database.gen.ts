@@ -217,8 +217,8 @@ export interface Tables {
     readonly failure_category: string | null
     readonly decline_reason: string | null
     readonly card_brand: string | null
-    readonly card_last_four: string
-    readonly card_fingerprint: string
+    readonly card_last_four: string | null
+    readonly card_fingerprint: string | null
     readonly approval_code: string | null
     readonly processor_transaction_id: string | null
     readonly reconciliation_id: string | null
@@ -230,6 +230,8 @@ export interface Tables {
     readonly inquiry_count: number
     readonly created_at: Date
     readonly state_at: Date
+    readonly method: 'card' | 'qrph'
+    readonly code_text: string | null
   }
   readonly 'payments.intents': {
     readonly id: string

@@ -9,20 +9,28 @@ import { intentOf, storedOf, type Intent } from './intent.ts'
 import {
   attemptRefusal,
   challengeWaitMs,
+  codeWaitMs,
   confirmRefusal,
+  holdsUse,
   moveAttempt,
   owesExpiredEvent,
   type AttemptEvent,
+  type AttemptMove,
   type AttemptState,
+  type IntentState,
 } from './machine.ts'
 import type { PaymentOwner } from './owner.ts'
 import { overdueMoves } from './projection.ts'
 import { paymentsStore as store, type IntentRow } from './store.ts'
 
+/** A card, or the text of a code. */
+export type PaidBy =
+  { readonly method: 'card'; readonly card: Card } | { readonly method: 'qrph'; readonly text: string }
+
 export interface NewPayment {
   readonly intent: Intent
   readonly attemptId: string
-  readonly card: Card
+  readonly by: PaidBy
   readonly event: AttemptEvent
   readonly correlationId: string | null
   readonly attemptCount: number | undefined
@@ -40,9 +48,16 @@ const transactionStatusOf: Readonly<Record<AttemptState, string>> = {
   ABANDONED: 'CANCELLED',
 }
 
+const transactionAfter = ({ event, to }: AttemptMove): string =>
+  event === 'code_expired' ? 'EXPIRED' : transactionStatusOf[to]
+
 /** Whether the intent waits for the challenge of this attempt, deadlines that have passed included. */
 export const waitsFor = ({ shown, latestAttempt }: Intent, attemptId: string): boolean =>
-  shown.status === 'REQUIRES_ACTION' && latestAttempt?.id === attemptId
+  shown.status === 'REQUIRES_ACTION' && latestAttempt?.id === attemptId && latestAttempt.method === 'card'
+
+/** The attempt of which a row says that it waits and holds a use of its link: its code is unpaid, and may be past its time. */
+const openCodeOf = ({ attempt_id: id, method, attempt_state: state }: IntentRow): string | null =>
+  method === 'qrph' && state === 'REQUIRES_ACTION' ? id : null
 
 /** The moves of attempts, each in one transaction: the link's use first, then the intent's lock. */
 export function createAttempts({
@@ -90,27 +105,54 @@ export function createAttempts({
     if (!waitsFor(intent, attemptId)) throw new Fault('INTENT_INVALID_STATE', 'This challenge is over.')
   }
 
-  /** A challenge past its deadline that no sweeper has come by yet still holds the one open place of its intent. */
-  const storeAbandonedChallenge = async (tx: Queries, intentId: string): Promise<void> => {
+  /** Gives back what an unpaid code holds. Comes before the intent's lock. */
+  const releaseCode = async (tx: Queries, row: IntentRow): Promise<void> => {
+    const attemptId = openCodeOf(row)
+    if (attemptId === null || row.link_id === null) return
+    await owner.settle(tx, { linkId: row.link_id, attemptId, succeeded: false, at: row.read_at })
+  }
+
+  /** A challenge or code past its deadline that no sweeper has come by yet still holds the one open place of its intent. */
+  const storeOverdue = async (tx: Queries, intentId: string, event: 'challenge_abandoned' | 'code_expired') => {
     const row = await store.readIntent(tx, intentId)
     if (row === undefined || row.attempt_id === null) return
-    const overdue = overdueMoves(storedOf(row), row.read_at).find(({ of }) => of === 'attempt')
-    if (overdue !== undefined)
-      await settleLocked(tx, intentId, row.attempt_id, 'REQUIRES_ACTION', 'challenge_abandoned', null, overdue.at)
+    const overdue = overdueMoves(storedOf(row), row.read_at).find((move) => move.event === event)
+    if (overdue === undefined) return
+    await releaseCode(tx, row)
+    await store.lockIntent(tx, intentId)
+    await settleLocked(tx, intentId, row.attempt_id, 'REQUIRES_ACTION', event, null, overdue.at)
+  }
+
+  const paidBy = (by: PaidBy) =>
+    by.method === 'card'
+      ? {
+          method: by.method,
+          cardBrand: by.card.brand,
+          cardLastFour: by.card.lastFour,
+          cardFingerprint: cardFingerprint(by.card.number(), fingerprintKey),
+          codeText: null,
+        }
+      : { method: by.method, cardBrand: null, cardLastFour: null, cardFingerprint: null, codeText: by.text }
+
+  /** Ends what is open of a link that has ended, in the transaction that ended it. */
+  const endIntentsOfLink = async (tx: Queries, linkId: string, to: IntentState, at: Date): Promise<void> => {
+    for (const attemptId of await store.endIntentsOfLink(tx, linkId, to, at))
+      await owner.settle(tx, { linkId, attemptId, succeeded: false, at })
   }
 
   /** Creates the attempt in the state that its first event leads to. */
-  const start = ({ intent, attemptId, card, event, correlationId, attemptCount }: NewPayment): Promise<void> =>
+  const start = ({ intent, attemptId, by, event, correlationId, attemptCount }: NewPayment): Promise<void> =>
     db.tx(async (tx) => {
       const at = clock.now()
       const move = moveAttempt('NONE', event)
       if ('refusal' in move) throw new Error(`no first move ${event}`)
+      await storeOverdue(tx, intent.id, 'code_expired')
       const got =
-        intent.linkId === null || move.to !== 'PROCESSING'
+        intent.linkId === null || !holdsUse(by.method, move.to)
           ? 'taken'
           : await owner.reserve(tx, { linkId: intent.linkId, attemptId })
       await store.lockIntent(tx, intent.id)
-      await storeAbandonedChallenge(tx, intent.id)
+      await storeOverdue(tx, intent.id, 'challenge_abandoned')
       const present = await read(tx, intent.id)
       refuseUnlessOpen(present)
       if (attemptCount !== undefined && present.attemptCount !== attemptCount) {
@@ -124,10 +166,8 @@ export function createAttempts({
         intentId: intent.id,
         state: move.to,
         category: move.category,
-        cardBrand: card.brand,
-        cardLastFour: card.lastFour,
-        cardFingerprint: cardFingerprint(card.number(), fingerprintKey),
-        challengeExpiresAt: move.to === 'REQUIRES_ACTION' ? new Date(at.getTime() + challengeWaitMs) : null,
+        ...paidBy(by),
+        challengeExpiresAt: move.to === 'REQUIRES_ACTION' ? deadlineOf(by, present, at) : null,
         transactionStatus: transactionStatusOf[move.to],
         correlationId,
         leaseSeconds,
@@ -154,9 +194,9 @@ export function createAttempts({
         attemptId,
         state: move.to,
         category: move.category,
-        reason: outcome?.kind === 'declined' ? outcome.reason : null,
+        reason: event === 'code_declined' ? event : outcome?.kind === 'declined' ? outcome.reason : null,
         approval: outcome?.kind === 'approved' ? outcome : null,
-        transactionStatus: transactionStatusOf[move.to],
+        transactionStatus: transactionAfter(move),
         at,
       },
       from,
@@ -180,10 +220,10 @@ export function createAttempts({
     at: Date,
   ): Promise<boolean> =>
     db.tx(async (tx) => {
-      const { linkId } = await read(tx, intentId)
+      const { linkId, latestAttempt } = await read(tx, intentId)
       const succeeded = outcome?.kind === 'approved'
       const { linkConsumed } =
-        linkId === null || from !== 'PROCESSING'
+        linkId === null || !holdsUse(latestAttempt?.method ?? 'card', from)
           ? { linkConsumed: false }
           : await owner.settle(tx, { linkId, attemptId, succeeded, at })
       await store.lockIntent(tx, intentId)
@@ -193,7 +233,7 @@ export function createAttempts({
       // that is not stored yet is told when it is.
       if (from === 'PROCESSING' && owesExpiredEvent(endOf(row)))
         await owner.announce(tx, intentOf(row), 'payment.expired')
-      if (linkId !== null && linkConsumed) await store.endIntentsOfLink(tx, linkId, 'CONSUMED', at)
+      if (linkId !== null && linkConsumed) await endIntentsOfLink(tx, linkId, 'CONSUMED', at)
       return true
     })
 
@@ -222,7 +262,25 @@ export function createAttempts({
       return passed ? 'full' : 'over'
     })
 
-  return { readRow, read, refuseUnlessOpen, refuseAttempt, start, settle, endChallenge }
+  return {
+    readRow,
+    read,
+    refuseUnlessOpen,
+    refuseAttempt,
+    releaseCode,
+    storeOverdue,
+    start,
+    settleLocked,
+    settle,
+    endChallenge,
+    endIntentsOfLink,
+  }
+}
+
+/** A code ends with its intent at the latest. */
+function deadlineOf({ method }: PaidBy, { expiresAt }: Intent, at: Date): Date {
+  if (method === 'card') return new Date(at.getTime() + challengeWaitMs)
+  return new Date(Math.min(at.getTime() + codeWaitMs, expiresAt.getTime()))
 }
 
 /** What an intent's end is judged by. */

@@ -2,17 +2,29 @@ import type { Clock } from '../kernel/clock.ts'
 import type { Queries } from '../kernel/db.ts'
 import { Fault } from '../kernel/fault.ts'
 import { intentOf, storedOf, type Intent } from './intent.ts'
+import type { createAttempts } from './attempts.ts'
 import { endIntent } from './machine.ts'
 import { asOf } from './projection.ts'
 import { paymentsStore as store, type IntentRow } from './store.ts'
 
 /**
- * Ends an intent at its merchant's word, with a challenge that is open on it; one that is CANCELLED stays as it is. Takes the intent's
- * lock alone. Throws INTENT_PROCESSING, INTENT_INVALID_STATE.
+ * Ends an intent at its merchant's word, with a challenge or a code that is open on it; one that is CANCELLED stays as it is. Takes the
+ * link's lock where a code holds a use of it, then the intent's. Throws INTENT_PROCESSING, INTENT_INVALID_STATE.
  */
-export async function cancelIntent(tx: Queries, clock: Clock, id: string): Promise<Intent> {
+export async function cancelIntent(
+  tx: Queries,
+  {
+    clock,
+    attempts,
+  }: { clock: Clock; attempts: Pick<ReturnType<typeof createAttempts>, 'releaseCode' | 'storeOverdue'> },
+  id: string,
+): Promise<Intent> {
+  await attempts.storeOverdue(tx, id, 'code_expired')
+  await attempts.releaseCode(tx, await present(tx, id))
   await store.lockIntent(tx, id)
   const row = await present(tx, id)
+  // One that was shown since then.
+  await attempts.releaseCode(tx, row)
   const { state, latest, succeededAt } = asOf(storedOf(row), row.read_at)
   const end = endIntent({ state, latest: latest?.state ?? null, succeeded: succeededAt !== null }, 'merchant_cancels')
   if ('refusal' in end && end.refusal === 'INTENT_PROCESSING') {

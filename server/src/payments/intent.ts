@@ -1,17 +1,27 @@
 import type { IntentRow, NewIntent } from './store.ts'
 import type { CardBrand } from './card.ts'
-import type { FailureCategory } from './machine.ts'
-import { shownIntent, type ShownIntent, type StoredIntent } from './projection.ts'
+import type { FailureCategory, PaymentMethod } from './machine.ts'
+import { asOf, shownIntent, type ShownIntent, type StoredIntent } from './projection.ts'
 
 export interface Receipt {
   readonly approvalCode: string
   readonly transactionId: string
   readonly reconciliationId: string
-  /** Null for a card of a scheme that has no name here. */
+  readonly method: PaymentMethod
+  /** Null for a card of a scheme that has no name here, and for a payment by QR Ph. */
   readonly cardScheme: CardBrand | null
-  readonly cardLastFour: string
+  /** Null for a payment by QR Ph. */
+  readonly cardLastFour: string | null
   readonly invoiceNumber: string
   readonly completedAt: Date
+}
+
+/** The QR Ph code of an attempt. Whether it can still be paid is the status of the intent. */
+export interface AttemptCode {
+  readonly text: string
+  readonly expiresAt: Date
+  /** Its time ran out, whether or not anybody has stored that. */
+  readonly hasExpired: boolean
 }
 
 /** A payment intent as everybody sees it, at the time that it was read. */
@@ -33,10 +43,14 @@ export interface Intent {
   readonly attemptCount: number
   readonly latestAttempt: {
     readonly id: string
+    readonly method: PaymentMethod
     readonly cardBrand: CardBrand | null
-    readonly cardLastFour: string
+    /** Null for a code. */
+    readonly cardLastFour: string | null
     /** Why it failed, whatever has become of the intent since. */
     readonly category: FailureCategory | null
+    /** Null for a card. */
+    readonly code: AttemptCode | null
   } | null
   readonly receipt: Receipt | null
   readonly readAt: Date
@@ -53,6 +67,7 @@ export function storedOf(row: IntentRow): StoredIntent {
       row.attempt_state === null || row.attempt_state_at === null
         ? null
         : {
+            method: row.method ?? 'card',
             state: row.attempt_state,
             stateAt: row.attempt_state_at,
             category: row.failure_category,
@@ -84,9 +99,11 @@ export function intentOf(row: IntentRow): Intent {
         ? null
         : {
             id: row.attempt_id,
+            method: row.method ?? 'card',
             cardBrand: row.card_brand,
-            cardLastFour: row.card_last_four ?? '',
+            cardLastFour: row.card_last_four,
             category: row.failure_category,
+            code: codeOf(row),
           },
     receipt: receiptOf(row),
     readAt: row.read_at,
@@ -105,14 +122,22 @@ export function intentOfNew(row: NewIntent): Intent {
   }
 }
 
+function codeOf(row: IntentRow): AttemptCode | null {
+  if (row.code_text === null || row.challenge_expires_at === null) return null
+  const { latest } = asOf(storedOf(row), row.read_at)
+  const expiresAt = row.challenge_expires_at
+  return { text: row.code_text, expiresAt, hasExpired: latest?.state === 'ABANDONED' && latest.stateAt >= expiresAt }
+}
+
 function receiptOf(row: IntentRow): Receipt | null {
   if (row.succeeded_at === null || row.completed_at === null) return null
   return {
     approvalCode: row.approval_code ?? '',
     transactionId: row.processor_transaction_id ?? '',
     reconciliationId: row.reconciliation_id ?? '',
+    method: row.method ?? 'card',
     cardScheme: row.card_brand,
-    cardLastFour: row.card_last_four ?? '',
+    cardLastFour: row.card_last_four,
     invoiceNumber: row.invoice_number ?? '',
     completedAt: row.completed_at,
   }

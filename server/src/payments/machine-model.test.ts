@@ -6,6 +6,7 @@ import {
   attemptRefusal,
   attemptsMax,
   challengeWaitMs,
+  codeWaitMs,
   confirmRefusal,
   endIntent,
   intentMoves,
@@ -33,6 +34,10 @@ const intentEvents = [...new Set(intentMoves.map(({ event }) => event))].filter(
 const isIntentEvent = (event: Step['event']): event is IntentEvent => (intentEvents as string[]).includes(event)
 
 const stored = (model: Model): StoredIntent => ({ ...model.intent, latest: model.attempts.at(-1) ?? null })
+/** A bank is heard about codes alone, and an issuer about cards. */
+const isOf = (event: AttemptEvent, method: StoredAttempt['method'] | undefined) =>
+  event.startsWith('code_') === (method === 'qrph')
+
 const shownOf = (model: Model): ShownIntent => shownIntent(stored(model), new Date(model.now))
 
 function take(model: Model, { event, waitMs, target, useFree }: Step, guarded: boolean) {
@@ -48,20 +53,24 @@ function take(model: Model, { event, waitMs, target, useFree }: Step, guarded: b
   if (isIntentEvent(event)) {
     endAll(model, event, now)
   } else if (!opening.has(event)) {
-    if (model.attempts.length > 0)
-      moveOne(model, target < 0 ? model.attempts.length - 1 : target % model.attempts.length, event, now)
+    const index = target < 0 ? model.attempts.length - 1 : target % model.attempts.length
+    if (model.attempts.length > 0 && isOf(event, model.attempts[index]?.method)) moveOne(model, index, event, now)
   } else if (
     !guarded ||
     (confirmRefusal(status) === null && attemptRefusal({ attempts: model.attempts.length, useFree }) === null)
   ) {
     const move = moveAttempt('NONE', event)
     assert.ok('to' in move)
+    const method = event === 'code_made' ? 'qrph' : 'card'
+    const codeEnd = Math.min(model.now + codeWaitMs, model.intent.expiresAt.getTime())
+    const waitsUntil = new Date(method === 'qrph' ? codeEnd : model.now + challengeWaitMs)
     model.attempts.push({
+      method,
       state: move.to,
       stateAt: now,
       category: move.category,
       reason: null,
-      challengeExpiresAt: move.to === 'REQUIRES_ACTION' ? new Date(model.now + challengeWaitMs) : null,
+      challengeExpiresAt: move.to === 'REQUIRES_ACTION' ? waitsUntil : null,
       emitted: move.emits ? [move.emits] : [],
     })
   }
@@ -174,6 +183,9 @@ const step: fc.Arbitrary<Step> = fc.record({
         'challenge_needed',
         'issuer_refused',
         'card_ineligible',
+        'code_made',
+        'code_declined',
+        'code_given_up',
         'look',
         'sweep',
       ),
@@ -230,6 +242,7 @@ test('it does not matter how often an intent is looked at: deadlines applied in 
   t.diagnostic(`seed ${seed}`)
   const time = fc.nat(100).map((minutes) => new Date(start + minutes * 60_000))
   const attempt: fc.Arbitrary<StoredAttempt> = fc.record({
+    method: fc.constantFrom('card', 'qrph'),
     state: fc.constantFrom<AttemptState>('REQUIRES_ACTION', 'PROCESSING', 'DECLINED', 'SUCCEEDED', 'ABANDONED'),
     stateAt: fc.constant(new Date(start)),
     category: fc.constant(null),

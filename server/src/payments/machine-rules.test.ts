@@ -24,7 +24,14 @@ function shownOf(state: IntentState, latest: AttemptState | null, category: Fail
     state,
     stateAt: later,
     expiresAt: new Date('2030-01-02T00:00:00Z'),
-    latest: latest && { state: latest, stateAt: later, category, reason: null, challengeExpiresAt: null },
+    latest: latest && {
+      method: 'card',
+      state: latest,
+      stateAt: later,
+      category,
+      reason: null,
+      challengeExpiresAt: null,
+    },
     succeededAt: latest === 'SUCCEEDED' ? later : null,
   }
   return shownIntent(stored, later)

@@ -6,6 +6,7 @@ import {
   attemptsMax,
   confirmRefusal,
   endIntent,
+  holdsUse,
   intentMoves,
   moveAttempt,
   moveIntent,
@@ -39,7 +40,9 @@ function tell(intent: StoredIntent, event: AttemptEvent): StoredIntent {
   const starts = attemptMoves.some((move) => move.from === 'NONE' && move.event === event)
   const move = moveAttempt(starts ? 'NONE' : (intent.latest?.state ?? 'NONE'), event)
   if ('refusal' in move) return intent
-  const latest = { state: move.to, stateAt: later, category: move.category, reason: null, challengeExpiresAt: null }
+  const method = event === 'code_made' ? 'qrph' : starts ? 'card' : (intent.latest?.method ?? 'card')
+  const moved = { state: move.to, stateAt: later, category: move.category, reason: null, challengeExpiresAt: null }
+  const latest = { ...moved, method } as const
   return { ...intent, latest, succeededAt: move.to === 'SUCCEEDED' ? later : intent.succeededAt }
 }
 
@@ -57,10 +60,19 @@ function end(intent: StoredIntent, event: IntentEvent): StoredIntent {
 
 /** An intent that is shown so, once for each way of getting there that matters. */
 const shownSo: Record<ShownStatus, StoredIntent[]> = {
-  ACTIVE: [fresh, tell(tell(fresh, 'challenge_needed'), 'challenge_passed_no_use_free')],
-  DECLINED: [tell(fresh, 'card_ineligible'), tell(tell(fresh, 'processing_starts'), 'issuer_refused')],
+  ACTIVE: [
+    fresh,
+    tell(tell(fresh, 'challenge_needed'), 'challenge_passed_no_use_free'),
+    tell(tell(fresh, 'code_made'), 'code_expired'),
+    tell(tell(fresh, 'code_made'), 'code_given_up'),
+  ],
+  DECLINED: [
+    tell(fresh, 'card_ineligible'),
+    tell(tell(fresh, 'processing_starts'), 'issuer_refused'),
+    tell(tell(fresh, 'code_made'), 'code_declined'),
+  ],
   FAILED: [tell(fresh, 'verification_down'), tell(tell(fresh, 'processing_starts'), 'processor_error')],
-  REQUIRES_ACTION: [tell(fresh, 'challenge_needed')],
+  REQUIRES_ACTION: [tell(fresh, 'challenge_needed'), tell(fresh, 'code_made')],
   PROCESSING: [
     tell(fresh, 'processing_starts'),
     tell(tell(fresh, 'challenge_needed'), 'challenge_passed'),
@@ -68,10 +80,11 @@ const shownSo: Record<ShownStatus, StoredIntent[]> = {
   ],
   SUCCEEDED: [
     tell(tell(fresh, 'processing_starts'), 'approved'),
+    tell(tell(fresh, 'code_made'), 'code_paid'),
     tell(end(tell(fresh, 'processing_starts'), 'link_cancelled'), 'approved'),
   ],
   EXPIRED: [end(fresh, 'expires'), end(tell(fresh, 'challenge_needed'), 'link_expired')],
-  CANCELLED: [end(fresh, 'merchant_cancels'), end(tell(fresh, 'card_ineligible'), 'link_cancelled')],
+  CANCELLED: [end(fresh, 'merchant_cancels'), end(tell(fresh, 'code_made'), 'link_cancelled')],
   CONSUMED: [end(fresh, 'link_consumed'), end(tell(fresh, 'challenge_needed'), 'link_consumed')],
 }
 
@@ -105,6 +118,14 @@ const rows: Row[] = [
   [['REQUIRES_ACTION'], 'challenge_down', 'FAILED', 'VERIFICATION_UNAVAILABLE', 'payment.failed'],
 ]
 
+const codeRows: Row[] = [
+  [open, 'code_made', 'REQUIRES_ACTION', null, null],
+  [['REQUIRES_ACTION'], 'code_paid', 'SUCCEEDED', null, 'payment.succeeded'],
+  [['REQUIRES_ACTION'], 'code_declined', 'DECLINED', 'PAYMENT_REJECTED', 'payment.declined'],
+  [['REQUIRES_ACTION'], 'code_expired', 'ACTIVE', null, null],
+  [['REQUIRES_ACTION'], 'code_given_up', 'ACTIVE', null, null],
+]
+
 const processorRows: Row[] = [
   [['PROCESSING'], 'approved', 'SUCCEEDED', null, 'payment.succeeded'],
   [['PROCESSING'], 'issuer_refused', 'DECLINED', 'PAYMENT_REJECTED', 'payment.declined'],
@@ -113,7 +134,7 @@ const processorRows: Row[] = [
   [['PROCESSING'], 'no_answer', 'PROCESSING', null, null],
 ]
 
-for (const [from, event, next, category, emits] of [...rows, ...processorRows]) {
+for (const [from, event, next, category, emits] of [...rows, ...codeRows, ...processorRows]) {
   test(`${from.join(', ')}: ${event} shows ${next}${category ? `, ${category}` : ''}`, () => {
     for (const intent of from.flatMap((status) => shownSo[status])) {
       if (intent.state !== 'ACTIVE') continue
@@ -149,7 +170,7 @@ test('a payment in progress when its intent ends succeeds all the same, and refu
   }
 })
 
-test('an intent that is open or waits for a challenge ends at once, and its challenge is abandoned', () => {
+test('an intent that is open or waits for a challenge or a code ends at once, and what it waits for is abandoned', () => {
   const ends: [IntentEvent, IntentState][] = [
     ['expires', 'EXPIRED'],
     ['merchant_cancels', 'CANCELLED'],
@@ -174,6 +195,27 @@ test('a challenge result that comes late or twice changes nothing', () => {
   for (const event of results)
     for (const state of ['NONE', 'PROCESSING', 'SUCCEEDED', 'DECLINED', 'FAILED', 'ABANDONED'] as const)
       assert.deepEqual(moveAttempt(state, event), { refusal: 'INVALID_STATE' })
+})
+
+test("a bank's answer to a code that comes late or twice changes nothing, and no processor is ever called for a code", () => {
+  const answers = attemptMoves
+    .filter(({ event }) => event.startsWith('code_') && event !== 'code_made')
+    .map(({ event }) => event)
+  assert.equal(answers.length, 4)
+  for (const event of answers)
+    for (const state of ['NONE', 'PROCESSING', 'SUCCEEDED', 'DECLINED', 'FAILED', 'ABANDONED'] as const)
+      assert.deepEqual(moveAttempt(state, event), { refusal: 'INVALID_STATE' })
+  for (const { from, to } of attemptMoves.filter(({ event }) => event.startsWith('code_')))
+    assert.ok(from !== 'PROCESSING' && to !== 'PROCESSING')
+})
+
+test('a use of the link is held by a code from when it is shown, by a card from when the processor is called', () => {
+  for (const method of ['card', 'qrph'] as const) {
+    assert.equal(holdsUse(method, 'PROCESSING'), true)
+    assert.equal(holdsUse(method, 'REQUIRES_ACTION'), method === 'qrph')
+    for (const state of ['SUCCEEDED', 'DECLINED', 'FAILED', 'ABANDONED'] as const)
+      assert.equal(holdsUse(method, state), false)
+  }
 })
 
 test('an attempt that has ended is moved by nothing', () => {

@@ -34,7 +34,15 @@ export type AttemptEvent =
   | 'processor_unavailable'
   | 'processor_error'
   | 'no_answer'
+  | 'code_made'
+  | 'code_paid'
+  | 'code_declined'
+  | 'code_expired'
+  | 'code_given_up'
   | 'intent_ended'
+
+/** How an attempt is paid: by a card, or by a QR Ph code that the payer's bank reads. */
+export type PaymentMethod = 'card' | 'qrph'
 
 /** A move that the table does not have. Nothing changes, and for a challenge's late or doubled result the processor is not called. */
 export type Refused<Code extends string = 'INVALID_STATE'> = { readonly refusal: Code }
@@ -67,6 +75,9 @@ export const attemptsMax = 20
 /** How long a payer may take over a challenge, in business time, before it counts as abandoned. */
 export const challengeWaitMs = 15 * 60_000
 
+/** How long a code can be paid, in business time; its intent's end may come sooner. */
+export const codeWaitMs = 15 * 60_000
+
 export const intentMoves: readonly IntentMove[] = [
   endsIn('EXPIRED', 'expires', 'expires_at passes'),
   endsIn('CANCELLED', 'merchant_cancels', 'the merchant cancels'),
@@ -92,6 +103,7 @@ export const attemptMoves: readonly AttemptMove[] = [
   fails('NONE', 'verification_down', 'VERIFICATION_UNAVAILABLE', 'confirm; the verification service is down'),
   goesOn('NONE', 'challenge_needed', 'REQUIRES_ACTION', 'confirm; a challenge is needed'),
   goesOn('NONE', 'processing_starts', 'PROCESSING', 'confirm'),
+  goesOn('NONE', 'code_made', 'REQUIRES_ACTION', 'a QR Ph code is asked for: it waits for the bank'),
 
   goesOn('REQUIRES_ACTION', 'challenge_passed', 'PROCESSING', 'the challenge is passed and a use of the link is free'),
   goesOn(
@@ -110,14 +122,12 @@ export const attemptMoves: readonly AttemptMove[] = [
   fails('REQUIRES_ACTION', 'challenge_down', 'VERIFICATION_UNAVAILABLE', 'the challenge service is down'),
   goesOn('REQUIRES_ACTION', 'intent_ended', 'ABANDONED', 'the intent ends'),
 
-  {
-    from: 'PROCESSING',
-    event: 'approved',
-    to: 'SUCCEEDED',
-    category: null,
-    emits: 'payment.succeeded',
-    when: 'approved',
-  },
+  succeeds('REQUIRES_ACTION', 'code_paid', 'the bank pays the code with its exact amount'),
+  declines('REQUIRES_ACTION', 'code_declined', 'PAYMENT_REJECTED', 'the bank declines the code'),
+  goesOn('REQUIRES_ACTION', 'code_expired', 'ABANDONED', 'the time of the code is over: its transaction is EXPIRED'),
+  goesOn('REQUIRES_ACTION', 'code_given_up', 'ABANDONED', 'the payer gives up the code for another way to pay'),
+
+  succeeds('PROCESSING', 'approved', 'approved'),
   declines('PROCESSING', 'issuer_refused', 'PAYMENT_REJECTED', 'the issuer refuses'),
   fails(
     'PROCESSING',
@@ -184,6 +194,13 @@ export function owesExpiredEvent({
   return state === 'EXPIRED' && !hasLink && !succeeded && latest !== 'PROCESSING'
 }
 
+/**
+ * Whether an attempt holds a use of its link: from when somebody else may bring its success on, for then the use must be there. A code
+ * may be paid as soon as it is shown, a card only once the processor is called.
+ */
+export const holdsUse = (method: PaymentMethod, state: AttemptState): boolean =>
+  state === 'PROCESSING' || (state === 'REQUIRES_ACTION' && method === 'qrph')
+
 /** Why an intent that is shown so takes no confirm (409), or null. To be asked before the card is looked at. */
 export function confirmRefusal(shown: ShownStatus): 'INTENT_PROCESSING' | 'INVALID_STATE' | null {
   return confirmRefusals[shown]
@@ -216,6 +233,10 @@ function endsIn(to: IntentState, event: IntentEvent, when: string): IntentMove {
 
 function goesOn(from: AttemptMove['from'], event: AttemptEvent, to: AttemptState, when: string): AttemptMove {
   return { from, event, to, category: null, emits: null, when }
+}
+
+function succeeds(from: AttemptMove['from'], event: AttemptEvent, when: string): AttemptMove {
+  return { from, event, to: 'SUCCEEDED', category: null, emits: 'payment.succeeded', when }
 }
 
 function declines(

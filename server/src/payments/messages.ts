@@ -2,6 +2,9 @@ import type { Language } from '../kernel/money.ts'
 import type { DeclineReason } from './connectors/connector.ts'
 import type { FailureCategory, ShownStatus } from './machine.ts'
 
+/** Why a payment was refused: what the issuer of a card said, or that the payer's bank declined a code. */
+export type RejectionReason = DeclineReason | 'code_declined'
+
 /** A sentence that a payer may read, in each language of the pages. */
 export type UserMessage = Readonly<Record<Language, string>>
 
@@ -13,7 +16,7 @@ export type UserMessage = Readonly<Record<Language, string>>
 export function userMessageOf(shown: {
   readonly status: ShownStatus
   readonly category: FailureCategory | null
-  readonly reason: DeclineReason | null
+  readonly reason: RejectionReason | null
 }): UserMessage | null {
   if (shown.status !== 'DECLINED' && shown.status !== 'FAILED') return outcomes[shown.status]
   if (shown.category === 'PAYMENT_REJECTED') return rejections[shown.reason ?? 'generic']
@@ -31,7 +34,7 @@ const rejected: UserMessage = {
   fil: 'Tinanggihan ng iyong bangko ang card na ito. Hindi ka siningil. Gumamit ng ibang card o makipag-ugnayan sa iyong bangko.',
 }
 
-const rejections: Record<DeclineReason, UserMessage> = {
+const rejections: Record<RejectionReason, UserMessage> = {
   generic: rejected,
   lost_card: rejected,
   stolen_card: rejected,
@@ -42,6 +45,10 @@ const rejections: Record<DeclineReason, UserMessage> = {
   expired_card: {
     en: 'This card has expired. You have not been charged. Please use another card.',
     fil: 'Paso na ang card na ito. Hindi ka siningil. Gumamit ng ibang card.',
+  },
+  code_declined: {
+    en: 'Your bank declined this payment. You have not been charged. Please choose another way to pay or contact your bank.',
+    fil: 'Tinanggihan ng iyong bangko ang bayad na ito. Hindi ka siningil. Pumili ng ibang paraan ng pagbabayad o makipag-ugnayan sa iyong bangko.',
   },
   wrong_cvc: {
     en: 'The security code (CVC) does not match this card. You have not been charged. Please check it and try again.',

@@ -12,6 +12,7 @@ const intent = (latest: Partial<StoredAttempt> | null, more: Partial<StoredInten
   succeededAt: null,
   ...more,
   latest: latest && {
+    method: 'card',
     state: 'PROCESSING',
     stateAt: at(10),
     category: null,

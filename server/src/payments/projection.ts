@@ -1,16 +1,16 @@
-import type { DeclineReason } from './connectors/connector.ts'
 import { endIntent, moveAttempt } from './machine.ts'
-import type { AttemptState, FailureCategory, IntentState, ShownStatus } from './machine.ts'
+import type { AttemptState, FailureCategory, IntentState, PaymentMethod, ShownStatus } from './machine.ts'
 import { userMessageOf } from './messages.ts'
-import type { UserMessage } from './messages.ts'
+import type { RejectionReason, UserMessage } from './messages.ts'
 
 export type StoredAttempt = {
+  readonly method: PaymentMethod
   readonly state: AttemptState
   /** When that state was reached. An attempt that its intent's end abandoned was abandoned at that end. */
   readonly stateAt: Date
   readonly category: FailureCategory | null
-  readonly reason: DeclineReason | null
-  /** When an open challenge counts as abandoned; null where there was no challenge. */
+  readonly reason: RejectionReason | null
+  /** When REQUIRES_ACTION is over, by a challenge that counts as abandoned or a code that expires; null where it never began. */
   readonly challengeExpiresAt: Date | null
 }
 
@@ -35,7 +35,7 @@ export type ShownIntent = {
 
 /** A deadline that has passed and that nothing has stored yet. `at` is the deadline: the move's time, whenever it is stored. */
 export type OverdueMove =
-  | { readonly of: 'attempt'; readonly event: 'challenge_abandoned'; readonly at: Date }
+  | { readonly of: 'attempt'; readonly event: 'challenge_abandoned' | 'code_expired'; readonly at: Date }
   | { readonly of: 'intent'; readonly event: 'expires'; readonly at: Date }
 
 /**
@@ -62,7 +62,8 @@ export function overdueMoves(stored: StoredIntent, now: Date): readonly OverdueM
   const expires = state === 'ACTIVE' && !paidSince(stored) && expiresAt <= now
   const challengeEnd = latest?.state === 'REQUIRES_ACTION' ? latest.challengeExpiresAt : null
   if (challengeEnd && challengeEnd <= now && !(expires && expiresAt <= challengeEnd)) {
-    moves.push({ of: 'attempt', event: 'challenge_abandoned', at: challengeEnd })
+    const event = latest?.method === 'qrph' ? 'code_expired' : 'challenge_abandoned'
+    moves.push({ of: 'attempt', event, at: challengeEnd })
   }
   if (expires) moves.push({ of: 'intent', event: 'expires', at: expiresAt })
   return moves

@@ -6,6 +6,7 @@ import { newId } from '../kernel/ids.ts'
 import type { Keyring } from '../kernel/seal.ts'
 import { cancelIntent } from './cancel.ts'
 import { createAttempts, endOf, waitsFor, type ChallengeEnd } from './attempts.ts'
+import { createCodes, type Codes, type CodeWriter } from './codes.ts'
 import { parseCard, type Card, type CardInput } from './card.ts'
 import {
   eventOf,
@@ -29,18 +30,21 @@ export interface PaymentsDependencies {
   readonly keyring: Keyring
   readonly connector: Connector
   readonly owner: PaymentOwner
+  /** Null: nothing is paid by QR Ph here. */
+  readonly codeWriter: CodeWriter | null
   /** How long a confirm waits for the processor; then it answers that the payment is being processed. */
   readonly confirmWaitMsMax?: number
 }
 
 /** An intent after a confirm. */
 export interface Confirmed extends Intent {
-  /** Where the payer takes the challenge that the intent waits for. */
-  readonly challengeUrl?: string
+  /** Where the payer goes on: the challenge, or the page of the code, that the intent waits for. */
+  readonly nextUrl?: string
 }
 
 export interface Payments {
   readonly refunds: Refunds
+  readonly codes: Codes
   createIntent(on: Queries, intent: NewIntent): Promise<boolean>
   findIntent(principal: Principal, id: string): Promise<Intent | undefined>
   readIntent(id: string): Promise<Intent | undefined>
@@ -59,7 +63,7 @@ export interface Payments {
   cancelIntent(tx: Queries, id: string): Promise<Intent>
   /** Ends what is open of a link that has ended. */
   endIntentsOfLink(tx: Queries, linkId: string, to: 'CONSUMED' | 'EXPIRED' | 'CANCELLED', at: Date): Promise<void>
-  /** One round of deadlines that have passed: abandoned challenges, expiries. Resolves to ms until the next. */
+  /** One round of deadlines that have passed: abandoned challenges, codes, expiries. Resolves to ms until the next. */
   sweep(): Promise<number>
   /** One round of questions to the processor about attempts that it has not answered. Resolves to ms until the next. */
   reconcile(): Promise<number>
@@ -74,6 +78,7 @@ export function createPayments({
   keyring,
   connector,
   owner,
+  codeWriter,
   confirmWaitMsMax,
 }: PaymentsDependencies): Payments {
   const attempts = createAttempts({ db, clock, keyring, owner })
@@ -133,8 +138,9 @@ export function createPayments({
   const abandonChallenges = async (): Promise<number> => {
     const due = await store.claimAbandoned(db, dueRowsMax)
     let moved = 0
-    for (const { id, intent_id, challenge_expires_at: at } of due) {
-      if (await attempts.settle(intent_id, id, 'REQUIRES_ACTION', 'challenge_abandoned', null, at)) moved += 1
+    for (const { id, intent_id, method, challenge_expires_at: at } of due) {
+      const event = method === 'qrph' ? 'code_expired' : 'challenge_abandoned'
+      if (await attempts.settle(intent_id, id, 'REQUIRES_ACTION', event, null, at)) moved += 1
       owner.announced()
     }
     return moved
@@ -158,6 +164,7 @@ export function createPayments({
 
   return {
     refunds: createRefunds({ db, clock, connector, waitMsMax: waitMs, dueSooner: () => owner.dueSooner() }),
+    codes: createCodes({ db, clock, attempts, owner, writer: codeWriter }),
     createIntent: (on, intent) => store.insertIntent(on, intent),
     findIntent: (principal, id) => store.findIntent(db, principal, id).then(intentIfAny),
     readIntent: (id) => store.readIntent(db, id).then(intentIfAny),
@@ -173,10 +180,13 @@ export function createPayments({
           rule: card.rule,
         })
       }
-      attempts.refuseAttempt(intent, intent.linkId === null || (await owner.isFree(intent.linkId)))
+      const { linkId, latestAttempt } = intent
+      // A code that has expired may still hold the very use that this card takes.
+      const isFree = linkId === null || latestAttempt?.code?.hasExpired === true || (await owner.isFree(linkId))
+      attempts.refuseAttempt(intent, isFree)
       const attemptId = newId(clock.now())
       const { event, challengeUrl } = await verify(intent, attemptId, card)
-      await attempts.start({ intent, attemptId, card, event, correlationId, attemptCount })
+      await attempts.start({ intent, attemptId, by: { method: 'card', card }, event, correlationId, attemptCount })
       if (event === 'processing_starts') {
         const { amount, currency } = intent
         await process(intent.id, attemptId, (signal) =>
@@ -185,7 +195,7 @@ export function createPayments({
       } else owner.announced()
       const confirmed = await attempts.read(db, intent.id)
       const waits = challengeUrl !== undefined && waitsFor(confirmed, attemptId)
-      return waits ? { ...confirmed, challengeUrl } : confirmed
+      return waits ? { ...confirmed, nextUrl: challengeUrl } : confirmed
     },
 
     async challengeUrl(intent) {
@@ -210,11 +220,9 @@ export function createPayments({
       return { intent: await attempts.read(db, intent.id), linkFull: ended === 'full' }
     },
 
-    cancelIntent: (tx, id) => cancelIntent(tx, clock, id),
+    cancelIntent: (tx, id) => cancelIntent(tx, { clock, attempts }, id),
 
-    async endIntentsOfLink(tx, linkId, to, at) {
-      await store.endIntentsOfLink(tx, linkId, to, at)
-    },
+    endIntentsOfLink: (tx, linkId, to, at) => attempts.endIntentsOfLink(tx, linkId, to, at),
 
     async sweep() {
       const moves: number[] = []

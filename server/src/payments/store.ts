@@ -1,9 +1,9 @@
 import type { Tables } from '../kernel/database.gen.ts'
 import { statement, type Queries, type Statement } from '../kernel/db.ts'
 import { perLevel, type Principal } from '../identity/principal.ts'
-import type { AttemptState, FailureCategory, IntentState } from './machine.ts'
+import type { AttemptState, FailureCategory, IntentState, PaymentMethod } from './machine.ts'
 import type { CardBrand } from './card.ts'
-import type { DeclineReason } from './connectors/connector.ts'
+import type { RejectionReason } from './messages.ts'
 
 type Columns = Tables['payments.intents']
 type AttemptColumns = Tables['payments.attempts']
@@ -17,6 +17,7 @@ export interface IntentRow
       Pick<
         AttemptColumns,
         | 'challenge_expires_at'
+        | 'code_text'
         | 'card_last_four'
         | 'approval_code'
         | 'processor_transaction_id'
@@ -28,13 +29,26 @@ export interface IntentRow
   readonly redirect_urls: Record<string, string> | null
   readonly metadata: Record<string, string>
   readonly attempt_id: AttemptColumns['id'] | null
+  readonly method: PaymentMethod | null
   readonly attempt_state: AttemptState | null
   readonly attempt_state_at: AttemptColumns['state_at'] | null
   readonly failure_category: FailureCategory | null
-  readonly decline_reason: DeclineReason | null
+  readonly decline_reason: RejectionReason | null
   readonly card_brand: CardBrand | null
   /** Business time of the reading. */
   readonly read_at: Date
+}
+
+/** An intent and that attempt of it that is a code. */
+export type CodeRow = IntentRow & { readonly [Column in 'attempt_id' | 'code_text']: string } & {
+  readonly attempt_state: AttemptState
+  readonly attempt_state_at: Date
+  readonly challenge_expires_at: Date
+}
+
+interface Abandoned {
+  readonly id: string
+  readonly method: PaymentMethod
 }
 
 export interface NewIntent {
@@ -61,9 +75,12 @@ export interface NewAttempt {
   readonly intentId: string
   readonly state: AttemptState
   readonly category: FailureCategory | null
+  readonly method: PaymentMethod
   readonly cardBrand: CardBrand | null
-  readonly cardLastFour: string
-  readonly cardFingerprint: string
+  readonly cardLastFour: string | null
+  readonly cardFingerprint: string | null
+  readonly codeText: string | null
+  /** When REQUIRES_ACTION is over. */
   readonly challengeExpiresAt: Date | null
   readonly transactionStatus: string
   readonly correlationId: string | null
@@ -75,7 +92,7 @@ export interface Settled {
   readonly attemptId: string
   readonly state: AttemptState
   readonly category: FailureCategory | null
-  readonly reason: DeclineReason | null
+  readonly reason: RejectionReason | null
   readonly approval: { approvalCode: string; transactionId: string; reconciliationId: string; completedAt: Date } | null
   readonly transactionStatus: string
   readonly at: Date
@@ -85,7 +102,7 @@ const intentColumns = `
   i.id, i.partner_id, i.merchant_id, i.branch_id, i.branch_name, i.link_id, i.amount, i.currency, i.state, i.description,
   i.order_reference, i.redirect_urls, i.metadata, i.attempt_count, i.expires_at, i.succeeded_at, i.created_at, i.state_at,
   a.id as attempt_id, a.state as attempt_state, a.state_at as attempt_state_at, a.failure_category, a.decline_reason,
-  a.challenge_expires_at, a.card_brand, a.card_last_four, a.approval_code, a.processor_transaction_id, a.reconciliation_id,
+  a.challenge_expires_at, a.method, a.code_text, a.card_brand, a.card_last_four, a.approval_code, a.processor_transaction_id, a.reconciliation_id,
   a.invoice_number, a.completed_at, kernel.now() as read_at`
 const fromIntent = `from payments.intents i left join payments.attempts a on a.id = i.latest_attempt_id`
 
@@ -101,6 +118,12 @@ const findIntentByToken = statement(
 const findIntentByForm = statement(
   'payments.findIntentByForm',
   `select ${intentColumns} ${fromIntent} where i.link_id = $1 and i.form_nonce = $2`,
+)
+
+const findCode = statement(
+  'payments.findCode',
+  `select ${intentColumns} from payments.attempts a join payments.intents i on i.id = a.intent_id
+    where a.id = $1 and a.method = 'qrph' and ($2::uuid is null or i.partner_id = $2)`,
 )
 
 const insertIntent = statement(
@@ -122,14 +145,15 @@ const insertAttempt = statement(
      returning id, attempt_count, partner_id, merchant_id, branch_id, amount, currency
    ), attempt as (
      insert into payments.attempts (id, intent_id, number, state, failure_category, card_brand, card_last_four, card_fingerprint,
-       challenge_expires_at, run_at, lease_until, created_at, state_at)
+       challenge_expires_at, run_at, lease_until, created_at, state_at, method, code_text)
      select $1, id, attempt_count, $3, $4, $5, $6, $7, $8, case when $3 = 'PROCESSING' then $11::timestamptz end,
-            clock_timestamp() + $10 * interval '1 second', $11, $11
+            clock_timestamp() + $10 * interval '1 second', $11, $11, $13, $14
        from counted
    )
    insert into payments.transactions (id, partner_id, merchant_id, branch_id, status, amount, currency, payment_method, card_brand,
      card_last_four, correlation_id, created_at, updated_at)
-   select $1, partner_id, merchant_id, branch_id, $9, amount, currency, 'CARD_NOT_PRESENT', $5, $6, $12, $11, $11 from counted
+   select $1, partner_id, merchant_id, branch_id, $9, amount, currency,
+         case $13 when 'qrph' then 'QR_PH' else 'CARD_NOT_PRESENT' end, $5, $6, $12, $11, $11 from counted
    returning id`,
 )
 
@@ -140,6 +164,8 @@ const settleAttempt = statement(
      update payments.attempts
         set state = $2, state_at = $9, failure_category = $3, decline_reason = $4, approval_code = $5, processor_transaction_id = $6,
             reconciliation_id = $7, completed_at = $8, run_at = null, lease_until = null,
+            -- A bank may end the time of a code before it is over.
+            challenge_expires_at = case when $11 = 'EXPIRED' then $9 else challenge_expires_at end,
             invoice_number = case when $2 = 'SUCCEEDED' then lpad(nextval('payments.invoice_numbers')::text, 10, '0') end
       where id = $1 and state = $10
      returning id, intent_id, invoice_number
@@ -187,23 +213,27 @@ const cancelIntent = statement(
 )
 
 // A statement of its own after the intents are locked: in the one that waited for the locks, an attempt that was started meanwhile
-// would not be seen. A challenge whose time was over before that end is left: it was declined then, and says so.
+// would not be seen. A challenge whose time was over before that end is left: it was declined then, and says so. A code too: it expired.
 const abandonChallenges = statement(
   'payments.abandonChallenges',
   `with abandoned as (
      update payments.attempts a set state = 'ABANDONED', state_at = i.state_at from payments.intents i
       where i.id = any ($1) and a.intent_id = i.id and a.state = 'REQUIRES_ACTION' and a.challenge_expires_at >= i.state_at
-     returning a.id, a.state_at, case i.state when 'EXPIRED' then 'EXPIRED' else 'CANCELLED' end as status
+     returning a.id, a.method, a.state_at, case i.state when 'EXPIRED' then 'EXPIRED' else 'CANCELLED' end as status
    )
    update payments.transactions t set status = abandoned.status, updated_at = abandoned.state_at
-     from abandoned where t.id = abandoned.id`,
+     from abandoned where t.id = abandoned.id
+   returning t.id, abandoned.method`,
 )
 
+// A code that waits has expired by then, and ends first: its use of the link is given back before its intent is locked.
 const expireIntents = statement(
   'payments.expireIntents',
   `with due as (
-     select id from payments.intents
+     select id from payments.intents i
       where state = 'ACTIVE' and succeeded_at is null and expires_at <= kernel.now()
+        and not exists (select from payments.attempts a
+                         where a.id = i.latest_attempt_id and a.state = 'REQUIRES_ACTION' and a.method = 'qrph')
       order by expires_at limit $1 for update skip locked
    )
    update payments.intents i set state = 'EXPIRED', state_at = i.expires_at from due where i.id = due.id
@@ -229,11 +259,12 @@ const postponeInquiry = statement(
     where id = $1 and state = 'PROCESSING'`,
 )
 
-// Where the intent expires first, that is what ends the challenge.
+// Where the intent expires first, that is what ends the challenge. A code never outlives its intent.
 const claimAbandoned = statement(
   'payments.claimAbandoned',
-  `select a.id, a.intent_id, a.challenge_expires_at from payments.attempts a join payments.intents i on i.id = a.intent_id
-    where a.state = 'REQUIRES_ACTION' and a.challenge_expires_at <= kernel.now() and a.challenge_expires_at < i.expires_at
+  `select a.id, a.intent_id, a.method, a.challenge_expires_at from payments.attempts a join payments.intents i on i.id = a.intent_id
+    where a.state = 'REQUIRES_ACTION' and a.challenge_expires_at <= kernel.now()
+      and (a.challenge_expires_at < i.expires_at or a.method = 'qrph')
     order by a.challenge_expires_at limit $1`,
 )
 
@@ -291,6 +322,9 @@ export const paymentsStore = {
         intent.at,
       ])
     ).length === 1,
+  /** The intent of a code under the partner, or under anybody, with the attempt that the code is. */
+  findCode: async (on: Queries, partnerId: string | null, id: string) =>
+    (await on.run<CodeRow>(findCode, [id, partnerId]))[0],
   lockIntent: (on: Queries, id: string) => on.run(lockIntent, [id]),
   insertAttempt: (on: Queries, attempt: NewAttempt) =>
     on.run(insertAttempt, [
@@ -306,6 +340,8 @@ export const paymentsStore = {
       attempt.leaseSeconds,
       attempt.at,
       attempt.correlationId,
+      attempt.method,
+      attempt.codeText,
     ]),
   /** True when this call made the move; false when another had made one before. */
   settleAttempt: async (on: Queries, settled: Settled, from: AttemptState) =>
@@ -328,10 +364,11 @@ export const paymentsStore = {
   /** From a passed challenge to the processor. False when the attempt waits for none any more. */
   resumeAttempt: async (on: Queries, attemptId: string, leaseSeconds: number, at: Date) =>
     (await on.run(resumeAttempt, [attemptId, leaseSeconds, at])).length === 1,
-  /** With the challenges that are open on them. */
-  endIntentsOfLink: async (on: Queries, linkId: string, to: IntentState, at: Date) => {
+  /** With the challenges and codes that are open on them; resolves to the attempts whose codes they were. */
+  endIntentsOfLink: async (on: Queries, linkId: string, to: IntentState, at: Date): Promise<string[]> => {
     const ended = await on.run<{ id: string }>(endIntentsOfLink, [linkId, to, at])
-    await on.run(abandonChallenges, [ended.map(({ id }) => id)])
+    const rows = await on.run<Abandoned>(abandonChallenges, [ended.map(({ id }) => id)])
+    return rows.filter(({ method }) => method === 'qrph').map(({ id }) => id)
   },
   /** With a challenge that is open on it. False when the intent had ended before. */
   cancelIntent: async (on: Queries, id: string, at: Date) => {
@@ -349,7 +386,9 @@ export const paymentsStore = {
     on.run<{ id: string; intent_id: string; age_ms: number }>(claimInquiries, [rowsMax, leaseSeconds]),
   postponeInquiry: (on: Queries, attemptId: string, ms: number) => on.run(postponeInquiry, [attemptId, ms]),
   claimAbandoned: (on: Queries, rowsMax: number) =>
-    on.run<{ id: string; intent_id: string; challenge_expires_at: Date }>(claimAbandoned, [rowsMax]),
+    on.run<{ id: string; intent_id: string; method: PaymentMethod; challenge_expires_at: Date }>(claimAbandoned, [
+      rowsMax,
+    ]),
   nextDeadline: (on: Queries) => waitOf(on, nextDeadline),
   nextInquiry: (on: Queries) => waitOf(on, nextInquiry),
 }

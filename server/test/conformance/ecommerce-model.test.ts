@@ -2,7 +2,7 @@ import { test } from 'node:test'
 import { walkOnce } from '../ecommerce-round.ts'
 
 const seed = Number(process.env['KAHA_TEST_SEED'] ?? Date.now() & 0x7fffffff)
-const steps = Number(process.env['KAHA_TEST_STEPS'] ?? 1_000)
+const steps = Number(process.env['KAHA_TEST_STEPS'] ?? 700)
 
 test(`links and intents do as the model says, step by step, whatever payers, crowds, merchants, sweepers and the clock do (seed ${seed})`, async (t) => {
   t.diagnostic(`seed ${seed}, ${steps} steps`)

@@ -118,6 +118,13 @@ export function shop(p: ShopOn) {
         asked,
       ),
     retrieveIntent: (id: string, asked?: Asked) => send(retrievePaymentIntent, { id }, asked),
+    /** By any payment_method, with the secret key unless the fields bring a client_secret. */
+    confirmBy: (payment_method: object, id: string, fields: object = {}) =>
+      send(
+        confirmPaymentIntent,
+        { id, body: { payment_method, ...fields } },
+        'client_secret' in fields ? { key: null } : {},
+      ),
     cancelIntent: (id: string, asked?: Asked) => send(cancelPaymentIntent, { id }, asked),
     /** With a card's number, or with fields of the card that replace those of a good one. */
     confirm: (id: string, card: string | object = cards.approved, asked?: Asked) =>

@@ -18,8 +18,17 @@ export interface CardTerminal extends AsyncDisposable {
   readonly worksAt: string | undefined
 }
 
-const workMsMax = 300
-const backMsMax = 60
+export interface CardTerminalOptions {
+  readonly addresses: () => readonly string[]
+  readonly random: () => number
+  readonly approvedShare: number
+  /** How long it takes for a payment. */
+  readonly workMsMax: number
+  /** How long it is away at least when its line was lost. */
+  readonly backMsMin: number
+}
+
+const backMsMore = 60
 
 interface Message {
   readonly action?: string
@@ -30,11 +39,7 @@ interface Message {
 /** Connects to any of the addresses that run now, and stays connected until disposed. */
 export function startCardTerminal(
   keys: Keys & { readonly device_id: string },
-  {
-    addresses,
-    random,
-    approvedShare,
-  }: { readonly addresses: () => readonly string[]; readonly random: () => number; readonly approvedShare: number },
+  { addresses, random, approvedShare, workMsMax, backMsMin }: CardTerminalOptions,
 ): CardTerminal {
   const dealt = new Map<string, Dealt>()
   const requests = new Map<string, Message['paymentRequest']>()
@@ -103,7 +108,7 @@ export function startCardTerminal(
       const all = addresses()
       const url = all[Math.floor(random() * all.length)]
       if (url !== undefined) await connect(url)
-      await sleep(random() * backMsMax)
+      await sleep(backMsMin + random() * backMsMore)
     }
   }
   const ended = stay()

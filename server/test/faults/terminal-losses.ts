@@ -14,6 +14,10 @@ interface Row {
   readonly void_state: string | null
 }
 
+interface Payload {
+  readonly data: { readonly transactionId: string }
+}
+
 /** The ends of the table, and what may have been announced of each. */
 const ends: Partial<Record<TransactionState, readonly Announcement[]>> = {
   COMPLETED: ['payment.completed'],
@@ -43,6 +47,10 @@ export async function moneyFaults({
   const rows = await query<Row>(
     'select transaction_id, device_id, state, announced, void_cause, void_state from terminals.transactions',
   )
+  const events = await query<{ type: string; body: string }>(
+    "select type, body from delivery.events where dialect = 'terminal'",
+  )
+  const eventsOf = Map.groupBy(events, ({ body }) => (JSON.parse(body) as Payload).data.transactionId)
   const byId = new Map(rows.map((row) => [row.transaction_id, row]))
   const dealt = new Map(terminals.flatMap((terminal) => [...terminal.dealt]))
   const faults: string[] = []
@@ -59,6 +67,9 @@ export async function moneyFaults({
     if (announceable === undefined) faults.push(`${id}: it has not ended, and is ${state}`)
     else if (announced === null || !announceable.includes(announced))
       faults.push(`${id}: it is ${state}, and ${announced ?? 'nothing'} was announced`)
+    const types = (eventsOf.get(id) ?? []).map(({ type }) => type)
+    if (types.length !== 1 || types[0] !== announced)
+      faults.push(`${id}: ${announced ?? 'nothing'} was announced, and its events are ${types.join(', ') || 'none'}`)
     const holdsMoney = dealt.get(id)?.holdsMoney === true
     if (holdsMoney !== (state === 'COMPLETED'))
       faults.push(

@@ -4,7 +4,7 @@ import { createKaha } from '@kaha/sdk'
 import type { Between } from '../nats.ts'
 import { signedCall, type Keys } from '../till.ts'
 import type { Answer } from '../conformance/call.ts'
-import { startCardTerminal } from './card-terminal.ts'
+import { startCardTerminal, type CardTerminalOptions } from './card-terminal.ts'
 import { withDatabase } from './database-of.ts'
 import { eventually } from './eventually.ts'
 import { lastWords, type KahaProcess } from './kaha-process.ts'
@@ -20,7 +20,7 @@ export interface TerminalKillOptions {
   readonly say: (line: string) => void
   /** For the control. */
   readonly mutation?: Mutation
-  readonly approvedShare?: number
+  readonly terminals?: Pick<CardTerminalOptions, 'approvedShare' | 'workMsMax' | 'backMsMin'>
 }
 
 const paymentsBetweenKills = 8
@@ -36,7 +36,8 @@ const roles = 'api,gateway,worker'
  * terminal of its own is in mid-payment, `rounds` times, and starts another in its place. Resolves to what should not be, a sentence each.
  */
 export async function killBetweenTerminals(options: TerminalKillOptions): Promise<string[]> {
-  const { between, rounds, seed, say, mutation, approvedShare = 0.8 } = options
+  const { between, rounds, seed, say, mutation } = options
+  const manner = options.terminals ?? { approvedShare: 0.8, workMsMax: 300, backMsMin: 0 }
   const random = randomFrom(seed)
   await using held = new AsyncDisposableStack()
   const settings = await between.settings({ after: (close) => held.defer(close) })
@@ -47,7 +48,7 @@ export async function killBetweenTerminals(options: TerminalKillOptions): Promis
   const pairs = (running[0]?.sandbox.merchants ?? []).flatMap(({ terminal_group: { desktop, terminals } }) =>
     terminals.map((keys) => ({ desktop, keys })),
   )
-  const terminals = pairs.map(({ keys }) => held.use(startCardTerminal(keys, { addresses, random, approvedShare })))
+  const terminals = pairs.map(({ keys }) => held.use(startCardTerminal(keys, { addresses, random, ...manner })))
   const tills = startTills({
     pairs: pairs.map(({ desktop, keys }) => ({ desktop, deviceId: keys.device_id })),
     addresses,

@@ -18,11 +18,12 @@ test(
     await page.clock.install()
     await page.goto(link.url)
     const order: string[] = []
-    for (let tabs = 0; tabs < 7; tabs += 1) {
+    for (let tabs = 0; tabs < 8; tabs += 1) {
       await page.keyboard.press('Tab')
       order.push(await focused(page))
     }
-    const [number, expiry, cvc, name, button, testCards, language] = order
+    const [code, number, expiry, cvc, name, button, testCards, language] = order
+    assert.equal(code, 'Show the QR Ph code')
     assert.deepEqual([number, expiry, cvc, name], ['number', 'expiry', 'cvc', 'name'])
     assert.deepEqual([button, testCards, language], ['Pay ₱98.00', 'Test cards', 'Filipino'])
 

@@ -123,11 +123,11 @@ test(
 /** Sends the form of the page with a card that is approved, as its browser would, as often as it is called. */
 async function formSender(page: Page): Promise<() => Promise<{ status: number; location: string | null }>> {
   const hidden = await page
-    .locator('form input[type=hidden]')
+    .locator('form[data-paying] input[type=hidden]')
     .evaluateAll((all: { name: string; value: string }[]) =>
       all.map(({ name, value }) => [name, value] as [string, string]),
     )
-  const action = (await page.locator('form').getAttribute('action')) ?? ''
+  const action = (await page.locator('form[data-paying]').getAttribute('action')) ?? ''
   const body = new URLSearchParams([...hidden, ['number', cards.approved], ['expiry', '12/40'], ['cvc', '123']])
   return async () => {
     const answer = await fetch(new URL(action, page.url()), { method: 'POST', body, redirect: 'manual' })

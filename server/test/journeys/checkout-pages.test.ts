@@ -60,7 +60,9 @@ const states: Readonly<Record<string, State>> = {
     heading: /This form is out of date/,
     async arrive(page) {
       await at()(page)
-      await page.locator('input[name=csrf]').evaluate((input: { value: string }) => (input.value = 'of another page'))
+      await page
+        .locator('form[data-paying] input[name=csrf]')
+        .evaluate((input: { value: string }) => (input.value = 'of another page'))
       await typeCard(page)
       await submit(page)
     },
@@ -79,7 +81,7 @@ for (const [state, described] of Object.entries(states)) {
 
 /** Sends the form past the script's own check, as a browser without scripts does. */
 async function submitUnchecked(page: Page, number: string): Promise<void> {
-  await page.locator('form').evaluate(
+  await page.locator('form[data-paying]').evaluate(
     (form: { submit(): void; elements: Record<string, { value: string }> }, typed) => {
       for (const [name, value] of Object.entries(typed)) {
         const input = form.elements[name]
@@ -90,6 +92,6 @@ async function submitUnchecked(page: Page, number: string): Promise<void> {
   )
   await Promise.all([
     page.waitForEvent('domcontentloaded'),
-    page.locator('form').evaluate((form: { submit(): void }) => form.submit()),
+    page.locator('form[data-paying]').evaluate((form: { submit(): void }) => form.submit()),
   ])
 }

@@ -94,10 +94,10 @@ function assertPolicy(response: Response): void {
   assert.equal(headers['x-content-type-options'], 'nosniff', where)
 }
 
-/** The document and every file that it names. */
+/** The document and every file that it names, pictures too. */
 async function weightOf(page: Page, document: Response): Promise<number> {
   const files = await page
-    .locator('script[src], link[href]')
+    .locator('script[src], link[href], img[src]')
     .evaluateAll((all: { src?: string; href?: string }[]) => all.map((one) => one.src ?? one.href ?? ''))
   assert.ok(files.length >= 2)
   const sizes = await Promise.all(files.map(async (url) => (await (await fetch(url)).arrayBuffer()).byteLength))

@@ -106,6 +106,15 @@ export async function submit(page: Page): Promise<void> {
   await Promise.all([page.waitForEvent('domcontentloaded'), payButton(page).click()])
 }
 
+/** Chooses QR Ph in whatever language the page is; resolves on the page of the code. */
+export async function showCode(page: Page): Promise<void> {
+  await page.locator('button[name=method][value=qrph]').click()
+  await page.waitForSelector('[data-outcome=code]')
+}
+
+/** The text of the code on the page. */
+export const codeOn = (page: Page): Promise<string> => page.locator('#code-text').inputValue()
+
 /** Pays by a card whose bank wants to know who the payer is; resolves on the page of that bank. */
 export async function toChallenge(page: Page, url: string, card: string = cards.challenge): Promise<void> {
   await page.goto(url)

@@ -94,6 +94,18 @@ test('a refused void, a foreign result and unmatched money are listed until they
   const kept = await sql<{ note: string }>(p.kaha.db, 'select note from terminals.attention where id = $1', [refused])
   assert.deepEqual(kept, [{ note: 'Paid back.' }])
 
+  // An attempt of a checkout, which area E has no code of.
+  const attempt = '01a1fcef-9ed7-78da-86e8-e01924f01831'
+  await sql(
+    p.kaha.db,
+    `insert into qr.unmatched_payments (id, code_id, code_state, amount, currency, bank_reference, at)
+     values (gen_random_uuid(), $1, 'EXPIRED', 500, 'PHP', 'B-1', now())`,
+    [attempt],
+  )
+  const [ofCheckout] = await open()
+  assert.deepEqual([ofCheckout?.payment, ofCheckout?.merchant_id, ofCheckout?.amount], [attempt, null, 500n])
+  assert.ok(await attentionStore.settle(p.kaha.db, ofCheckout?.id ?? '', 'Found.'))
+
   await foreignResult('late-1')
   await foreignResult('late-1')
   assert.deepEqual(

@@ -67,8 +67,9 @@ export function presentIntent(intent: Intent): Static<typeof PaymentIntent> {
         approval_code: receipt.approvalCode,
         transaction_id: receipt.transactionId,
         reconciliation_id: receipt.reconciliationId,
-        card_scheme: receipt.cardScheme ?? 'OTHER',
-        card_last_four: receipt.cardLastFour,
+        ...(receipt.cardLastFour === null
+          ? {}
+          : { card_scheme: receipt.cardScheme ?? 'OTHER', card_last_four: receipt.cardLastFour }),
         invoice_number: receipt.invoiceNumber,
         completed_at: receipt.completedAt.toISOString(),
       },
@@ -81,7 +82,7 @@ export const presentConfirmedIntent = (confirmed: Confirmed): Static<typeof Conf
   ...presentIntent(confirmed),
   ...whenPresent(
     'next_action',
-    confirmed.challengeUrl === undefined ? undefined : { type: 'redirect' as const, url: confirmed.challengeUrl },
+    confirmed.nextUrl === undefined ? undefined : { type: 'redirect' as const, url: confirmed.nextUrl },
   ),
 })
 

@@ -157,7 +157,7 @@ export function ecommerceRoutes(service: EcommerceService, addresses: { readonly
       confirmPaymentIntent,
       async ({ principal, params, body, correlationId }) => {
         const intent = await service.intentToConfirm(principal, params.id, body.client_secret)
-        const confirmed = await service.confirm(intent, body.payment_method.card, correlationId)
+        const confirmed = await service.confirm(intent, body.payment_method, correlationId)
         return { status: confirmed.shown.status === 'PROCESSING' ? 202 : 200, body: presentConfirmedIntent(confirmed) }
       },
     ),

@@ -5,6 +5,8 @@ import { newId } from '../../kernel/ids.ts'
 import { sha256 } from '../../kernel/seal.ts'
 import type { CardInput } from '../../payments/card.ts'
 import { intentOfNew, type Intent } from '../../payments/intent.ts'
+import type { PaymentMethod } from '../../payments/machine.ts'
+import type { Confirmed } from '../../payments/service.ts'
 import type { NewIntent } from '../../payments/store.ts'
 import { refuse } from './errors.ts'
 import type { Request } from './idempotency.ts'
@@ -124,9 +126,22 @@ export function intentCases({ db, clock, keyring, identity, payments, idempotenc
       return intent
     },
 
-    /** With `attemptCount`, only while the intent has had just so many attempts: one form pays once. */
-    confirm: (intent: Intent, card: CardInput, correlationId: string | null, attemptCount?: number) =>
-      payments.confirm(intent, card, correlationId, attemptCount),
+    /** With `attemptCount`, only while the intent has had just so many attempts: one form pays once, or makes one code. */
+    async confirm(
+      intent: Intent,
+      { type, card }: PaymentMethodInput,
+      correlationId: string | null,
+      attemptCount?: number,
+    ): Promise<Confirmed> {
+      if ((card === undefined) !== (type === 'qrph')) throw wrongCard(type)
+      if (card !== undefined) return payments.confirm(intent, card, correlationId, attemptCount)
+      const waiting = await payments.codes.make(intent, correlationId, attemptCount)
+      return { ...waiting, nextUrl: checkoutUrlOf(keyring, settings.addresses.checkout, intent.id) }
+    },
+
+    /** Whether a payment can be made by QR Ph. */
+    offersCode: (payment: Pick<Intent, 'currency' | 'amount'>) => payments.codes.offered(payment),
+    giveUpCode: (intent: Intent) => payments.codes.giveUp(intent),
 
     challengeUrl: (intent: Intent) => payments.challengeUrl(intent),
     takeChallenge: (intent: Intent, attemptId: string) => payments.takeChallenge(intent, attemptId),
@@ -157,6 +172,17 @@ export function intentCases({ db, clock, keyring, identity, payments, idempotenc
     },
   }
 }
+
+/** How a payer wants to pay: the card comes with its type and with no other. */
+export interface PaymentMethodInput {
+  readonly type: PaymentMethod
+  readonly card?: CardInput
+}
+
+const wrongCard = (type: PaymentMethod) =>
+  type === 'card'
+    ? refuse('BAD_REQUEST', 'payment_method.card: is missing.', 'payment_method.card', 'required')
+    : refuse('BAD_REQUEST', 'payment_method.card: does not go with qrph.', 'payment_method.card', 'unknown')
 
 const fromLink = (link: LinkRow | undefined): OfPayment =>
   link === undefined

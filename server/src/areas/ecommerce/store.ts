@@ -141,11 +141,18 @@ const readUses = statement(
      from ecommerce.links l where l.id = $1`,
 )
 
+// Whoever ends a link gives back the uses of its codes under the link's lock: everybody takes the link before its uses.
+const linkOfUse = `link as materialized (
+     select l.id from ecommerce.links l
+      where l.id = (select u.link_id from ecommerce.link_uses u where u.attempt_id = $1) for no key update
+   )`
+
 // A link that ended meanwhile keeps its final state, stored or not; the payment counts all the same.
 const spendUse = statement(
   'ecommerce.spendUse',
-  `with used as (
-     update ecommerce.link_uses set state = 'SPENT' where attempt_id = $1 and state = 'RESERVED' returning link_id
+  `with ${linkOfUse}, used as (
+     update ecommerce.link_uses u set state = 'SPENT' from link
+      where u.attempt_id = $1 and u.link_id = link.id and u.state = 'RESERVED' returning u.link_id
    )
    update ecommerce.links l
       set reserved_count = l.reserved_count - 1, success_count = l.success_count + 1, updated_at = $2,
@@ -157,8 +164,9 @@ const spendUse = statement(
 
 const releaseUse = statement(
   'ecommerce.releaseUse',
-  `with used as (
-     update ecommerce.link_uses set state = 'RELEASED' where attempt_id = $1 and state = 'RESERVED' returning link_id
+  `with ${linkOfUse}, used as (
+     update ecommerce.link_uses u set state = 'RELEASED' from link
+      where u.attempt_id = $1 and u.link_id = link.id and u.state = 'RESERVED' returning u.link_id
    )
    update ecommerce.links l set reserved_count = l.reserved_count - 1 from used where l.id = used.link_id returning l.id`,
 )

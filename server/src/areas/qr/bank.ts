@@ -1,10 +1,11 @@
 import type { QrPhCode, QrPhRefusal } from '@kaha/qrph'
+import type { Clock } from '../../kernel/clock.ts'
 import type { Db, Queries } from '../../kernel/db.ts'
 import { newId } from '../../kernel/ids.ts'
 import type { Log } from '../../kernel/log.ts'
 import type { QrFigures } from './figures.ts'
-import { moveCode, type CodeEvent } from './machine.ts'
-import { codeOf, type Code } from './service.ts'
+import { moveCode, type CodeEvent, type CodeState } from './machine.ts'
+import { codeOf } from './service.ts'
 import type { Announce } from './notifications.ts'
 import { qrStore as store } from './store.ts'
 import { readText, type QrBank } from './text.ts'
@@ -29,11 +30,40 @@ export interface BankRefusal {
   readonly rule: string
 }
 
+/** A code as a bank is told of it. */
+export interface BankCode {
+  readonly id: string
+  readonly partnerId: string
+  readonly state: CodeState
+  /** When `state` was reached. */
+  readonly stateAt: Date
+  readonly reference: string
+  readonly amount: bigint
+  readonly currency: string
+  readonly expiresAt: Date
+}
+
+/** What a text says that it is of: a code, and whom it pays. */
+interface Named {
+  readonly id: string
+  readonly merchantId: string
+}
+
+/** Codes that are no rows of this room: each belongs to a payment of the checkout, which has its state. Undefined: there is no such code. */
+export interface CheckoutCodes {
+  /** A partner's, or everybody's. */
+  read(partnerId: string | null, code: Named): Promise<BankCode | undefined>
+  answer(
+    partnerId: string,
+    answer: Named & { readonly event: CodeEvent; readonly amount: bigint; readonly bankReference: string },
+  ): Promise<{ readonly code: BankCode; readonly refusal?: 'final' | 'amount' } | undefined>
+}
+
 /** What a payer's bank shows of a text before it pays. */
 export interface BankReading {
   readonly code: QrPhCode
   /** The code that was made here, as it stands. */
-  readonly made?: Code
+  readonly made?: BankCode
   /** Why a payment would change nothing. */
   readonly refusal?: BankRefusal
 }
@@ -42,7 +72,9 @@ export type CodeBank = ReturnType<typeof createCodeBank>
 
 export interface BankDependencies {
   readonly db: Db
+  readonly clock: Clock
   readonly bank: QrBank
+  readonly checkout: CheckoutCodes
   readonly log: Log
   readonly figures: QrFigures
   readonly announce: Announce
@@ -51,28 +83,33 @@ export interface BankDependencies {
 }
 
 /** Codes as banks see them: whoever speaks for a bank hands its answers in here. */
-export function createCodeBank({ db, bank, log, figures, announce, announced }: BankDependencies) {
-  const settle = async (
+export function createCodeBank({ db, clock, bank, checkout, log, figures, announce, announced }: BankDependencies) {
+  type Settled = { code: BankCode } | { refusal: BankRefusal; code?: BankCode }
+  type Payment = BankAnswer & { readonly amount: bigint }
+
+  const insertUnmatched = (on: Queries, code: BankCode, { amount, bankReference }: Payment, at: Date) =>
+    store.insertUnmatched(on, {
+      id: newId(at),
+      codeId: code.id,
+      codeState: code.state,
+      amount,
+      currency: code.currency,
+      bankReference,
+      at,
+    })
+
+  const settleOwn = async (
     tx: Queries,
     partnerId: string,
-    { id, merchantId }: { id: string; merchantId: string },
-    answer: BankAnswer & { amount: bigint },
-  ): Promise<{ code: Code } | { refusal: BankRefusal; code?: Code }> => {
+    { id, merchantId }: Named,
+    answer: Payment,
+  ): Promise<Settled | undefined> => {
     const row = await store.lockCode(tx, partnerId, id)
-    if (row === undefined || row.merchant_id !== merchantId) return { refusal: unknown }
+    if (row === undefined || row.merchant_id !== merchantId) return undefined
     const code = codeOf(row)
     const move = moveCode(code.state, answer.event)
     if ('refusal' in move) {
-      if (answer.event === 'paid')
-        await store.insertUnmatched(tx, {
-          id: newId(row.read_at),
-          codeId: id,
-          codeState: code.state,
-          amount: answer.amount,
-          currency: code.currency,
-          bankReference: answer.bankReference,
-          at: row.read_at,
-        })
+      if (answer.event === 'paid') await insertUnmatched(tx, code, answer, row.read_at)
       return { refusal: final(code), code }
     }
     if (answer.event === 'paid' && answer.amount !== code.amount) return { refusal: otherAmount }
@@ -82,9 +119,29 @@ export function createCodeBank({ db, bank, log, figures, announce, announced }: 
     if (!(await store.moveCode(tx, id, move, { at, reason, bankReference })))
       throw new Error(`the locked code ${id} was not ${move.from}`)
     const ended = move.to === 'EXPIRED' ? { expiresAt: at } : {}
-    const after: Code = { ...code, ...ended, state: move.to, stateAt: at, declineReason: reason }
+    const after = { ...code, ...ended, state: move.to, stateAt: at, declineReason: reason }
     await announce(tx, after)
     return { code: after }
+  }
+
+  const settleOfCheckout = async (
+    partnerId: string,
+    { id, merchantId }: Named,
+    answer: Payment,
+  ): Promise<Settled | undefined> => {
+    const { event, amount, bankReference } = answer
+    const answered = await checkout.answer(partnerId, { id, merchantId, event, amount, bankReference })
+    if (answered?.refusal === undefined) return answered
+    const { code, refusal } = answered
+    if (refusal === 'amount') return { refusal: otherAmount }
+    if (event === 'paid') await insertUnmatched(db, code, answer, clock.now())
+    return { refusal: final(code), code }
+  }
+
+  const find = async (partnerId: string | null, named: Named): Promise<BankCode | undefined> => {
+    const row = await store.findPayable(db, partnerId, named.id)
+    if (row === undefined) return checkout.read(partnerId, named)
+    return row.merchant_id === named.merchantId ? codeOf(row) : undefined
   }
 
   return {
@@ -93,22 +150,25 @@ export function createCodeBank({ db, bank, log, figures, announce, announced }: 
       const read = readText(bank, text)
       if (read.is === 'malformed') return { refusal: malformed(read.refusal) }
       if (read.is === 'foreign') return { code: read.code, refusal: foreign(read.code) }
-      const row = read.is === 'ours' ? await store.findPayable(db, partnerId, read.id) : undefined
-      if (read.is === 'unknown' || row?.merchant_id !== read.merchantId) return { code: read.code, refusal: unknown }
-      const made = codeOf(row)
+      const made = read.is === 'ours' ? await find(partnerId, read) : undefined
+      if (made === undefined) return { code: read.code, refusal: unknown }
       if ('refusal' in moveCode(made.state, 'paid')) return { code: read.code, made, refusal: final(made) }
       if (minorOf(read.code.amount) !== made.amount) return { code: read.code, made, refusal: otherAmount }
       return { code: read.code, made }
     },
 
     /** Settles a code under the partner as the bank says. The first to lock it wins; what changes nothing comes back with the reason. */
-    async answer(partnerId: string, answer: BankAnswer): Promise<{ code: Code } | { refusal: BankRefusal }> {
+    async answer(partnerId: string, answer: BankAnswer): Promise<{ code: BankCode } | { refusal: BankRefusal }> {
       const read = readText(bank, answer.text)
       if (read.is === 'malformed') return { refusal: malformed(read.refusal) }
       if (read.is === 'foreign') return { refusal: foreign(read.code) }
       if (read.is === 'unknown') return { refusal: unknown }
       const amount = answer.amount ?? minorOf(read.code.amount)
-      const done = await db.tx((tx) => settle(tx, partnerId, read, { ...answer, amount }))
+      const payment = { ...answer, amount }
+      const done =
+        (await db.tx((tx) => settleOwn(tx, partnerId, read, payment))) ??
+        (await settleOfCheckout(partnerId, read, payment))
+      if (done === undefined) return { refusal: unknown }
       if (!('refusal' in done)) {
         announced()
         return done
@@ -142,7 +202,7 @@ const foreign = ({ pays }: QrPhCode): BankRefusal => ({
   message: 'This is no code of this sandbox: a real bank, or a person, would be paid. Nothing was done.',
   rule: pays === 'person' ? 'person' : 'another_bank',
 })
-const final = ({ state }: Code): BankRefusal => ({
+const final = ({ state }: Pick<BankCode, 'state'>): BankRefusal => ({
   why: 'final',
   message: `This code is ${state}: it has had its one outcome.`,
   rule: state.toLowerCase(),

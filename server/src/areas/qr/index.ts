@@ -5,6 +5,7 @@ import type { Log } from '../../kernel/log.ts'
 import { qrStore as store } from './store.ts'
 
 export { createCodeBank } from './bank.ts'
+export { checkoutCodes } from './checkout-codes.ts'
 export { createQrFigures } from './figures.ts'
 export { createCallers } from './callers.ts'
 export { createAnnounce, encryptedDialect } from './notifications.ts'

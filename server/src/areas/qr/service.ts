@@ -44,9 +44,10 @@ export interface Code {
 
 export type QrService = ReturnType<typeof createQrService>
 
-const currency = 'PHP'
-const amountMin = 100n
-const amountMax = 9_999_999n
+export const currency = 'PHP'
+/** Minor units. */
+export const amountMin = 100n
+export const amountMax = 9_999_999n
 const lifeMs = 15 * 60_000
 
 export function createQrService({ db, clock, accounts, bank }: QrDependencies) {

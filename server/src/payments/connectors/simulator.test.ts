@@ -86,7 +86,8 @@ async function outcomeOf(number: string): Promise<{ status: string; category: st
     const move = moveAttempt(state, event)
     assert.ok('to' in move)
     const at = new Date(0)
-    const latest = { state: move.to, stateAt: at, category: move.category, reason: null, challengeExpiresAt: null }
+    const moved = { state: move.to, stateAt: at, category: move.category, reason: null, challengeExpiresAt: null }
+    const latest = { method: 'card', ...moved } as const
     const shown = shownIntent({ state: 'ACTIVE', stateAt: at, expiresAt: new Date(1), succeededAt: null, latest }, at)
     return { status: shown.status, category: shown.failureCategory }
   }

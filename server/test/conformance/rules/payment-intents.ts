@@ -1,4 +1,4 @@
-import { built, joined, later } from './rule.ts'
+import { built, joined } from './rule.ts'
 
 /** Intents, their attempts and the projection of both, refunds, idempotency, errors and card data. */
 export const paymentIntents = joined(
@@ -16,7 +16,7 @@ export const paymentIntents = joined(
       'failure_category is one of the six of the contract, and is left out in any state that is no failure',
     'C4.intent.receipt': 'an intent shows a receipt once a payment has succeeded, and leaves it out before',
     'C4.receipt.fields':
-      'a receipt has approval_code, transaction_id, reconciliation_id, card_scheme, card_last_four, invoice_number and completed_at',
+      'a receipt has approval_code, transaction_id, reconciliation_id, card_scheme, card_last_four, invoice_number and completed_at; for QR Ph there is no card to tell of',
 
     'C4.intent-create.created': 'creating an intent is 201 with the intent, ACTIVE',
     'C4.intent-create.optional':
@@ -81,8 +81,6 @@ export const paymentIntents = joined(
     'C4.challenge.next-action':
       'while a challenge is needed the answer to the confirm has next_action, a redirect with a url',
     'C4.challenge.retrieve': 'retrieving an intent never shows next_action',
-  }),
-  later('QR Ph', {
     'C4.confirm.qrph': 'an intent can be confirmed with a payment_method of type qrph',
   }),
 

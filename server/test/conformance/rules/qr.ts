@@ -1,4 +1,4 @@
-import { built, joined, later } from './rule.ts'
+import { built, joined } from './rule.ts'
 
 /** Area E: accounts, tokens, codes, and the encrypted webhooks. */
 export const qr = joined(
@@ -135,7 +135,7 @@ export const qr = joined(
     'E6.simulate.not-pending': 'a code that is not PENDING is 409 with 20000015',
     'E6.simulate.live': 'a live installation answers 404 to a simulation',
   }),
-  later('QR Ph in the checkout', {
+  built({
     'E6.life.checkout-transaction': 'a code of a checkout belongs to its attempt, and there is one transaction',
     'E6.life.checkout-events': 'a code of a checkout causes events of area A and no notification of area E',
   }),

@@ -16,7 +16,7 @@ const brands = [
 ]
 const digitsMax = 19
 
-const cardForm = document.querySelector('form')
+const cardForm = document.querySelector('form[data-paying]')
 if (cardForm) {
   formatNumber(cardForm)
   formatExpiry(cardForm)
@@ -26,6 +26,7 @@ if (cardForm) {
 }
 leaveWhenTimeIsUp()
 followPayment()
+offerCopy()
 
 function digitsOf(input) {
   return input.value.replace(/\D/g, '')
@@ -226,6 +227,15 @@ function followPayment() {
     setTimeout(look, waitSeconds * 1000)
   }
   setTimeout(look, waitSeconds * 1000)
+  // The payer may come back from the app of a bank.
+  document.addEventListener('visibilitychange', () => {
+    if (document.visibilityState === 'visible') void lookOnce()
+  })
+
+  async function lookOnce() {
+    const now = await outcomeNow().catch(() => outcome)
+    if (now !== outcome) location.reload()
+  }
 
   async function outcomeNow() {
     const response = await fetch(`${location.pathname}/status`, {
@@ -233,5 +243,22 @@ function followPayment() {
       signal: AbortSignal.timeout(10_000),
     })
     return response.ok ? (await response.json()).outcome : outcome
+  }
+}
+
+/** A button that copies the text of a code, where the browser lets a page do that. */
+function offerCopy() {
+  const button = document.getElementById('copy')
+  if (!button || !navigator.clipboard) return
+  button.hidden = false
+  button.addEventListener('click', () => {
+    const text = document.getElementById('code-text')
+    text.select()
+    navigator.clipboard.writeText(text.value).then(tell, () => {})
+  })
+
+  function tell() {
+    button.textContent = button.dataset.copied
+    document.getElementById('copied').textContent = button.dataset.copied
   }
 }

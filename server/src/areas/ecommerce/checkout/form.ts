@@ -1,9 +1,11 @@
 import type { CardInput } from '../../../payments/card.ts'
+import type { PaymentMethod } from '../../../payments/machine.ts'
 import type { CardField } from './pay-page.ts'
 import { texts, type Locale } from './texts.ts'
 
 /** What a payer's browser posts. */
 export interface PayForm {
+  readonly method: PaymentMethod
   readonly nonce: string
   readonly csrf: string
   readonly card: CardInput
@@ -17,6 +19,7 @@ export function readPayForm(body: URLSearchParams): PayForm {
   const [, month = '', year = ''] = /^(\d{1,2})\s*[/ -]?\s*(\d{2}|\d{4})$/.exec(field('expiry')) ?? []
   const name = field('name')
   return {
+    method: field('method') === 'qrph' ? 'qrph' : 'card',
     nonce: field('nonce'),
     csrf: field('csrf'),
     card: {

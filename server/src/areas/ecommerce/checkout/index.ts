@@ -1,4 +1,5 @@
 import { timingSafeEqual } from 'node:crypto'
+import { qrPng } from '@kaha/qrph/image'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Identity } from '../../../identity/service.ts'
 import { Fault } from '../../../kernel/fault.ts'
@@ -15,15 +16,19 @@ import type { LinkRow } from '../store.ts'
 import { assets } from './assets.ts'
 import { problemOf, readPayForm, type PayForm } from './form.ts'
 import { noticeOf } from './notices.ts'
+import { codePage } from './code-page.ts'
 import { payPage } from './pay-page.ts'
 import { resultPage } from './result-page.ts'
 import {
   busyViewOfLink,
+  codeRanOut,
+  codeViewOfIntent,
   endViewOfLink,
   outcomeOf,
   payViewOfIntent,
   payViewOfLink,
   resultViewOfIntent,
+  waitsForBank,
   type FormOf,
   type PageAddress,
 } from './views.ts'
@@ -113,8 +118,11 @@ export async function mountCheckout(app: FastifyInstance, deps: CheckoutDependen
   ) => {
     try {
       if (intent.attemptCount === attemptCount) {
-        const { challengeUrl } = await ecommerce.confirm(intent, form.card, request.id, attemptCount)
-        if (challengeUrl !== undefined) return redirect(reply, { url: inLanguage(request, challengeUrl) })
+        const isCode = form.method === 'qrph'
+        const by = isCode ? ({ type: 'qrph' } as const) : ({ type: 'card', card: form.card } as const)
+        const { nextUrl } = await ecommerce.confirm(intent, by, request.id, attemptCount)
+        // The page of a code is the intent's own.
+        if (nextUrl !== undefined && !isCode) return redirect(reply, { url: inLanguage(request, nextUrl) })
       }
     } catch (error) {
       if (!(error instanceof Fault)) throw error
@@ -122,6 +130,13 @@ export async function mountCheckout(app: FastifyInstance, deps: CheckoutDependen
       if (!toldByIntent.has(error.code)) throw error
     }
     return redirect(reply, pageAddressOf(request, 'i', ecommerce.checkoutTokenOf(intent.id)))
+  }
+
+  /** Of the picture of a code and of the form that gives it up, in the language of the page. */
+  const codeAddresses = (request: TokenRequest) => {
+    const { url } = pageAddressOf(request, 'i')
+    const [path, query] = url.split('?')
+    return { imageUrl: `${path}/code.png`, otherWayAction: `${path}/other${query === undefined ? '' : `?${query}`}` }
   }
 
   const findLink = async (request: TokenRequest): Promise<LinkRow> => {
@@ -137,20 +152,28 @@ export async function mountCheckout(app: FastifyInstance, deps: CheckoutDependen
   }
 
   /** The page of the payment that this browser has made with the link, or is making. */
-  const ownPayment = async (request: TokenRequest, link: LinkRow): Promise<PageAddress | undefined> => {
+  const ownPayment = async (
+    request: TokenRequest,
+    link: LinkRow,
+  ): Promise<(PageAddress & { readonly waits: boolean }) | undefined> => {
     const token = rememberedPayment(request.headers.cookie) ?? ''
     const intent = await found(token, ecommerce.findIntentByToken)
-    const stands = intent?.linkId === link.id && ['SUCCEEDED', 'PROCESSING'].includes(intent.shown.status)
-    return stands ? pageAddressOf(request, 'i', token) : undefined
+    if (intent?.linkId !== link.id) return undefined
+    const waits = waitsForBank(intent)
+    const stands = waits || ['SUCCEEDED', 'PROCESSING'].includes(intent.shown.status)
+    return stands ? { ...pageAddressOf(request, 'i', token), waits } : undefined
   }
 
   const showLink = async (request: TokenRequest, reply: FastifyReply, link: LinkRow, form: FormOf, status = 200) => {
     const payee = await payeeOf(link)
     const address = pageAddressOf(request, 'l')
     const own = await ownPayment(request, link)
+    // A code that this payer may be paying right now comes before another payment.
+    if (own?.waits === true && form.problem === undefined) return redirect(reply, own)
     if (ecommerce.hasFreeUse(link)) {
       const view = payViewOfLink(link, payee, address, form)
-      return send(reply, payPage({ ...view, paidUrl: own?.url }), link.redirect_urls, status)
+      const offersCode = ecommerce.offersCode(link)
+      return send(reply, payPage({ ...view, offersCode, paidUrl: own?.url }), link.redirect_urls, status)
     }
     if (own !== undefined) return redirect(reply, own)
     const why = endViewOfLink(link, payee, address) ?? busyViewOfLink(link, payee, address)
@@ -166,6 +189,9 @@ export async function mountCheckout(app: FastifyInstance, deps: CheckoutDependen
     const payee = await payeeOf(intent)
     const address = pageAddressOf(request, 'i')
     const query = queryOf(request)
+    const form = formFor(request.params.token, String(intent.attemptCount))
+    const code = codeViewOfIntent(intent, payee, address, { form, ...codeAddresses(request) })
+    if (code !== undefined) return send(reply, codePage(code), intent.redirectUrls)
     const challengeUrl = await ecommerce.challengeUrl(intent)
     const result = resultViewOfIntent(intent, payee, address, {
       stay: query.get('stay') !== null,
@@ -173,16 +199,18 @@ export async function mountCheckout(app: FastifyInstance, deps: CheckoutDependen
     })
     if (result !== undefined) return send(reply, resultPage(result), intent.redirectUrls)
     const link = intent.linkId === null ? undefined : await ecommerce.findLinkOfIntent(intent.linkId)
-    if (link?.state === 'ACTIVE' && (!ecommerce.hasFreeUse(link) || query.get('full') !== null)) {
+    // The use of a code that has expired is free, whether or not anybody has stored that.
+    const isFull = link !== undefined && !ecommerce.hasFreeUse(link) && !codeRanOut(intent)
+    if (link?.state === 'ACTIVE' && (isFull || query.get('full') !== null)) {
       return send(reply, resultPage(busyViewOfLink(link, payee, address)), intent.redirectUrls)
     }
-    const form = formFor(request.params.token, String(intent.attemptCount))
+    const offersCode = ecommerce.offersCode(intent)
     const view = payViewOfIntent(
       intent,
       link,
       payee,
       address,
-      problem === undefined ? form : { ...form, problem, declined: false },
+      problem === undefined ? { ...form, offersCode } : { ...form, offersCode, problem, declined: false },
     )
     return send(reply, payPage(view), intent.redirectUrls, problem === undefined ? 200 : 400)
   }
@@ -237,10 +265,10 @@ export async function mountCheckout(app: FastifyInstance, deps: CheckoutDependen
         '/i/:token/status',
         { config: { operationId: 'checkout.status' } },
         async (request, reply) => {
-          const { shown } = await findIntent(request)
+          const intent = await findIntent(request)
           return reply
             .headers({ ...pageHeaders(), 'content-type': 'application/json; charset=utf-8' })
-            .send(JSON.stringify({ outcome: outcomeOf(shown.status) }))
+            .send(JSON.stringify({ outcome: outcomeOf(intent) }))
         },
       )
 
@@ -255,6 +283,29 @@ export async function mountCheckout(app: FastifyInstance, deps: CheckoutDependen
           const { linkFull } = await ecommerce.takeChallenge(found, attempt.toLowerCase())
           const { url } = pageAddressOf(request, 'i')
           return redirect(reply, { url: linkFull ? `${url}${url.includes('?') ? '&' : '?'}full=1` : url })
+        },
+      )
+
+      room.get<{ Params: { token: string } }>(
+        '/i/:token/code.png',
+        { config: { operationId: 'checkout.code' } },
+        async (request, reply) => {
+          const intent = await findIntent(request)
+          const code = intent.latestAttempt?.code
+          if (!waitsForBank(intent) || code == null) throw nothingHere()
+          return reply.headers({ ...pageHeaders(), 'content-type': 'image/png' }).send(qrPng(code.text))
+        },
+      )
+
+      // Once per page: a second submission, and one of an earlier page, finds that code given up, and gives up no other.
+      room.post<{ Params: { token: string } }>(
+        '/i/:token/other',
+        { config: { operationId: 'checkout.giveUpCode' } },
+        async (request, reply) => {
+          const form = readForm(request)
+          const intent = await findIntent(request)
+          if (intent.attemptCount === Number(form.nonce)) await ecommerce.giveUpCode(intent)
+          return redirect(reply, pageAddressOf(request, 'i'))
         },
       )
 

@@ -60,6 +60,7 @@ const strokes = {
   attention: raw('<path d="M12 7v6M12 16.5v.01"/>'),
   problem: raw('<circle cx="12" cy="12" r="9"/><path d="M12 7.5v5M12 16.2v.01"/>'),
   lock: raw('<path d="M8.5 11V8.5a3.5 3.5 0 0 1 7 0V11M7 11h10v7H7z"/>'),
+  code: raw('<path d="M4 4h6v6H4zM14 4h6v6h-6zM4 14h6v6H4zM14 14h2v2h-2zM18 18h2v2h-2zM19 14.5v.01M14.5 19.5v.01"/>'),
   back: raw('<path d="M19 12H6M11 6.5L5.5 12l5.5 5.5"/>'),
 }
 

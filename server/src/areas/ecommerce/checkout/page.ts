@@ -77,7 +77,7 @@ export function ownAddress(url: string | undefined): string | undefined {
 // The browser's frame takes the colour of what is on top: the ribbon, or the lid as checkout.css paints it.
 function topColour({ sandbox, outcome }: CheckoutPage): string {
   if (sandbox) return '#f6bd4a'
-  return ['open', 'succeeded', 'processing', 'challenge'].includes(outcome) ? '#0c3d33' : '#2c3a36'
+  return ['open', 'succeeded', 'processing', 'challenge', 'code'].includes(outcome) ? '#0c3d33' : '#2c3a36'
 }
 
 // Inside noscript, for a timed redirect that the payer cannot stop is a barrier (WCAG 2.2.1).

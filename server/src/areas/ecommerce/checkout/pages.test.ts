@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { assets, script, stylesheet } from './assets.ts'
 import { pageCsp, pageHeaders } from '../../../kernel/http/page-headers.ts'
+import { codePage, type CodeView } from './code-page.ts'
 import { noticePage } from './notice-page.ts'
 import { payPage } from './pay-page.ts'
 import type { PayView } from './pay-page.ts'
@@ -33,20 +34,29 @@ const pay: PayView = {
   otherLanguageUrl: '/l/abc?lang=fil',
 }
 
+const receipt = {
+  approvalCode: '831204',
+  transactionId: '0193a4c2-7f10-7a52-9c1e-2b7d4f6a8e90',
+  invoiceNumber: '000128',
+  card: { scheme: 'VISA', lastFour: '4242' },
+  completedAt: new Date('2026-11-21T06:12:31Z'),
+}
+
+const code: CodeView = {
+  ...pay,
+  imageUrl: '/i/abc/code.png',
+  text: 'ph.ppmi.p2m',
+  otherWayAction: '/i/abc/other',
+  refreshSeconds: 3,
+}
+
 const result: ResultView = {
   kind: 'succeeded',
   locale: 'en',
   merchantName: 'Kape Tala',
   amount: '₱1,234.50',
   message: 'Your payment was approved.',
-  receipt: {
-    approvalCode: '831204',
-    transactionId: '0193a4c2-7f10-7a52-9c1e-2b7d4f6a8e90',
-    invoiceNumber: '000128',
-    cardScheme: 'VISA',
-    cardLastFour: '4242',
-    completedAt: new Date('2026-11-21T06:12:31Z'),
-  },
+  receipt,
   redirect: { url: 'https://shop.example/thanks?a=1&b=2', seconds: 8, stayUrl: '/i/abc?stay=1' },
   retryUrl: '/l/abc',
   refreshSeconds: 3,
@@ -65,6 +75,10 @@ const everyPage = locales.flatMap((locale): [string, string][] => {
       [`${kind} ${locale}`, resultPage({ ...result, locale, kind })],
       [`${kind} without a link ${locale}`, resultPage({ ...result, locale, kind, withoutLink: true })],
     ]),
+    [`pay by card or code ${locale}`, payPage({ ...pay, locale, offersCode: true })],
+    [`paid by code ${locale}`, resultPage({ ...result, locale, receipt: { ...receipt, card: null } })],
+    [`code ${locale}`, codePage({ ...code, locale })],
+    [`code in a sandbox ${locale}`, codePage({ ...code, locale, sandbox: true })],
     [`paid before ${locale}`, payPage({ ...pay, locale, paidUrl: '/i/abc' })],
     [`notice ${locale}`, noticePage({ locale, title: 'Nothing here', message: 'Check the link.', status: 404 })],
   ]
@@ -105,7 +119,8 @@ for (const [name, page] of everyPage) {
     const inputs = tagsOf(page).filter((tag) => tag.name === 'input')
     for (const input of inputs) assert.equal(input.attributes.has('value'), input.attributes.get('type') === 'hidden')
     // In a sandbox the numbers of test cards are public and meant to be seen.
-    if (!name.includes('sandbox')) assert.doesNotMatch(page.replaceAll(/integrity="[^"]*"/g, ''), /\d(?:[ -]?\d){12,}/)
+    if (!name.includes('sandbox'))
+      assert.doesNotMatch(page.replaceAll(/(?:integrity|src|href)="[^"]*"/g, ''), /\d(?:[ -]?\d){12,}/)
   })
 }
 
@@ -119,7 +134,7 @@ test('a hundred line items still weigh at most 60 KiB', () => {
 test('hostile words from a merchant or a caller are shown as words', () => {
   const hostile = `</title><script>alert('1')</script>" onfocus="alert(2)" autofocus x='&`
   const item = { name: hostile, quantity: 2, unitPrice: hostile, total: hostile }
-  const receipt = { approvalCode: hostile, transactionId: hostile, invoiceNumber: hostile, cardScheme: hostile }
+  const lines = { approvalCode: hostile, transactionId: hostile, invoiceNumber: hostile, completedAt: new Date(0) }
   const pages = [
     payPage({
       ...pay,
@@ -140,9 +155,17 @@ test('hostile words from a merchant or a caller are shown as words', () => {
       merchantName: hostile,
       amount: hostile,
       message: hostile,
-      receipt: { ...receipt, cardLastFour: hostile, completedAt: new Date(0) },
+      receipt: { ...lines, card: { scheme: hostile, lastFour: hostile } },
       redirect: { url: `https://shop.example/${hostile}`, seconds: 1, stayUrl: `/${hostile}` },
       retryUrl: `/${hostile}`,
+    }),
+    codePage({
+      ...code,
+      merchantName: hostile,
+      amount: hostile,
+      imageUrl: `/${hostile}`,
+      text: hostile,
+      csrf: hostile,
     }),
     noticePage({ locale: 'en', title: hostile, message: hostile, status: 400, retryUrl: `/${hostile}` }),
   ]
@@ -261,6 +284,27 @@ test('only a payment that goes on elsewhere looks again by itself', () => {
   for (const kind of ['processing', 'challenge'] as const)
     assert.match(resultPage({ ...result, redirect, kind }), /http-equiv="refresh" content="3"/)
   assert.doesNotMatch(resultPage({ ...result, redirect, kind: 'declined' }), /http-equiv/)
+})
+
+test('a code is shown with its name for those who do not see it, to save and to copy, and its page looks again by itself', () => {
+  const page = codePage(code)
+  const tags = tagsOf(page)
+  const image = tags.find((tag) => tag.name === 'img')?.attributes
+  assert.deepEqual(
+    [image?.get('src'), image?.get('alt')],
+    [code.imageUrl, 'QR Ph code that pays ₱1,234.50 to Kape Tala'],
+  )
+  const saved = tags.find((tag) => tag.attributes.has('download'))?.attributes
+  assert.equal(saved?.get('href'), code.imageUrl)
+  assert.match(page, new RegExp(`<textarea[^>]* readonly[^>]*>${code.text}</textarea>`))
+  assert.match(page, /<noscript><meta http-equiv="refresh" content="3"><\/noscript>/)
+})
+
+test('QR Ph is a way to pay where it is offered, by a form of its own that asks nothing', () => {
+  const offered = tagsOf(payPage({ ...pay, offersCode: true }))
+  assert.equal(offered.filter((tag) => tag.name === 'form').length, 2)
+  assert.ok(offered.some(({ attributes }) => attributes.get('name') === 'method' && attributes.get('value') === 'qrph'))
+  assert.doesNotMatch(payPage(pay), /QR Ph|qrph/)
 })
 
 test('only a sandbox says that it is one, and offers test cards', () => {

@@ -23,9 +23,13 @@ export interface PayView {
   readonly nonce: string
   readonly csrf: string
   /** Why the last submission did not pay; tied to its field where it has one. */
-  readonly problem?: { readonly message: string; readonly field?: CardField | undefined } | undefined
+  readonly problem?:
+    | { readonly message: string; readonly field?: CardField | undefined; readonly heading?: string | undefined }
+    | undefined
   /** The problem is the card's refusal, not a slip of the pen. */
   readonly declined?: boolean | undefined
+  /** QR Ph is another way to pay. */
+  readonly offersCode?: boolean | undefined
   readonly sandbox: boolean
   /** The page of a payment that this payer has made here before. */
   readonly paidUrl?: string | undefined
@@ -52,8 +56,13 @@ export function payPage(view: PayView): string {
     shape: 'split',
     outcome: 'open',
     lid: summary(view, words),
-    // A second way to pay, such as QR Ph, is one more section here.
-    sheet: [paidBefore(view, words), problemSummary(view, words), cardMethod(view, words)],
+    // Each way to pay is a section. The short one comes first: below the fields of a card nobody would look for it.
+    sheet: [
+      paidBefore(view, words),
+      problemSummary(view, words),
+      view.offersCode === true && codeMethod(view, words),
+      cardMethod(view, words),
+    ],
     otherLanguageUrl: view.otherLanguageUrl,
   })
 }
@@ -104,13 +113,25 @@ function paidBefore(view: PayView, words: Texts): HtmlPart {
 
 function problemSummary(view: PayView, words: Texts): HtmlPart {
   if (view.problem === undefined) return null
-  const { message, field: wrong } = view.problem
-  const heading = view.declined === true ? words.declinedHeading : words.problemHeading
+  const { message, field: wrong, heading: own } = view.problem
+  const heading = own ?? (view.declined === true ? words.declinedHeading : words.problemHeading)
   return html`<div class="problem" role="alert" tabindex="-1" autofocus aria-labelledby="problem-heading">
 ${lineIcon('problem')}
 <div><h2 id="problem-heading">${heading}</h2>
 <p>${wrong === undefined ? message : html`<a href="#${wrong}">${message}</a>`}</p></div>
 </div>`
+}
+
+function codeMethod(view: PayView, words: Texts): HtmlText {
+  return html`<section class="method" aria-labelledby="code-heading">
+<h2 id="code-heading">${words.codeWay}</h2>
+<form class="code-way"${attributes({ method: 'post', action: view.action })}>
+<input type="hidden" name="nonce" value="${view.nonce}">
+<input type="hidden" name="csrf" value="${view.csrf}">
+<p class="hint">${words.codeWayHint}</p>
+<button class="button second" type="submit" name="method" value="qrph">${lineIcon('code')}<span>${words.codeButton}</span></button>
+</form>
+</section>`
 }
 
 // Browsers type a card into the form again when a payer goes back, and one click more would pay a second time. They know the form by

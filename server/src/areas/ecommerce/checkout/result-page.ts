@@ -35,8 +35,8 @@ export interface ReceiptView {
   readonly approvalCode: string
   readonly transactionId: string
   readonly invoiceNumber: string
-  readonly cardScheme: string
-  readonly cardLastFour: string
+  /** Null for a payment by QR Ph. */
+  readonly card: { readonly scheme: string; readonly lastFour: string } | null
   readonly completedAt: Date
 }
 
@@ -77,13 +77,22 @@ const emblems: Readonly<Record<ResultKind, HtmlText>> = {
 }
 
 function receipt(lines: ReceiptView, view: ResultView, words: Texts): HtmlText {
-  const card = { scheme: cardSchemeName(lines.cardScheme), lastFour: lines.cardLastFour }
+  const { card } = lines
+  const paidBy: [string, HtmlPart][] =
+    card === null
+      ? [
+          [words.receiptMethod, 'QR Ph'],
+          [words.receiptBankReference, lines.approvalCode],
+        ]
+      : [
+          [words.receiptCard, sentence(words.receiptCardText, { ...card, scheme: cardSchemeName(card.scheme) })],
+          [words.receiptApprovalCode, lines.approvalCode],
+        ]
   const rows: [string, HtmlPart][] = [
     [words.receiptAmount, view.amount],
     [words.receiptPaidTo, isolated(view.merchantName)],
     [words.receiptDate, sentence(words.receiptDateZone, { time: moment(view.locale, lines.completedAt) })],
-    [words.receiptCard, sentence(words.receiptCardText, card)],
-    [words.receiptApprovalCode, lines.approvalCode],
+    ...paidBy,
     [words.receiptInvoiceNumber, lines.invoiceNumber],
     [words.receiptTransactionId, lines.transactionId],
   ]

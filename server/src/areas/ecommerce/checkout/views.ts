@@ -1,12 +1,13 @@
 import { formatMoney } from '../../../kernel/money.ts'
-import type { Intent } from '../../../payments/intent.ts'
+import type { Intent, Receipt } from '../../../payments/intent.ts'
 import { attemptsMax, type ShownStatus } from '../../../payments/machine.ts'
 import { linkInUse, userMessageOf } from '../../../payments/messages.ts'
 import type { LinkRow } from '../store.ts'
+import type { CodeView } from './code-page.ts'
 import type { LineItemView, PayView } from './pay-page.ts'
 import type { ResultView } from './result-page.ts'
 import { texts } from './texts.ts'
-import type { Locale, ResultKind } from './texts.ts'
+import type { Locale, ResultKind, Texts } from './texts.ts'
 
 /** Where a page stands: its language, and its own address in that language and in the other. */
 export interface PageAddress {
@@ -23,6 +24,7 @@ export interface Payee {
 const redirectSeconds = 8
 const refreshSeconds = 3
 const challengeRefreshSeconds = 10
+const codeRefreshSeconds = 3
 
 const lines = (link: LinkRow, locale: Locale): LineItemView[] =>
   link.line_items.map((item) => ({
@@ -32,7 +34,7 @@ const lines = (link: LinkRow, locale: Locale): LineItemView[] =>
     total: formatMoney(BigInt(item.unit_price) * BigInt(item.quantity), link.currency, locale),
   }))
 
-export type FormOf = Pick<PayView, 'nonce' | 'csrf'> & Partial<Pick<PayView, 'problem' | 'declined'>>
+export type FormOf = Pick<PayView, 'nonce' | 'csrf'> & Partial<Pick<PayView, 'problem' | 'declined' | 'offersCode'>>
 
 const common = ({ locale, sandbox, otherLanguageUrl }: PageAddress, { merchantName }: Payee) => ({
   locale,
@@ -76,7 +78,40 @@ export function payViewOfIntent(
     action: address.url,
     backUrl: refused ? intent.redirectUrls?.['declined'] : undefined,
     ...(refused && message !== undefined ? { problem: { message }, declined: true } : {}),
+    ...(codeRanOut(intent) ? { problem: codeIsOver(texts(address.locale)) } : {}),
     ...form,
+  }
+}
+
+/** Whether the intent waits for the bank to pay its code. */
+export const waitsForBank = ({ shown, latestAttempt }: Intent): boolean =>
+  shown.status === 'REQUIRES_ACTION' && latestAttempt?.method === 'qrph'
+
+/** Whether the latest thing that happened to an open intent is that its code expired. */
+export const codeRanOut = ({ shown, latestAttempt }: Intent): boolean =>
+  shown.status === 'ACTIVE' && latestAttempt?.code?.hasExpired === true
+
+const codeIsOver = ({ codeExpired: message, codeExpiredHeading: heading }: Texts) => ({ message, heading })
+
+/** The code that an intent waits for the bank to pay; undefined where it waits for none. */
+export function codeViewOfIntent(
+  intent: Intent,
+  payee: Payee,
+  address: PageAddress,
+  at: { readonly form: FormOf; readonly imageUrl: string; readonly otherWayAction: string },
+): CodeView | undefined {
+  const code = intent.latestAttempt?.code
+  if (!waitsForBank(intent) || code == null) return undefined
+  return {
+    ...common(address, payee),
+    amount: formatMoney(intent.amount, intent.currency, address.locale),
+    expiresAt: code.expiresAt,
+    imageUrl: at.imageUrl,
+    text: code.text,
+    otherWayAction: at.otherWayAction,
+    nonce: at.form.nonce,
+    csrf: at.form.csrf,
+    refreshSeconds: codeRefreshSeconds,
   }
 }
 
@@ -111,9 +146,12 @@ export function busyViewOfLink(link: LinkRow, payee: Payee, address: PageAddress
 }
 
 /** What a page of an intent says of its state, for the script that follows it; `open` where the payer can still pay. */
-export function outcomeOf(status: ShownStatus): string {
-  return outcomes[status] ?? 'open'
+export function outcomeOf(intent: Intent): string {
+  return waitsForBank(intent) ? 'code' : (outcomes[intent.shown.status] ?? 'open')
 }
+
+const cardOf = ({ cardScheme, cardLastFour: lastFour }: Receipt) =>
+  lastFour === null ? null : { scheme: cardScheme ?? '', lastFour }
 
 const outcomes: Partial<Record<ShownStatus, ResultKind>> = {
   SUCCEEDED: 'succeeded',
@@ -144,7 +182,7 @@ export function resultViewOfIntent(
       return {
         ...base,
         kind: 'succeeded',
-        receipt: receipt === null ? undefined : { ...receipt, cardScheme: receipt.cardScheme ?? '' },
+        receipt: receipt === null ? undefined : { ...receipt, card: cardOf(receipt) },
         redirect:
           back === undefined ? undefined : { url: back, ...(stay ? {} : { seconds: redirectSeconds, stayUrl }) },
       }

@@ -1,0 +1,78 @@
+import { attributes, html } from '../../../kernel/html.ts'
+import type { HtmlText } from '../../../kernel/html.ts'
+import { isolated, ownAddress, page } from './page.ts'
+import { moment, plainSentence, sentence, texts } from './texts.ts'
+import type { Locale, Texts } from './texts.ts'
+
+/** A QR Ph code that waits for the payer's bank. The amount comes formatted. */
+export interface CodeView {
+  readonly locale: Locale
+  readonly merchantName: string
+  readonly amount: string
+  readonly expiresAt: Date
+  /** Of the picture. */
+  readonly imageUrl: string
+  /** What the picture says. */
+  readonly text: string
+  /** Where the payer gives up the code for another way to pay, as nonce and csrf. */
+  readonly otherWayAction: string
+  readonly nonce: string
+  readonly csrf: string
+  readonly refreshSeconds: number
+  readonly sandbox: boolean
+  readonly otherLanguageUrl?: string | undefined
+}
+
+/** The page that shows a code and follows its payment: to scan, to save as a picture, or to copy as a text. */
+export function codePage(view: CodeView): string {
+  const words = texts(view.locale)
+  const { amount, merchantName: merchant } = view
+  return page({
+    locale: view.locale,
+    title: plainSentence(words.resultTitle, { outcome: words.codeHeading, amount, merchant }),
+    sandbox: view.sandbox,
+    shape: 'slip',
+    outcome: 'code',
+    lid: html`<h1>${words.codeHeading}</h1>
+<p class="sum">${sentence(words.amountTo, { amount: html`<b>${amount}</b>`, merchant: isolated(merchant) })}</p>`,
+    sheet: [picture(view, words), textOfCode(view, words), otherWay(view, words)],
+    otherLanguageUrl: view.otherLanguageUrl,
+    refresh: { seconds: view.refreshSeconds },
+  })
+}
+
+// About half of its own size, which goes with the length of the text: sharp where pixels are small.
+const pictureSide = 264
+
+function picture(view: CodeView, words: Texts): HtmlText {
+  const url = ownAddress(view.imageUrl)
+  const { amount, merchantName: merchant } = view
+  const shown = attributes({
+    src: url,
+    alt: plainSentence(words.codePicture, { amount, merchant }),
+    width: pictureSide,
+    height: pictureSide,
+  })
+  return html`<p class="message">${words.codeSteps}</p>
+<p class="code-picture"><img${shown}></p>
+<p class="message"><b>${sentence(words.codeUntil, { time: moment(view.locale, view.expiresAt) })}</b></p>
+<div class="saving"><a class="button"${attributes({ href: url, download: 'qrph.png' })}>${words.codeSave}</a>
+<p class="hint">${words.codeSaveHint}</p></div>`
+}
+
+function textOfCode(view: CodeView, words: Texts): HtmlText {
+  return html`<details class="code-text"><summary>${words.codeText}</summary>
+<label for="code-text">${words.codeTextHint}</label>
+<textarea id="code-text" rows="6" readonly spellcheck="false" translate="no">${view.text}</textarea>
+<button class="button second" type="button" id="copy"${attributes({ hidden: true, 'data-copied': words.copied })}>${words.copy}</button>
+<p class="unseen" role="status" id="copied"></p></details>`
+}
+
+function otherWay(view: CodeView, words: Texts): HtmlText {
+  return html`<form class="other-way"${attributes({ method: 'post', action: view.otherWayAction })}>
+<input type="hidden" name="nonce" value="${view.nonce}">
+<input type="hidden" name="csrf" value="${view.csrf}">
+<button class="button second" type="submit">${words.otherWay}</button>
+<p class="hint">${words.otherWayHint}</p>
+</form>`
+}

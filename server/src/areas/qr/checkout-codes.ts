@@ -1,0 +1,25 @@
+import type { Identity } from '../../identity/service.ts'
+import { amountMax, amountMin, currency } from './service.ts'
+import { codeText, type QrBank } from './text.ts'
+
+/** Codes of the checkout: their texts are those of this room, how they stand is their payment's. Amounts in minor units. */
+export function checkoutCodes({ bank, identity }: { readonly bank: QrBank; readonly identity: Identity }) {
+  return {
+    takes: (payment: { readonly currency: string; readonly amount: bigint }): boolean =>
+      payment.currency === currency && payment.amount >= amountMin && payment.amount <= amountMax,
+
+    async write(payment: {
+      readonly id: string
+      readonly merchantId: string
+      readonly branchId: string
+      readonly currency: string
+      readonly amount: bigint
+    }): Promise<string> {
+      const { merchantId, branchId } = payment
+      const [merchant, branch] = await Promise.all([identity.entity(merchantId), identity.entity(branchId)])
+      if (merchant === undefined || branch === undefined) throw new Error('a branch vanished')
+      const branchReference = branch.reference_number ?? ''
+      return codeText(bank, { ...payment, merchantName: merchant.name, branchReference })
+    },
+  }
+}

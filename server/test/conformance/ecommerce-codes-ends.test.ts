@@ -1,0 +1,148 @@
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+import { platform } from '../platform.ts'
+import { outcomeOf, startPayer, unmatchedOf } from './code-payer.ts'
+import { bodyOf, fromNow, jump, refusal, rowsOf, shop, withoutWorker } from './shop.ts'
+
+// How codes of the checkout end: by their own time, and with their intent or its link. Without a worker, so that nothing is swept.
+const p = await platform({ after }, withoutWorker)
+const merchant = shop(p)
+const payer = startPayer(p)
+const minuteMs = 60_000
+
+const transactionOf = async (attemptId: string) => (await p.sdk.reports.retrieveTransaction(attemptId)).data
+const endOf = async (attemptId: string): Promise<Date> => {
+  const [row] = await rowsOf<{ at: Date }>(
+    p,
+    'select challenge_expires_at as at from payments.attempts where id = $1',
+    [attemptId],
+  )
+  assert.ok(row)
+  return row.at
+}
+const eventsOf = async (intentId: string): Promise<string[]> =>
+  (await rowsOf<{ type: string }>(p, 'select type from delivery.events where payment_intent_id = $1', [intentId])).map(
+    ({ type }) => type,
+  )
+const usesOf = async (linkId: string): Promise<string> => {
+  const [row] = await rowsOf<{ uses: string }>(
+    p,
+    `select reserved_count || ' ' || success_count as uses from ecommerce.links where id = $1`,
+    [linkId],
+  )
+  return row?.uses ?? ''
+}
+/** Business time reaches this moment. */
+const reach = async (at: Date): Promise<void> => jump(p, Math.ceil(at.getTime() - p.kaha.clock.now().getTime()))
+
+test('a code expires 15 minutes after it was made, exactly, whether or not anybody has stored that, and nobody is told', async () => {
+  const intent = await merchant.newIntent()
+  const made = p.kaha.clock.now()
+  const code = await payer.chooseCode(intent.checkout_url)
+  const { payment_attempt_id: attempt } = await merchant.readIntent(intent.id)
+  const end = await endOf(attempt)
+  assert.ok(
+    end.getTime() - made.getTime() >= 15 * minuteMs && end <= new Date(p.kaha.clock.now().getTime() + 15 * minuteMs),
+  )
+  await jump(p, 14 * minuteMs)
+  assert.equal(outcomeOf(await payer.get(code.page)), 'code')
+
+  await reach(end)
+  const expired = await merchant.readIntent(intent.id)
+  assert.deepEqual([expired.status, expired.updated_at], ['ACTIVE', end.toISOString()])
+  assert.deepEqual([expired.user_message, expired.failure_category], [undefined, undefined])
+  const transaction = await transactionOf(attempt)
+  assert.deepEqual([transaction.status, transaction.updated_at], ['EXPIRED', end.toISOString()])
+  const page = await payer.get(code.page)
+  assert.equal(outcomeOf(page), 'open')
+  assert.match(page.text, /The time of your QR Ph code is over/)
+  assert.match(refusal(await payer.pay(code.text)), /^422 CODE_FINAL qr_text expired/)
+  assert.deepEqual(await unmatchedOf(p, attempt), ['EXPIRED 9800'])
+
+  await using worker = await p.another({ KAHA_ROLES: 'worker' })
+  await p.idle()
+  void worker
+  assert.deepEqual(await merchant.readIntent(intent.id), expired)
+  assert.deepEqual((await transactionOf(attempt)).updated_at, end.toISOString())
+  assert.deepEqual(await eventsOf(intent.id), [])
+})
+
+test('a payer whose code has expired is shown a new one, and it takes the use of the old', async () => {
+  const link = await merchant.newLink()
+  const first = await payer.chooseCode(link.url)
+  assert.equal(await usesOf(link.id), '1 0')
+  await jump(p, 16 * minuteMs)
+  const second = await payer.chooseCode(first.page)
+  assert.notEqual(second.text, first.text)
+  assert.equal(await usesOf(link.id), '1 0')
+  assert.match(refusal(await payer.pay(first.text)), /^422 CODE_FINAL/)
+  bodyOf(await payer.pay(second.text), 200)
+  assert.equal(await usesOf(link.id), '0 1')
+})
+
+test('a code ends with its intent at the latest, and the intent tells that it has expired', async () => {
+  const intent = await merchant.newIntent({ expires_at: fromNow(p, 5 * minuteMs) })
+  const code = await payer.chooseCode(intent.checkout_url)
+  const { payment_attempt_id: attempt } = await merchant.readIntent(intent.id)
+  const end = await endOf(attempt)
+  await reach(end)
+  const expired = await merchant.readIntent(intent.id)
+  assert.deepEqual([expired.status, expired.updated_at], ['EXPIRED', end.toISOString()])
+  assert.equal(outcomeOf(await payer.get(code.page)), 'expired')
+  assert.equal((await transactionOf(attempt)).status, 'EXPIRED')
+  await using worker = await p.another({ KAHA_ROLES: 'worker' })
+  await p.idle()
+  void worker
+  assert.deepEqual(await merchant.readIntent(intent.id), expired)
+  assert.deepEqual(await eventsOf(intent.id), ['payment.expired'])
+  assert.match(refusal(await payer.pay(code.text)), /^422 CODE_FINAL/)
+})
+
+test('a merchant who cancels the intent ends its code, and gives back the use of the link', async () => {
+  const link = await merchant.newLink({ type: 'multi_use', max_uses: 1 })
+  const { id, checkout_url: url } = await merchant.newIntent({ payment_link_id: link.id })
+  const code = await payer.chooseCode(url)
+  assert.equal(await usesOf(link.id), '1 0')
+  assert.equal(bodyOf(await merchant.cancelIntent(id), 200).status, 'CANCELLED')
+  const { payment_attempt_id: attempt } = await merchant.readIntent(id)
+  assert.equal(await usesOf(link.id), '0 0')
+  assert.equal((await transactionOf(attempt)).status, 'CANCELLED')
+  assert.equal(outcomeOf(await payer.get(code.page)), 'cancelled')
+  assert.match(refusal(await payer.pay(code.text)), /^422 CODE_FINAL/)
+  assert.deepEqual(await unmatchedOf(p, attempt), ['EXPIRED 9800'])
+  assert.equal((await merchant.readIntent(id)).status, 'CANCELLED')
+})
+
+test('a merchant who cancels the link ends the codes of all its payers', async () => {
+  const link = await merchant.newLink({ type: 'multi_use' })
+  const codes = [await payer.chooseCode(link.url), await payer.chooseCode(link.url)]
+  assert.equal(await usesOf(link.id), '2 0')
+  bodyOf(await merchant.cancelLink(link.id), 200)
+  assert.equal(await usesOf(link.id), '0 0')
+  for (const { page, text } of codes) {
+    assert.equal(outcomeOf(await payer.get(page)), 'cancelled')
+    assert.match(refusal(await payer.pay(text)), /^422 CODE_FINAL/)
+  }
+  assert.equal((await merchant.readLink(link.id)).successful_payment_count, 0)
+})
+
+test('a bank, the payer, the merchant of the intent and that of the link at the same moment: one of them is first, and the others see that', async () => {
+  for (let round = 0; round < 6; round += 1) {
+    const link = await merchant.newLink({ type: 'multi_use', max_uses: 1 })
+    const { id, checkout_url: url } = await merchant.newIntent({ payment_link_id: link.id })
+    const code = await payer.chooseCode(url)
+    const page = await payer.get(code.page)
+    const [bank] = await Promise.all([
+      payer.pay(code.text),
+      round % 3 === 0 ? payer.giveUp(code.page, page) : null,
+      round % 3 === 1 ? merchant.cancelIntent(id) : null,
+      round % 3 === 2 ? merchant.cancelLink(link.id) : null,
+    ])
+    const { status, payment_attempt_id: attempt } = await merchant.readIntent(id)
+    const paid = bank.status === 200
+    assert.equal(status === 'SUCCEEDED', paid)
+    assert.equal(await usesOf(link.id), paid ? '0 1' : '0 0')
+    assert.equal((await unmatchedOf(p, attempt)).length, paid ? 0 : 1)
+    assert.equal((await transactionOf(attempt)).status, paid ? 'CAPTURED' : 'CANCELLED')
+  }
+})

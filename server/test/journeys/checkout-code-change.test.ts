@@ -1,0 +1,43 @@
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+import { bankOf } from '../conformance/qr-account.ts'
+import { codeOn, outcomeOf, payWith, receiptOn, showCode } from './payers.ts'
+import { openShop } from './shop.ts'
+
+const { shop, skip } = await openShop({ after })
+const bank = (text: string, outcome = 'SUCCESS') => bankOf(shop)({ qr_text: text, outcome })
+
+test(
+  'a payer whose bank declines the code is told so at once, asks for another, and changes to a card',
+  { skip },
+  async (t) => {
+    const link = await shop.link()
+    const { page } = await shop.payer(t)
+    await page.goto(link.url)
+    await showCode(page)
+    await bank(await codeOn(page), 'DECLINED')
+    await page.waitForSelector('[data-outcome=open]')
+    assert.match((await page.getByRole('alert').textContent()) ?? '', /Your bank declined this payment/)
+
+    await showCode(page)
+    const second = await codeOn(page)
+    await page.getByRole('button', { name: 'Pay another way' }).click()
+    await page.waitForSelector('[data-outcome=open]')
+    assert.equal((await bank(second)).status, 422)
+    await payWith(page)
+    assert.equal(await outcomeOf(page), 'succeeded')
+    assert.match((await receiptOn(page))['Card'] ?? '', /Visa/)
+    assert.deepEqual(await shop.paymentsOf(link.id), ['DECLINED', 'ABANDONED', 'SUCCEEDED'])
+  },
+)
+
+test('a payer who goes back to the link while the code can be paid is shown the code again', { skip }, async (t) => {
+  const link = await shop.link({ type: 'multi_use' })
+  const { page } = await shop.payer(t, { scripts: false })
+  await page.goto(link.url)
+  await showCode(page)
+  const text = await codeOn(page)
+  await page.goto(link.url)
+  assert.equal(await codeOn(page), text)
+  assert.deepEqual(await shop.paymentsOf(link.id), ['REQUIRES_ACTION'])
+})
