@@ -70,8 +70,8 @@ async function metricsTable(): Promise<string> {
   measureDb(metrics, [db])
   measureBus(metrics, { connected: true, outages: 0 })
   createFigures({ metrics, db, inFlight: () => 0 })
-  createTerminalFigures(metrics, () => 0)
-  createQrFigures(metrics)
+  createTerminalFigures(metrics, { waitingCalls: () => 0, open: async () => 0 })
+  createQrFigures(metrics, db)
   const all = await metrics.registry.getMetricsAsJSON()
   const own = all.filter(({ name }) => !/^kaha_(?:process|nodejs)_/.test(name))
   return table(

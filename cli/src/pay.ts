@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { createKaha, KahaError } from '@kaha/sdk'
 
-export const payHelp = [
+const payHelp = [
   'kaha pay CODE [--decline | --expire | --read] [--json]',
   '',
   'The bank app of a running sandbox: pays a QR Ph code, declines it, lets it expire, or reads it and does nothing. CODE is its text, or a',

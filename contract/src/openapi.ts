@@ -299,7 +299,10 @@ function responseOf({ status, codes }: Refusal, page: AreaPage, shared: Shared):
         ? {}
         : {
             examples: Object.fromEntries(
-              codes.map(({ code, wire }) => [wire, { $ref: `#/components/examples/${code}` }]),
+              codes.map(({ code, wire }) => [
+                codes.some((one) => one.wire === wire && one.code !== code) ? code : wire,
+                { $ref: `#/components/examples/${code}` },
+              ]),
             ),
           }),
     }),

@@ -147,6 +147,21 @@ export const TerminalsError = Closed({
   requestId: Type.String({ description: 'Quote it when you ask for help; also in x-request-id.' }),
 })
 
+/** Those that have a name in the OpenAPI document. */
+export const terminalSchemas = {
+  CreateTerminalPayment,
+  TerminalPaymentRequest,
+  TerminalPaymentResponse,
+  Product,
+  CustomerInfo,
+  TerminalInfo,
+  TerminalList,
+  TerminalTransaction,
+  TerminalTransactionList,
+  VoidTerminalTransaction,
+  VoidResult,
+} as const
+
 export type TerminalPaymentResponse = Static<typeof TerminalPaymentResponse>
 export type TerminalInfo = Static<typeof TerminalInfo>
 export type TerminalTransaction = Static<typeof TerminalTransaction>

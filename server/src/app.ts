@@ -313,7 +313,7 @@ export async function startKaha(options: {
     const announce = createAnnounce((tx, event) => delivery.appendEvent(tx, event))
     const announced = () => bus.hint('events')
     // Whoever speaks for a bank is of the sandbox.
-    const figures = createQrFigures(metrics)
+    const figures = createQrFigures(metrics, db)
     const codeBank =
       sandbox && qrBank
         ? createCodeBank({ db, clock, bank: qrBank, checkout: payments.codes, log, figures, announce, announced })
@@ -329,33 +329,15 @@ export async function startKaha(options: {
       await mountArea(http, qrWebhooksArea(who), qrWebhooksRoutes(registered, simulation), edge)
     }
     if (sandboxClock !== null) {
-      const { sandboxArea, sandboxRoutes } = await import('./sandbox/routes.ts')
-      const { mountInbox } = await import('./sandbox/inbox.ts')
-      const { mountChallenges } = await import('./sandbox/challenges.ts')
-      const { challengeStore } = await import('./payments/connectors/simulator-store-challenges.ts')
-      const { bankApp } = await import('./sandbox/bank.ts')
-      const { mountBank } = await import('./sandbox/bank-pages.ts')
-      const { createPictures } = await import('./sandbox/pictures.ts')
-      const { createVirtualTerminals } = await import('./sandbox/virtual-terminals.ts')
-      const ownHost = () => new URL(addresses.sandbox).host
-      const virtual = building.use(
-        createVirtualTerminals({
-          db,
-          bus,
-          clock,
-          keyring,
-          log,
-          identity,
-          merchantOf: (groupId) => terminalIdentity.merchantOf(groupId),
-          socketUrl: () => `${localUrlOf(config.host, portOf(http)).replace(/^http/, 'ws')}${terminalsBase}`,
-        }),
-      )
-      const bank = codeBank && bankApp(codeBank, building.use(createPictures()))
-      const routes = sandboxRoutes({ clock, sandboxClock, terminals: virtual, bank })
-      await mountArea(http, sandboxArea(identity, ownHost), routes, edge)
-      if (bank !== null) await mountBank(http, { bank, addresses, ownHost, log })
-      await mountChallenges(http, { challenges: challengeStore({ db }), addresses, log })
-      await mountInbox(http, { delivery, wall: clock.wall, ownHost, arrived: options.arrived ?? (() => {}) })
+      const { mountSandbox } = await import('./sandbox/index.ts')
+      const parts = { db, bus, clock, keyring, identity, delivery, edge, sandboxClock, addresses, codeBank }
+      const mounted = await mountSandbox(http, {
+        ...parts,
+        merchantOf: (groupId) => terminalIdentity.merchantOf(groupId),
+        socketUrl: () => `${localUrlOf(config.host, portOf(http)).replace(/^http/, 'ws')}${terminalsBase}`,
+        arrived: options.arrived ?? (() => {}),
+      })
+      building.use(mounted)
     }
   }
   if (config.roles.includes('worker')) {

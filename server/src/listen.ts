@@ -9,7 +9,7 @@ const listenFaults: Readonly<Record<string, (at: { host: string; port: number },
   ENOTFOUND: ({ host }) => `this machine has no address ${host}: set KAHA_HOST to one that it has`,
 }
 
-/** Listens there, or says in words which setting to change. */
+/** Listens; why it cannot is told in one line, with the setting to change. */
 export async function listen(
   http: FastifyInstance,
   at: { host: string; port: number },

@@ -350,6 +350,10 @@ export interface Tables {
     readonly currency: string
     readonly bank_reference: string
     readonly at: Date
+    readonly settled_at: Date | null
+    readonly note: string | null
+    readonly merchant_id: string
+    readonly reference: string
   }
   readonly 'sandbox.authorizations': {
     readonly attempt_id: string
@@ -407,6 +411,9 @@ export interface Tables {
     readonly cause: 'void_refused' | 'void_unanswered' | 'foreign_result' | 'malformed_result'
     readonly detail: string
     readonly created_at: Date
+    readonly id: string
+    readonly settled_at: Date | null
+    readonly note: string | null
   }
   readonly 'terminals.nodes': {
     readonly id: string

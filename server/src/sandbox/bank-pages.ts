@@ -38,7 +38,7 @@ export async function mountBank(
       lang: language === 'en' ? 'fil' : 'en',
       ...(code === undefined ? {} : { code }),
     })
-    return { language, url: url + asked, otherLanguageUrl: `${url}?${other}` }
+    return { language, url: url + asked, otherLanguageUrl: `${url}?${other.toString()}` }
   }
 
   const send = (reply: FastifyReply, page: string, status = 200) => reply.code(status).headers(pageHeaders()).send(page)
@@ -47,7 +47,7 @@ export async function mountBank(
     const { url } = placeOf(request)
     // What is longer than any code is that as well without its end, and fits into an address.
     const shown = new URLSearchParams({ code: code.slice(0, codeUnitsMax) })
-    const to = `${url}${url.includes('?') ? '&' : '?'}${shown}`
+    const to = `${url}${url.includes('?') ? '&' : '?'}${shown.toString()}`
     return reply.code(303).headers(pageHeaders()).header('location', to).send()
   }
 

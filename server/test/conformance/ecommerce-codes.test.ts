@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { readQrPh } from '@kaha/qrph'
 import { cards, platform } from '../platform.ts'
+import { call } from './call.ts'
 import { hiddenOf, outcomeOf, startPayer, textOn, unmatchedOf } from './code-payer.ts'
 import { qrAccount } from './qr-account.ts'
 import { bodyOf, eventTypesOf, fromNow, refusal, rowsOf, shop } from './shop.ts'
@@ -234,6 +235,22 @@ test('the picture of a code is there while the code can be paid, and nobody keep
   )
   bodyOf(await payer.pay(code.text), 200)
   assert.equal((await fetch(url)).status, 404)
+})
+
+test('S7.bank.any-text: a bank app shows a code of a checkout from its text and from the picture of the page, and how it stands', async () => {
+  const intent = await merchant.newIntent({ order_reference: 'KT-2' })
+  const code = await payer.chooseCode(intent.checkout_url)
+  const picture = Buffer.from(await (await fetch(`${intent.checkout_url}/code.png`)).arrayBuffer())
+  const read = (body: object) =>
+    call(p.url, { method: 'POST', path: '/sandbox/bank/read', key: p.seed.partner.secret_key, body })
+  const shown = bodyOf(await read({ qr_image: picture.toString('base64') }), 200)
+  assert.deepEqual(
+    [shown.qr_text, shown.status, shown.merchant_reference_number, shown.refusal],
+    [code.text, 'PENDING', 'KT-2', undefined],
+  )
+  bodyOf(await payer.pay(code.text), 200)
+  const paid = bodyOf(await read({ qr_text: code.text }), 200)
+  assert.deepEqual([paid.status, paid.refusal.code, paid.refusal.rule], ['PAID', 'CODE_FINAL', 'paid'])
 })
 
 test('[C4.confirm.qrph] a confirm with qrph makes a code, and next_action leads to the page that shows it', async () => {

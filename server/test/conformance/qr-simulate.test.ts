@@ -117,8 +117,9 @@ test('E6.simulate.test: without any PENDING code each ENABLED webhook that takes
 
   const id = await p.simulate({ useCase: 'UNSUPPORTED_TRANSFER_TYPE' })
   assert.ok(isUuid(id))
-  const urls = p.receiver.received.map(({ headers }) => headers['activation-code'])
-  assert.deepEqual(urls.toSorted(), [second.activation_code, undefined])
+  const codes = new Set(p.receiver.received.map(({ headers }) => headers['activation-code']))
+  assert.deepEqual(codes, new Set([second.activation_code, undefined]))
+  assert.equal(p.receiver.received.length, 2)
   const [one, other] = await p.told()
   assert.match(one.referenceNumber, /^TEST-\w+$/)
   assert.deepEqual(one, other)

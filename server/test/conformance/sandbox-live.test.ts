@@ -65,7 +65,13 @@ test('S7.live.absent: a live installation answers 404 to every sandbox operation
       }
     }
   }
-  for (const path of ['/sandbox', '/sandbox/bank', '/sandbox/inbox/x', '/sandbox/reset', `/sandbox/inbox/${merchant.id}`]) {
+  for (const path of [
+    '/sandbox',
+    '/sandbox/bank',
+    '/sandbox/inbox/x',
+    '/sandbox/reset',
+    `/sandbox/inbox/${merchant.id}`,
+  ]) {
     for (const method of ['GET', 'POST', 'DELETE']) assert.equal((await ask({ method, path })).status, 404)
   }
   const simulating = /\/payments\/connectors\/simulator|\/sandbox\//

@@ -9,7 +9,7 @@ import { openShop } from './shop.ts'
 const { shop, skip } = await openShop({ after })
 const home = skip === false ? `${shop.kaha.addresses.sandbox}/bank` : ''
 const made = () => qrAccount(shop).made({ amount: '1458.31' })
-const at = (text: string, lang = '') => `${home}?${new URLSearchParams({ code: text })}${lang}`
+const at = (text: string, lang = '') => `${home}?${new URLSearchParams({ code: text }).toString()}${lang}`
 
 const settled =
   (outcome: string, lang = '') =>

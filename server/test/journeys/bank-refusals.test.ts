@@ -8,7 +8,7 @@ import { openShop } from './shop.ts'
 
 const { shop, skip } = await openShop({ after })
 const home = skip === false ? `${shop.kaha.addresses.sandbox}/bank` : ''
-const at = (text: string) => `${home}?${new URLSearchParams({ code: text })}`
+const at = (text: string) => `${home}?${new URLSearchParams({ code: text }).toString()}`
 
 const realBank =
   '00020101021128560011ph.ppmi.p2m0111BNORPHMMXXX031500000000000000105030005204531153036085802PH5913SANDBOX STORE6006MAKATI6304'

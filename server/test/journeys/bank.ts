@@ -31,7 +31,7 @@ export async function openBank(shop: Shop) {
       const received = receiver.received.splice(0)
       return Promise.all(received.map(({ body }) => openNotification(body, merchant.secret_key)))
     },
-    codeUrl: (text: string) => `${home}?${new URLSearchParams({ code: text })}`,
+    codeUrl: (text: string) => `${home}?${new URLSearchParams({ code: text }).toString()}`,
     /** Gives the bank app a picture. */
     async give(page: Page, picture: Picture) {
       await page.goto(home)

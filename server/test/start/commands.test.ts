@@ -27,14 +27,16 @@ async function refused(line: RegExp, ...args: readonly string[]): Promise<void> 
 }
 
 test('every command tells what it takes, and start lists every setting with its default', async () => {
-  const [all, ofStart, ofMigrate, ofEntities, ofKeys] = await Promise.all([
+  const [all, ofStart, ofMigrate, ofEntities, ofKeys, ofAttention] = await Promise.all([
     kaha('--help'),
     kaha('start', '--help'),
     kaha('migrate', '--help'),
     kaha('entities', '--help'),
     kaha('keys', '--help'),
+    kaha('attention', '--help'),
   ])
-  for (const command of ['start', 'migrate', 'entities', 'keys']) assert.match(all, new RegExp(`kaha ${command}  `))
+  for (const command of ['start', 'migrate', 'entities', 'keys', 'attention'])
+    assert.match(all, new RegExp(`kaha ${command}  `))
   assert.equal(await kaha(), all)
   assert.match(ofStart, /--empty/)
   for (const { name, default: otherwise } of settings) {
@@ -46,6 +48,7 @@ test('every command tells what it takes, and start lists every setting with its 
     assert.ok(ofEntities.includes(word), word)
   for (const word of ['list', 'issue', 'suspend', 'resume', 'revoke', '--json', ...scopes])
     assert.ok(ofKeys.includes(word), word)
+  for (const word of ['list', 'settle', '--note', '--json']) assert.ok(ofAttention.includes(word), word)
   assert.deepEqual(serversIn(dataDir), [])
 })
 

@@ -87,11 +87,17 @@ export function createCodeBank({ db, clock, bank, checkout, log, figures, announ
   type Settled = { code: BankCode } | { refusal: BankRefusal; code?: BankCode }
   type Payment = BankAnswer & { readonly amount: bigint }
 
-  const insertUnmatched = (on: Queries, code: BankCode, { amount, bankReference }: Payment, at: Date) =>
+  const insertUnmatched = (
+    on: Queries,
+    { merchantId, code, at }: { merchantId: string; code: BankCode; at: Date },
+    { amount, bankReference }: Payment,
+  ) =>
     store.insertUnmatched(on, {
       id: newId(at),
       codeId: code.id,
       codeState: code.state,
+      merchantId,
+      reference: code.reference,
       amount,
       currency: code.currency,
       bankReference,
@@ -109,7 +115,7 @@ export function createCodeBank({ db, clock, bank, checkout, log, figures, announ
     const code = codeOf(row)
     const move = moveCode(code.state, answer.event)
     if ('refusal' in move) {
-      if (answer.event === 'paid') await insertUnmatched(tx, code, answer, row.read_at)
+      if (answer.event === 'paid') await insertUnmatched(tx, { merchantId, code, at: row.read_at }, answer)
       return { refusal: final(code), code }
     }
     if (answer.event === 'paid' && answer.amount !== code.amount) return { refusal: otherAmount }
@@ -134,7 +140,7 @@ export function createCodeBank({ db, clock, bank, checkout, log, figures, announ
     if (answered?.refusal === undefined) return answered
     const { code, refusal } = answered
     if (refusal === 'amount') return { refusal: otherAmount }
-    if (event === 'paid') await insertUnmatched(db, code, answer, clock.now())
+    if (event === 'paid') await insertUnmatched(db, { merchantId, code, at: clock.now() }, answer)
     return { refusal: final(code), code }
   }
 

@@ -1,4 +1,6 @@
+import type { Db } from '../../kernel/db.ts'
 import type { Metrics } from '../../kernel/metrics.ts'
+import { qrStore as store } from './store.ts'
 
 /** What an operator sees of the room. */
 export interface QrFigures {
@@ -6,11 +8,15 @@ export interface QrFigures {
   unmatched(): void
 }
 
-export function createQrFigures(metrics: Metrics): QrFigures {
+export function createQrFigures(metrics: Metrics, db: Db): QrFigures {
   const unmatched = metrics.counter(
     'kaha_qr_unmatched_payments_total',
     'Payments that a bank took for a QR Ph code that was final: somebody has to find out whose they are.',
     [],
+  )
+  metrics.gauge('kaha_qr_unmatched_open', 'Such payments that nobody has settled, the same in every process.', () =>
+    // A gauge that cannot be read must not take the other metrics with it.
+    store.openUnmatched(db).catch(() => NaN),
   )
   return { unmatched: () => unmatched.inc() }
 }

@@ -102,7 +102,13 @@ const nextExpiry = statement(
 
 const insertUnmatched = statement(
   'qr.insertUnmatched',
-  `insert into qr.unmatched_payments (id, code_id, code_state, amount, currency, bank_reference, at) values ($1, $2, $3, $4, $5, $6, $7)`,
+  `insert into qr.unmatched_payments (id, code_id, code_state, merchant_id, reference, amount, currency, bank_reference, at)
+   values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+)
+
+const openUnmatched = statement(
+  'qr.openUnmatched',
+  'select count(*)::integer as open from qr.unmatched_payments where settled_at is null',
 )
 
 export const qrStore = {
@@ -147,12 +153,16 @@ export const qrStore = {
     const [row] = await on.run<{ wait_ms: number | null }>(nextExpiry, [])
     return row?.wait_ms == null ? Infinity : Math.max(0, row.wait_ms)
   },
+  openUnmatched: async (on: Queries): Promise<number> =>
+    (await on.run<{ open: number }>(openUnmatched, []))[0]?.open ?? 0,
   insertUnmatched: (
     tx: Queries,
     payment: {
       id: string
       codeId: string
       codeState: CodeState
+      merchantId: string
+      reference: string
       amount: bigint
       currency: string
       bankReference: string
@@ -163,6 +173,8 @@ export const qrStore = {
       payment.id,
       payment.codeId,
       payment.codeState,
+      payment.merchantId,
+      payment.reference,
       payment.amount,
       payment.currency,
       payment.bankReference,

@@ -8,12 +8,21 @@ export interface TerminalFigures {
   countSockets(count: () => number): void
 }
 
-export function createTerminalFigures(metrics: Metrics, waitingCalls: () => number): TerminalFigures {
+export function createTerminalFigures(
+  metrics: Metrics,
+  { waitingCalls, open }: { waitingCalls: () => number; open: () => Promise<number> },
+): TerminalFigures {
   let sockets = () => 0
   const attention = metrics.counter(
     'kaha_terminal_attention_total',
     'Terminal payments that need a person, by cause.',
     ['cause'],
+  )
+  // A gauge that cannot be read must not take the other metrics with it.
+  metrics.gauge(
+    'kaha_terminal_attention_open',
+    'Causes of attention that nobody has settled, the same in every process.',
+    () => open().catch(() => NaN),
   )
   metrics.gauge('kaha_terminal_waiting_calls', 'Calls of this process that wait for a terminal.', waitingCalls)
   metrics.gauge('kaha_terminal_sockets', 'Sockets of terminals and tills in this process.', () => sockets())

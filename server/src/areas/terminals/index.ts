@@ -55,7 +55,10 @@ export function createTerminals(deps: {
 }): Terminals {
   const { db, bus, clock, log, metrics, identity, delivery, egress, settings, pingMsMax } = deps
   const waits = createWaits(bus)
-  const figures = createTerminalFigures(metrics, () => waits.count)
+  const figures = createTerminalFigures(metrics, {
+    waitingCalls: () => waits.count,
+    open: () => transactionStore.openAttention(db),
+  })
   const announce = createAnnounce((tx, event) => delivery.appendEvent(tx, event))
   const ledger = createLedger({ db, bus, clock, log, figures, announce })
   const { destinations } = delivery

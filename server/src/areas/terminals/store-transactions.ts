@@ -192,6 +192,11 @@ const raiseAlarm = statement(
   `insert into terminals.attention (transaction_id, cause, detail, created_at) values ($1, $2, $3, $4) on conflict do nothing returning cause`,
 )
 
+const openAttention = statement(
+  'terminals.openAttention',
+  'select count(*)::integer as open from terminals.attention where settled_at is null',
+)
+
 const putReport = statement(
   'terminals.putReport',
   `select payments.put_terminal_transaction($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
@@ -293,6 +298,8 @@ export const transactionStore = {
   /** True the first time. */
   raise: async (tx: Queries, transactionId: string, alarm: Alarm, detail: string, at: Date): Promise<boolean> =>
     (await tx.run(raiseAlarm, [transactionId, alarm, detail, at])).length === 1,
+  openAttention: async (on: Queries): Promise<number> =>
+    (await on.run<{ open: number }>(openAttention, []))[0]?.open ?? 0,
   report: (
     tx: Queries,
     row: TransactionRow | NewTransaction,

@@ -1,0 +1,68 @@
+import type { Config } from '../config.ts'
+import { createDb, type Db } from '../kernel/db.ts'
+import { StartFault } from '../kernel/fault.ts'
+import { isUuid } from '../kernel/ids.ts'
+import { minorToDecimal } from '../kernel/money.ts'
+import { argumentsOf } from './arguments.ts'
+import { joinDatabase, migrateOrExplain } from './database.ts'
+import { attentionStore as store } from './store-attention.ts'
+import { say } from './words.ts'
+
+export const attentionHelp = [
+  'kaha attention list [--json]',
+  'kaha attention settle ID --note TEXT [--json]',
+  '',
+  'What needs a person: voids that a terminal refused or did not answer, results from a foreign terminal or that make no sense, and money that a',
+  'bank took for a QR Ph code that was final. Nothing that is open goes away by itself: see to it, and settle it with a note.',
+  '',
+].join('\n')
+
+const listedMax = 1_000
+const noteCharactersMax = 1_000
+
+/** Lists and settles what needs a person, beside a running server or without one. */
+export async function attentionCommand(config: Config, args: readonly string[]): Promise<void> {
+  const { values, positionals } = argumentsOf('attention', args, {
+    note: { type: 'string' },
+    json: { type: 'boolean' },
+  })
+  const [action = 'list', id, ...more] = positionals
+  const isKnown = (action === 'list' && id === undefined) || action === 'settle'
+  if (!isKnown || more.length > 0)
+    throw new StartFault(
+      `there is no \`kaha attention ${positionals.join(' ')}\`; \`kaha attention --help\` lists what there is`,
+    )
+  const settled = action === 'settle' ? { id: idOf(id), note: noteOf(values.note) } : undefined
+  await using database = await joinDatabase(config)
+  await migrateOrExplain(database.target)
+  await using db = createDb({ target: database.target, connectionsMax: 1, onError: () => {} })
+  if (settled === undefined) return list(db, values.json === true)
+  if (!(await store.settle(db, settled.id, settled.note)))
+    throw new StartFault(`nothing of the id ${settled.id} is open: \`kaha attention list\` shows what is`)
+  say(values.json === true ? JSON.stringify(settled) : `${settled.id} is settled.`)
+}
+
+async function list(db: Db, json: boolean): Promise<void> {
+  const open = await store.list(db, listedMax)
+  if (json) return say(JSON.stringify(open.map((row) => ({ ...row, amount: Number(row.amount) }))))
+  if (open.length === 0) return say('Nothing needs a person.')
+  say(`${'ID'.padEnd(36)}  ${'SINCE'.padEnd(24)}  ${'CAUSE'.padEnd(16)}  PAYMENT`)
+  for (const { id, at, cause, payment, amount, currency, merchant_id, detail } of open) {
+    const money = `${minorToDecimal(amount, currency)} ${currency}`
+    say(`${id}  ${at.toISOString()}  ${cause.padEnd(16)}  ${payment}, ${money}, of merchant ${merchant_id}`)
+    say(`    ${detail.replaceAll(/\p{Cc}/gu, '\ufffd')}`)
+  }
+}
+
+function idOf(given: string | undefined): string {
+  if (given === undefined || !isUuid(given))
+    throw new StartFault('say what is settled: `kaha attention settle ID`, with an id of `kaha attention list`')
+  return given
+}
+
+function noteOf(given: string | undefined): string {
+  const note = given?.trim() ?? ''
+  if (note === '' || note.length > noteCharactersMax)
+    throw new StartFault(`say how it was settled: --note and a text of ${noteCharactersMax} characters at most`)
+  return note
+}
