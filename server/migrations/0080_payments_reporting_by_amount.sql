@@ -7,12 +7,3 @@ create function payments.tells_time(id uuid, at timestamptz) returns boolean
 
 create index transactions_of_another_time on payments.transactions (partner_id, amount, id)
   include (merchant_id, branch_id, created_at, status, payment_method, card_brand) where not payments.tells_time(id, created_at);
-
--- What few rows have is found in an index alone, too, and put in order.
-drop index payments.transactions_of_rare_status, payments.transactions_of_rare_card, payments.transactions_of_rare_method;
-create index transactions_of_rare_status on payments.transactions (status, merchant_id)
-  include (partner_id, branch_id, id, amount, created_at, updated_at, payment_method, card_brand) where status not in ('CAPTURED', 'DECLINED');
-create index transactions_of_rare_card on payments.transactions (card_brand, merchant_id)
-  include (partner_id, branch_id, id, amount, created_at, updated_at, status, payment_method) where card_brand not in ('VISA', 'MASTERCARD');
-create index transactions_of_rare_method on payments.transactions (payment_method, merchant_id)
-  include (partner_id, branch_id, id, amount, created_at, updated_at, status, card_brand) where payment_method <> 'CARD_NOT_PRESENT';
