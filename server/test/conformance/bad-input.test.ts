@@ -37,8 +37,10 @@ for (const operation of withBody) {
     for (const bad of badValues(operation.body as Schema, right.body)) {
       const request = { ...right, headers: { ...right.headers, ...idempotent() }, body: bad.value }
       const answer = await ask(request)
-      assert.equal(answer.json?.error?.code, codeFor(operation, bad), `${bad.what}: ${answer.status} ${answer.text}`)
-      assertRefused(right.path, answer, 400, codeFor(operation, bad))
+      const isTooLarge = Buffer.byteLength(JSON.stringify(bad.value)) > (operation.bodyBytesMax ?? Infinity)
+      const code = isTooLarge ? 'PAYLOAD_TOO_LARGE' : codeFor(operation, bad)
+      assert.equal(answer.json?.error?.code, code, `${bad.what}: ${answer.status} ${answer.text}`)
+      assertRefused(right.path, answer, isTooLarge ? 413 : 400, code)
       tried += 1
     }
     assert.ok(tried > 20, String(tried))
