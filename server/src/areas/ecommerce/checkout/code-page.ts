@@ -14,6 +14,8 @@ export interface CodeView {
   readonly imageUrl: string
   /** What the picture says. */
   readonly text: string
+  /** In a sandbox: the page of its bank, which pays the code. */
+  readonly bankUrl?: string | undefined
   /** Where the payer gives up the code for another way to pay, as nonce and csrf. */
   readonly otherWayAction: string
   readonly nonce: string
@@ -35,7 +37,7 @@ export function codePage(view: CodeView): string {
     outcome: 'code',
     lid: html`<h1>${words.codeHeading}</h1>
 <p class="sum">${sentence(words.amountTo, { amount: html`<b>${amount}</b>`, merchant: isolated(merchant) })}</p>`,
-    sheet: [picture(view, words), textOfCode(view, words), otherWay(view, words)],
+    sheet: [picture(view, words), textOfCode(view, words), simulatedBank(view, words), otherWay(view, words)],
     otherLanguageUrl: view.otherLanguageUrl,
     refresh: { seconds: view.refreshSeconds },
   })
@@ -66,6 +68,12 @@ function textOfCode(view: CodeView, words: Texts): HtmlText {
 <textarea id="code-text" rows="6" readonly spellcheck="false" translate="no">${view.text}</textarea>
 <button class="button second" type="button" id="copy"${attributes({ hidden: true, 'data-copied': words.copied })}>${words.copy}</button>
 <p class="unseen" role="status" id="copied"></p></details>`
+}
+
+function simulatedBank({ bankUrl, text }: CodeView, words: Texts): HtmlText | null {
+  if (bankUrl === undefined) return null
+  const href = ownAddress(`${bankUrl}?${new URLSearchParams({ code: text }).toString()}`)
+  return html`<p class="try-out"><a${attributes({ href, target: '_blank', rel: 'noopener' })}>${words.simulatedBank}</a></p>`
 }
 
 function otherWay(view: CodeView, words: Texts): HtmlText {

@@ -132,11 +132,15 @@ export async function mountCheckout(app: FastifyInstance, deps: CheckoutDependen
     return redirect(reply, pageAddressOf(request, 'i', ecommerce.checkoutTokenOf(intent.id)))
   }
 
-  /** Of the picture of a code and of the form that gives it up, in the language of the page. */
+  /** Of the picture of a code, of the form that gives it up, in the language of the page, and of a bank that pays it. */
   const codeAddresses = (request: TokenRequest) => {
     const { url } = pageAddressOf(request, 'i')
     const [path, query] = url.split('?')
-    return { imageUrl: `${path}/code.png`, otherWayAction: `${path}/other${query === undefined ? '' : `?${query}`}` }
+    return {
+      imageUrl: `${path}/code.png`,
+      otherWayAction: `${path}/other${query === undefined ? '' : `?${query}`}`,
+      bankUrl: sandbox ? `${addresses.sandbox}/bank` : undefined,
+    }
   }
 
   const findLink = async (request: TokenRequest): Promise<LinkRow> => {

@@ -78,7 +78,10 @@ const everyPage = locales.flatMap((locale): [string, string][] => {
     [`pay by card or code ${locale}`, payPage({ ...pay, locale, offersCode: true })],
     [`paid by code ${locale}`, resultPage({ ...result, locale, receipt: { ...receipt, card: null } })],
     [`code ${locale}`, codePage({ ...code, locale })],
-    [`code in a sandbox ${locale}`, codePage({ ...code, locale, sandbox: true })],
+    [
+      `code in a sandbox ${locale}`,
+      codePage({ ...code, locale, sandbox: true, bankUrl: '/sandbox/bank' }),
+    ],
     [`paid before ${locale}`, payPage({ ...pay, locale, paidUrl: '/i/abc' })],
     [`notice ${locale}`, noticePage({ locale, title: 'Nothing here', message: 'Check the link.', status: 404 })],
   ]
@@ -298,6 +301,11 @@ test('a code is shown with its name for those who do not see it, to save and to 
   assert.equal(saved?.get('href'), code.imageUrl)
   assert.match(page, new RegExp(`<textarea[^>]* readonly[^>]*>${code.text}</textarea>`))
   assert.match(page, /<noscript><meta http-equiv="refresh" content="3"><\/noscript>/)
+
+  const bankOf = (view: CodeView) => tagsOf(codePage(view)).find((tag) => tag.attributes.has('target'))?.attributes
+  const shown = new URL(bankOf({ ...code, bankUrl: 'http://localhost:8080/sandbox/bank' })?.get('href') ?? '')
+  assert.deepEqual([shown.pathname, shown.searchParams.get('code')], ['/sandbox/bank', code.text])
+  assert.equal(bankOf(code), undefined)
 })
 
 test('QR Ph is a way to pay where it is offered, by a form of its own that asks nothing', () => {

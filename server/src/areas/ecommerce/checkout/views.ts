@@ -98,7 +98,7 @@ export function codeViewOfIntent(
   intent: Intent,
   payee: Payee,
   address: PageAddress,
-  at: { readonly form: FormOf; readonly imageUrl: string; readonly otherWayAction: string },
+  at: { readonly form: FormOf } & Pick<CodeView, 'imageUrl' | 'bankUrl' | 'otherWayAction'>,
 ): CodeView | undefined {
   const code = intent.latestAttempt?.code
   if (!waitsForBank(intent) || code == null) return undefined
@@ -108,6 +108,7 @@ export function codeViewOfIntent(
     expiresAt: code.expiresAt,
     imageUrl: at.imageUrl,
     text: code.text,
+    bankUrl: at.bankUrl,
     otherWayAction: at.otherWayAction,
     nonce: at.form.nonce,
     csrf: at.form.csrf,
