@@ -230,6 +230,7 @@ export async function startKaha(options: {
   })
   await delivery.ensurePartitions(clock.now())
 
+  const sandbox = config.mode === 'sandbox'
   const addresses = addressesOf(config)
   const owner = paymentOwner({
     db,
@@ -246,10 +247,10 @@ export async function startKaha(options: {
     keyring,
     connector: await connectorFor(config, db, clock, addresses),
     owner,
-    codeWriter: config.qrBank && checkoutCodes({ bank: config.qrBank, identity }),
+    // Nobody hears of a live bank's money yet: a payer who was shown a code would pay it for nothing.
+    codeWriter: sandbox && config.qrBank ? checkoutCodes({ bank: config.qrBank, identity }) : null,
     ...(choices.confirmWaitMsMax === undefined ? {} : { confirmWaitMsMax: choices.confirmWaitMsMax }),
   })
-  const sandbox = config.mode === 'sandbox'
   const terminalIdentity = createTerminalIdentity({ db, bus, clock, keyring, rateLimit })
   const terminals = building.use(
     createTerminals({

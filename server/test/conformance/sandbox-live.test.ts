@@ -94,6 +94,20 @@ test('E6.simulate.live: a live installation that has a bank answers 404 with 200
   assert.equal((await call(withBank.localUrl, { path: '/webhooks/v1/webhooks' })).status, 401)
 })
 
+test('a live installation shows payers no QR Ph code, with a bank either: nobody would hear of their money', async (t) => {
+  const config = readConfig({ ...settings, KAHA_QR_BIC: 'BANKPHMMXXX' })
+  const withBank = await startKaha({ config, target, masterKey, log: createLog('silent') })
+  t.after(() => withBank[Symbol.asyncDispose]())
+  const { json: intent } = await post('/ecom/v1/payment-intents', { amount: 10_000, currency: 'PHP' })
+  const body = { payment_method: { type: 'qrph' } }
+  const path = `/ecom/v1/payment-intents/${intent.id}/confirm`
+  const answer = await call(withBank.localUrl, { method: 'POST', path, key, body })
+  assertRefused(path, answer, 400, 'INVALID_PAYMENT_METHOD')
+  const page = await fetch(withBank.localUrl + new URL(intent.checkout_url).pathname)
+  assert.equal(page.status, 200)
+  assert.doesNotMatch(await page.text(), /QR Ph/)
+})
+
 test('X0.clocks.business: a live installation has no offset, and nothing in it can make one', async () => {
   assert.equal(kaha.clock.offsetMs, 0)
   const before = new Date().toISOString()
