@@ -59,6 +59,12 @@ const calls: Readonly<Record<string, Call>> = {
   retrieveTerminalTransaction: (_kaha, terminals) => terminals.retrieve(id),
   voidTerminalTransaction: (_kaha, terminals) => terminals.void(id),
   cancelTerminalTransaction: (_kaha, terminals) => terminals.cancel(id),
+  createTerminalWebhook: (_kaha, terminals) =>
+    terminals.webhooks.create({ url: 'https://till.example.com/hook', events: ['payment.completed'] }),
+  listTerminalWebhooks: (_kaha, terminals) => terminals.webhooks.list(),
+  retrieveTerminalWebhook: (_kaha, terminals) => terminals.webhooks.retrieve(id),
+  updateTerminalWebhook: (_kaha, terminals) => terminals.webhooks.update(id, { status: 'disabled' }),
+  deleteTerminalWebhook: (_kaha, terminals) => terminals.webhooks.delete(id),
   readSandboxClock: ({ sandbox }) => sandbox.readClock(),
   startVirtualTerminal: ({ sandbox }) => sandbox.startTerminal({ group_id: id, device_id: 'sim-approve' }),
   stopVirtualTerminal: ({ sandbox }) => sandbox.stopTerminal(id),

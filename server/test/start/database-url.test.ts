@@ -40,7 +40,7 @@ test('with KAHA_DATABASE_URL a sandbox lives in that database and starts none of
   const events = await sql<{ type: string }>(urlOf('shop'), 'select type from delivery.events order by id')
   assert.deepEqual(
     events.map(({ type }) => type),
-    ['payment.declined', 'payment.succeeded'],
+    ['payment.declined', 'payment.succeeded', 'payment.completed', 'QRPH_SUCCESS'],
   )
   assert.equal(await stop(first), 0)
   assert.equal(existsSync(join(dataDir, 'sandbox.json')), false)
