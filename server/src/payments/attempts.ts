@@ -146,7 +146,7 @@ export function createAttempts({
       const at = clock.now()
       const move = moveAttempt('NONE', event)
       if ('refusal' in move) throw new Error(`no first move ${event}`)
-      await storeOverdue(tx, intent.id, 'code_expired')
+      if (intent.latestAttempt?.method === 'qrph') await storeOverdue(tx, intent.id, 'code_expired')
       const got =
         intent.linkId === null || !holdsUse(by.method, move.to)
           ? 'taken'
