@@ -4,12 +4,9 @@ import { assets, script, stylesheet } from './assets.ts'
 import { pageCsp, pageHeaders } from '../../../kernel/http/page-headers.ts'
 import { codePage, type CodeView } from './code-page.ts'
 import { noticePage } from './notice-page.ts'
-import { payPage } from './pay-page.ts'
-import type { PayView } from './pay-page.ts'
-import { resultPage } from './result-page.ts'
-import type { ResultView } from './result-page.ts'
-import { resultKinds, texts } from './texts.ts'
-import type { Locale } from './texts.ts'
+import { payPage, type PayView } from './pay-page.ts'
+import { resultPage, type ResultView } from './result-page.ts'
+import { resultKinds, texts, type Locale } from './texts.ts'
 
 const locales: readonly Locale[] = ['en', 'fil']
 
@@ -78,10 +75,7 @@ const everyPage = locales.flatMap((locale): [string, string][] => {
     [`pay by card or code ${locale}`, payPage({ ...pay, locale, offersCode: true })],
     [`paid by code ${locale}`, resultPage({ ...result, locale, receipt: { ...receipt, card: null } })],
     [`code ${locale}`, codePage({ ...code, locale })],
-    [
-      `code in a sandbox ${locale}`,
-      codePage({ ...code, locale, sandbox: true, bankUrl: '/sandbox/bank' }),
-    ],
+    [`code in a sandbox ${locale}`, codePage({ ...code, locale, sandbox: true, bankUrl: '/sandbox/bank' })],
     [`paid before ${locale}`, payPage({ ...pay, locale, paidUrl: '/i/abc' })],
     [`notice ${locale}`, noticePage({ locale, title: 'Nothing here', message: 'Check the link.', status: 404 })],
   ]
