@@ -16,16 +16,15 @@ export const AdvanceClock = Closed({
 })
 
 const imageBytesMax = 8 * 1024 * 1024
-// As Base64, and with what is around it.
-const imageCharactersMax = 4 * Math.ceil(imageBytesMax / 3)
-const bankBodyBytesMax = imageCharactersMax + 64 * 1024
+// A picture as Base64, and what is around it.
+const bankBodyBytesMax = 4 * Math.ceil(imageBytesMax / 3) + 64 * 1024
 
 const scanned = {
   qr_text: Type.Optional(Text(2_048, 'The text of a QR Ph code, as a bank app reads it from the picture.')),
   qr_image: Type.Optional(
     Type.String({
       minLength: 4,
-      maxLength: imageCharactersMax,
+      maxLength: bankBodyBytesMax,
       contentEncoding: 'base64',
       description:
         'Instead: a picture of the code, PNG or JPEG, 8 MiB and 16 million pixels at most, as Base64. `qrBody` is one.',
