@@ -43,8 +43,13 @@ async function pay(args: readonly string[], env: NodeJS.ProcessEnv): Promise<str
   const outcome = decline ? 'DECLINED' : expire ? 'EXPIRED' : 'SUCCESS'
   const done = await sandbox.payAsBank({ ...code, outcome })
   if (json) return JSON.stringify(done)
-  const decimal = (done.amount / 100).toFixed(2)
-  return `${done.status}: ${done.currency} ${decimal} to ${done.merchant_name}, ${done.merchant_reference_number}`
+  return `${done.status}: ${done.currency} ${decimalOf(done.amount)} to ${done.merchant_name}, ${done.merchant_reference_number}`
+}
+
+/** Centavos as text: codes are in pesos. */
+function decimalOf(centavos: number): string {
+  const digits = String(centavos).padStart(3, '0')
+  return `${digits.slice(0, -2)}.${digits.slice(-2)}`
 }
 
 function wanted(args: readonly string[]) {

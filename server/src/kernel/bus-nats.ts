@@ -32,7 +32,7 @@ export const natsBus = (options: NatsBusOptions): Promise<Bus> =>
   busOver(natsLine(options), { ...options, startFault: (error) => startFault(options, error) })
 
 function natsLine({ servers, subject, connectMsMax = 5_000, pingMs = 5_000 }: NatsBusOptions): Line {
-  let current: NatsConnection | undefined
+  let current: Broker | undefined
   const subjectOf = (kind: Kind) => `${subject}.${kind}`
 
   const dial = async (): Promise<NatsConnection> => {
@@ -53,15 +53,16 @@ function natsLine({ servers, subject, connectMsMax = 5_000, pingMs = 5_000 }: Na
 
   return {
     async send(kind, payloads) {
-      const client = current
-      if (client === undefined) throw new errors.ConnectionError('there is no connection to NATS')
-      for (const payload of payloads) client.publish(subjectOf(kind), payload)
+      const broker = current
+      if (broker === undefined) throw new errors.ConnectionError('there is no connection to NATS')
+      for (const payload of payloads) broker.client.publish(subjectOf(kind), payload)
       // The broker's answer comes behind everything that it was sent before.
-      await answered(client)
+      await broker.answered()
     },
 
     async open(heard): Promise<OpenLine> {
-      const client = await dial()
+      const broker = brokerOf(await dial())
+      const { client } = broker
       let stale = (_error: Error) => {}
       const broken = new Promise<Error>((resolve) => {
         stale = resolve
@@ -70,12 +71,12 @@ function natsLine({ servers, subject, connectMsMax = 5_000, pingMs = 5_000 }: Na
       let pings: NodeJS.Timeout | undefined
       const close = async () => {
         clearInterval(pings)
-        if (current === client) current = undefined
+        if (current === broker) current = undefined
         await client.close()
       }
       void broken.then(close)
       try {
-        await begin(client, kinds.map(subjectOf), (at, payload) =>
+        await begin(broker, kinds.map(subjectOf), (at, payload) =>
           heard(at === subjectOf('hints') ? 'hints' : 'words', payload),
         )
       } catch (error) {
@@ -86,12 +87,12 @@ function natsLine({ servers, subject, connectMsMax = 5_000, pingMs = 5_000 }: Na
       pings = setInterval(() => {
         if (unanswered) return stale(new errors.TimeoutError())
         unanswered = true
-        answered(client).then(
+        broker.answered().then(
           () => (unanswered = false),
           () => {},
         )
       }, pingMs)
-      current = client
+      current = broker
       return { broken, close }
     },
   }
@@ -99,7 +100,7 @@ function natsLine({ servers, subject, connectMsMax = 5_000, pingMs = 5_000 }: Na
 
 /** Subscribes, and makes sure that what is published and subscribed is allowed, before anything is built on it. */
 async function begin(
-  client: NatsConnection,
+  { client, answered }: Broker,
   subjects: readonly string[],
   heard: (subject: string, payload: string) => void,
 ): Promise<void> {
@@ -119,18 +120,36 @@ async function begin(
     // Nobody said anything.
     client.publish(subject)
   }
-  await answered(client)
+  await answered()
   // Refusals come before the answer, and are told a turn later.
   await turn()
   if (refusal !== undefined) throw refusal
 }
 
-/** Resolves when the broker has taken everything that it was sent; rejects when it goes away before. */
-async function answered(client: NatsConnection): Promise<void> {
-  const gone = client.closed().then((error) => {
-    throw error ?? new errors.ClosedConnectionError()
+/** One connection to a broker. */
+interface Broker {
+  readonly client: NatsConnection
+  /** Resolves when the broker has taken everything that it was sent; rejects when it goes away before. */
+  answered(): Promise<void>
+}
+
+function brokerOf(client: NatsConnection): Broker {
+  // The end of the connection is listened to once: whatever each send left on it would stay for as long as the connection does.
+  const waiting = new Set<(error: Error) => void>()
+  void client.closed().then((error) => {
+    for (const reject of waiting) reject(error ?? new errors.ClosedConnectionError())
   })
-  await Promise.race([client.flush(), gone])
+  return {
+    client,
+    answered: () =>
+      new Promise((resolve, reject) => {
+        waiting.add(reject)
+        void client
+          .flush()
+          .then(resolve, reject)
+          .finally(() => waiting.delete(reject))
+      }),
+  }
 }
 
 type Address = NatsServers['at'][number]
