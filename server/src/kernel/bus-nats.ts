@@ -136,9 +136,11 @@ interface Broker {
 function brokerOf(client: NatsConnection): Broker {
   // The end of the connection is listened to once: whatever each send left on it would stay for as long as the connection does.
   const waiting = new Set<(error: Error) => void>()
-  void client.closed().then((error) => {
-    for (const reject of waiting) reject(error ?? new errors.ClosedConnectionError())
-  })
+  const watch = async () => {
+    const error = (await client.closed()) ?? new errors.ClosedConnectionError()
+    for (const reject of waiting) reject(error)
+  }
+  void watch()
   return {
     client,
     answered: () =>
