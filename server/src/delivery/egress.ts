@@ -103,6 +103,11 @@ export interface EgressOptions {
   tls?: { ca?: string }
 }
 
+interface UnderWay {
+  readonly signal: AbortSignal | undefined
+  stop(): void
+}
+
 /**
  * The guarded way out for deliveries. The caller bounds how many requests are under way; each of them waits until its
  * deadline at most.
@@ -115,15 +120,27 @@ export function egress(options: EgressOptions): Egress {
     connectionsIdleMax,
     connectionAgeMsMax,
   })
-  const stops = new Set<() => void>()
-  const stopsOf = stopsBySignal()
+  const target = readTargets(targets)
+  const underWay = new Set<UnderWay>()
+  const heard = new WeakSet<AbortSignal>()
   let closed = false
+
+  const stopAll = (signal?: AbortSignal) => {
+    for (const one of underWay) if (signal === undefined || one.signal === signal) one.stop()
+  }
+
+  // One listener for each signal, since a signal takes long to add one and longer to find it again among many.
+  function hear(signal: AbortSignal): void {
+    if (heard.has(signal)) return
+    heard.add(signal)
+    signal.addEventListener('abort', () => stopAll(signal), { once: true })
+  }
 
   function post(request: EgressRequest): Promise<EgressResult> {
     const startedAt = performance.now()
     const { signal } = request
-    const target = targetOf(request.url, targets)
-    if (typeof target === 'string') return Promise.resolve(failed(refusal(target), startedAt))
+    const to = target(request.url)
+    if (typeof to === 'string') return Promise.resolve(failed(refusal(to), startedAt))
     if (closed || signal?.aborted) return Promise.resolve(failed(stopped, startedAt))
     const headers = ['user-agent', userAgent, 'accept-encoding', 'identity']
     for (const name in request.headers) headers.push(name, request.headers[name] ?? '')
@@ -131,13 +148,12 @@ export function egress(options: EgressOptions): Egress {
     return new Promise((resolve) => {
       const end = (result: EgressResult) => {
         clearTimeout(deadline)
-        stopsHere?.delete(stop)
-        stops.delete(stop)
+        underWay.delete(sent)
         resolve(result)
       }
       const exchange: Exchange = {
-        origin: target.origin,
-        options: { path: target.path, method: 'POST', headers, body: request.body },
+        origin: to.origin,
+        options: { path: to.path, method: 'POST', headers, body: request.body },
         answered: (truncated) => end({ ok: true, answer: answerOf(exchange, truncated, startedAt) }),
         failed: (error, phase) => end(failed(failureOf(error, phase), startedAt)),
         connection: null,
@@ -146,17 +162,19 @@ export function egress(options: EgressOptions): Egress {
         chunks: [],
         bodyBytes: 0,
       }
-      const stop = () => {
-        connections.abandon(exchange)
-        end(failed(stopped, startedAt))
+      const sent: UnderWay = {
+        signal,
+        stop() {
+          connections.abandon(exchange)
+          end(failed(stopped, startedAt))
+        },
       }
       const deadline = setTimeout(
         () => end(failed(late[connections.abandon(exchange)], startedAt)),
         request.deadlineMs ?? deadlineMs,
       )
-      const stopsHere = signal && stopsOf(signal)
-      stopsHere?.add(stop)
-      stops.add(stop)
+      if (signal !== undefined) hear(signal)
+      underWay.add(sent)
       connections.run(exchange)
     })
   }
@@ -164,30 +182,31 @@ export function egress(options: EgressOptions): Egress {
   return {
     post,
     vet(url) {
-      const target = targetOf(url, targets)
-      return typeof target === 'string' ? target : null
+      const to = targetOf(url, targets)
+      return typeof to === 'string' ? to : null
     },
     async [Symbol.asyncDispose]() {
       closed = true
       const connectionsClosed = connections.close()
-      for (const stop of stops) stop()
+      stopAll()
       await connectionsClosed
     },
   }
 }
 
-/** What a signal stops. One listener for each, since a signal takes long to add one and longer to find it again among many. */
-function stopsBySignal(): (signal: AbortSignal) => Set<() => void> {
-  const known = new WeakMap<AbortSignal, Set<() => void>>()
-  return (signal) => {
-    let stops = known.get(signal)
-    if (stops === undefined) {
-      const here = new Set<() => void>()
-      signal.addEventListener('abort', () => here.forEach((stop) => stop()), { once: true })
-      known.set(signal, here)
-      stops = here
+const targetsReadMax = 1_000
+
+/** Where URLs lead. Those used last are remembered: a destination's is the same for each of its deliveries. */
+function readTargets(targets: Targets): (url: string) => ReturnType<typeof targetOf> {
+  const read = new Map<string, ReturnType<typeof targetOf>>()
+  return (url) => {
+    let target = read.get(url)
+    if (target === undefined) {
+      if (read.size >= targetsReadMax) read.clear()
+      target = targetOf(url, targets)
+      read.set(url, target)
     }
-    return stops
+    return target
   }
 }
 

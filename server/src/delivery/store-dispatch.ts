@@ -83,7 +83,7 @@ const dispatchTaken = (handed: string, lease: string) => `
      on conflict (event_id) do nothing
    )
    select (select count(*) from pair p where not p.handed)::integer as queued,
-          array(select extract(epoch from m.now - t.created_at)::float8 * 1000 from taken t, moment m) as lags`
+          array(select (extract(epoch from m.now - t.created_at) * 1000)::integer from taken t, moment m) as lags`
 
 // The whole way at once, for as long as nothing goes wrong with any of the events.
 const dispatchDue = statement(

@@ -134,7 +134,7 @@ const settle = statement(
       where exists (select from lane c where c.disabling)
         and d.id = any (array(select c.destination_id from lane c where c.disabling)) and d.deleted_at is null
    )
-   select h.id, h.fence from held h`,
+   select r.id, r.fence from unnest($1::bigint[], $2::integer[]) as r (id, fence) except select h.id, h.fence from held h`,
 )
 
 // Leases of attempts that take longer, in the same order as settling.
@@ -235,7 +235,7 @@ const iso = (date: Date | null | undefined): string | null => date?.toISOString(
 const closedAtOnceMax = 1_000
 
 export const settleStore = {
-  /** Resolves to those that were still ours; of the others nothing is stored. */
+  /** Resolves to those that were not ours any more, of which nothing is stored. */
   settle: (on: Queries, settlements: readonly Settlement[], changes: readonly LaneChange[]) => {
     const attempts = settlements.map(({ attempt }) => attempt)
     return on.run<Held>(settle, [

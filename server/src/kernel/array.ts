@@ -9,7 +9,8 @@ export function arrayOf(values: readonly (string | number | bigint | boolean | n
 function elementOf(value: string | number | bigint | boolean | null): string {
   if (value === null) return 'NULL'
   if (typeof value !== 'string') return String(value)
-  return plain.test(value) && value.toUpperCase() !== 'NULL' ? value : `"${value.replace(/["\\]/g, '\\$&')}"`
+  if (plain.test(value) && (value.length !== 4 || value.toUpperCase() !== 'NULL')) return value
+  return `"${value.replaceAll('\\', '\\\\').replaceAll('"', '\\"')}"`
 }
 
 // Ids, times and words need no quotes.
