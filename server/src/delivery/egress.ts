@@ -20,8 +20,8 @@ export type { Lookup } from './egress-connections.ts'
  */
 export interface EgressAnswer {
   status: number
-  /** Lower-case names, repeated headers joined by a comma; 16 KiB in all. */
-  headers: Record<string, string>
+  /** As it was sent; joined by a comma where it was repeated. */
+  retryAfter: string | undefined
   /**
    * The first 16 KiB, not decompressed, read as UTF-8. What is no text, or acts on a terminal or a database, is U+FFFD.
    */
@@ -103,9 +103,13 @@ export interface EgressOptions {
   tls?: { ca?: string }
 }
 
-interface UnderWay {
+/** A request under way. */
+interface Sent extends Exchange<Sent> {
+  /** On the monotonic clock. */
+  readonly startedAt: number
   readonly signal: AbortSignal | undefined
-  stop(): void
+  deadline: NodeJS.Timeout | undefined
+  readonly resolve: (result: EgressResult) => void
 }
 
 /**
@@ -115,18 +119,31 @@ interface UnderWay {
 export function egress(options: EgressOptions): Egress {
   const { targets, userAgent, deadlineMs = 15_000 } = options
   const { connectionsPerOriginMax = 64, connectionsIdleMax = 256, connectionAgeMsMax = 300_000 } = options
-  const connections = connectionsTo(dialler({ targets, lookup: options.lookup ?? dns.lookup, ca: options.tls?.ca }), {
-    connectionsPerOriginMax,
-    connectionsIdleMax,
-    connectionAgeMsMax,
+  const dial = dialler({ targets, lookup: options.lookup ?? dns.lookup, ca: options.tls?.ca })
+  const limits = { connectionsPerOriginMax, connectionsIdleMax, connectionAgeMsMax }
+  const connections = connectionsTo<Sent>(dial, limits, {
+    answered: (sent, truncated) => end(sent, { ok: true, answer: answerOf(sent, truncated) }),
+    failed: (sent, error, phase) => end(sent, failed(failureOf(error, phase), sent.startedAt)),
   })
   const target = readTargets(targets)
-  const underWay = new Set<UnderWay>()
+  const underWay = new Set<Sent>()
   const heard = new WeakSet<AbortSignal>()
   let closed = false
 
-  const stopAll = (signal?: AbortSignal) => {
-    for (const one of underWay) if (signal === undefined || one.signal === signal) one.stop()
+  function end(sent: Sent, result: EgressResult): void {
+    clearTimeout(sent.deadline)
+    underWay.delete(sent)
+    sent.resolve(result)
+  }
+
+  const tooLate = (sent: Sent) => end(sent, failed(late[connections.abandon(sent)], sent.startedAt))
+
+  function stopAll(signal?: AbortSignal): void {
+    for (const sent of underWay) {
+      if (signal !== undefined && sent.signal !== signal) continue
+      connections.abandon(sent)
+      end(sent, failed(stopped, sent.startedAt))
+    }
   }
 
   // One listener for each signal, since a signal takes long to add one and longer to find it again among many.
@@ -146,36 +163,23 @@ export function egress(options: EgressOptions): Egress {
     for (const name in request.headers) headers.push(name, request.headers[name] ?? '')
 
     return new Promise((resolve) => {
-      const end = (result: EgressResult) => {
-        clearTimeout(deadline)
-        underWay.delete(sent)
-        resolve(result)
-      }
-      const exchange: Exchange = {
+      const sent: Sent = {
         origin: to.origin,
         options: { path: to.path, method: 'POST', headers, body: request.body },
-        answered: (truncated) => end({ ok: true, answer: answerOf(exchange, truncated, startedAt) }),
-        failed: (error, phase) => end(failed(failureOf(error, phase), startedAt)),
         connection: null,
         status: 0,
         headers: {},
         chunks: [],
         bodyBytes: 0,
-      }
-      const sent: UnderWay = {
+        startedAt,
         signal,
-        stop() {
-          connections.abandon(exchange)
-          end(failed(stopped, startedAt))
-        },
+        deadline: undefined,
+        resolve,
       }
-      const deadline = setTimeout(
-        () => end(failed(late[connections.abandon(exchange)], startedAt)),
-        request.deadlineMs ?? deadlineMs,
-      )
+      sent.deadline = setTimeout(tooLate, request.deadlineMs ?? deadlineMs, sent)
       if (signal !== undefined) hear(signal)
       underWay.add(sent)
-      connections.run(exchange)
+      connections.run(sent)
     })
   }
 
@@ -210,19 +214,16 @@ function readTargets(targets: Targets): (url: string) => ReturnType<typeof targe
   }
 }
 
-function answerOf(
-  { status, headers, chunks, bodyBytes }: Exchange,
-  truncated: boolean,
-  startedAt: number,
-): EgressAnswer {
-  const bounded: Record<string, string> = {}
-  for (const name in headers) {
-    const value = headers[name]
-    if (value !== undefined) bounded[name] = inert(typeof value === 'string' ? value : value.join(', '))
-  }
+function answerOf({ status, headers, chunks, bodyBytes, startedAt }: Sent, truncated: boolean): EgressAnswer {
+  const retryAfter = headers['retry-after']
   const bytes = chunks.length === 1 ? chunks[0] : Buffer.concat(chunks, Math.min(bodyBytes, bodyBytesMax))
-  const body = inert(bytes?.toString('utf8', 0, bodyBytesMax) ?? '')
-  return { status, headers: bounded, body, truncated, durationMs: since(startedAt) }
+  return {
+    status,
+    retryAfter: typeof retryAfter === 'object' ? retryAfter.join(', ') : retryAfter,
+    body: bytes === undefined || bytes.length === 0 ? '' : inert(bytes.toString('utf8', 0, bodyBytesMax)),
+    truncated,
+    durationMs: since(startedAt),
+  }
 }
 
 /** Control characters move cursors in terminals, and PostgreSQL stores no NUL. */
