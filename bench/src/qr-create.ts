@@ -153,10 +153,10 @@ async function storedCode(client: pg.Client): Promise<NewCode> {
 
 /** How long each of so many calls takes, or of those until something else is over, in ms: one at a time with a pause after each. */
 async function timesOf(call: () => Promise<unknown>, count: number, until?: Promise<unknown>): Promise<number[]> {
-  let isOver = false
-  const over = until?.finally(() => (isOver = true))
+  const state = { isOver: false }
+  const over = until?.finally(() => (state.isOver = true))
   const times: number[] = []
-  while (times.length < count && !isOver) {
+  while (times.length < count && !state.isOver) {
     const begun = performance.now()
     await call()
     times.push(performance.now() - begun)
