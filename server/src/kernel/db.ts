@@ -48,7 +48,7 @@ const types: pg.CustomTypesConfig = {
   }) as pg.CustomTypesConfig['getTypeParser'],
 }
 
-const timeOfAny = pg.types.getTypeParser<Date | number>(timestamptz, 'text')
+const timeOfAny: (text: string) => Date | number = pg.types.getTypeParser(timestamptz, 'text')
 
 // A time of a session in UTC, but for the two letters as ISO 8601 has it, which a Date reads itself: a page of a list has dozens, and the
 // driver's own way takes twice as long. Infinity, other zones and years beyond four digits are left to that.
