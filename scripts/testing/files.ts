@@ -21,30 +21,37 @@ export function testFiles(wanted: readonly string[]): TestFile[] {
   const names = wanted.map((path) => posix.normalize(path.replaceAll('\\', '/')).replace(/\/$/, ''))
   const isWanted = (path: string): boolean =>
     names.length === 0 || names.some((name) => path === name || path.startsWith(`${name}/`))
+  const reachedFrom = imports(texts)
   return [...texts.keys()]
     .filter((path) => path.endsWith('.test.ts') && isWanted(path))
-    .map((path) => ({
-      path,
-      usesDatabase: reachesCluster(path, texts),
-      usesBrowser: reaches(path, texts, (from) => from === browserModule),
-    }))
+    .map((path) => {
+      const reached = reachedFrom(path)
+      return { path, usesDatabase: readsCluster(reached, texts), usesBrowser: reached.has(browserModule) }
+    })
 }
 
-/** What reads the variable names it in a string or as a property. */
-export const reachesCluster = (start: string, texts: Texts): boolean =>
-  reaches(start, texts, (path, text) => path.startsWith('server/') && text.includes(clusterVariable))
+export const reachesCluster = (start: string, texts: Texts): boolean => readsCluster(imports(texts)(start), texts)
 
-/** Follows relative imports. */
-function reaches(start: string, texts: Texts, isIt: (path: string, text: string) => boolean): boolean {
-  const seen = new Set([start])
-  for (const path of seen) {
-    const text = texts.get(path)
-    if (text === undefined) continue
-    if (isIt(path, text)) return true
-    const scanned = scan(text)
-    for (const specifier of importsOf(scanned)) {
-      if (specifier.startsWith('.')) seen.add(posix.join(posix.dirname(path), specifier))
+/** What reads the variable names it in a string or as a property. */
+const readsCluster = (reached: ReadonlySet<string>, texts: Texts): boolean =>
+  reached.values().some((path) => path.startsWith('server/') && texts.get(path)?.includes(clusterVariable) === true)
+
+/** Follows relative imports from a file: itself and all that it reaches. Each file is read once. */
+function imports(texts: Texts): (start: string) => ReadonlySet<string> {
+  const known = new Map<string, readonly string[]>()
+  const importedBy = (path: string): readonly string[] => {
+    let found = known.get(path)
+    if (found === undefined) {
+      found = importsOf(scan(texts.get(path) ?? ''))
+        .filter((specifier) => specifier.startsWith('.'))
+        .map((specifier) => posix.join(posix.dirname(path), specifier))
+      known.set(path, found)
     }
+    return found
   }
-  return false
+  return (start) => {
+    const seen = new Set([start])
+    for (const path of seen) for (const imported of importedBy(path)) seen.add(imported)
+    return seen
+  }
 }
