@@ -92,6 +92,7 @@ export const help = (): string =>
     '  kaha migrate    bring the schema of the database up to date',
     '  kaha entities   list and make partners, merchants and branches',
     '  kaha keys       list, issue and revoke secret keys',
+    '  kaha terminals  list and issue keys of tills and terminals, close their sockets, move devices',
     '  kaha attention  list and settle what needs a person',
     '  kaha pay        pay a QR Ph code of a running sandbox, from its text or a picture',
     '',

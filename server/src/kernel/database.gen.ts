@@ -147,6 +147,10 @@ export interface Tables {
     readonly branch_id: string
     readonly created_at: Date
   }
+  readonly 'identity.changes': {
+    readonly only_row: boolean
+    readonly version: bigint
+  }
   readonly 'identity.encryption_keys': {
     readonly id: string
     readonly merchant_id: string
@@ -426,6 +430,7 @@ export interface Tables {
     readonly group_id: string
     readonly terminal_id: string | null
     readonly connected_at: Date
+    readonly dismissed: boolean
   }
   readonly 'terminals.terminals': {
     readonly id: string

@@ -265,6 +265,38 @@ test('[D5.socket-errors.form, D5.socket-errors.invalid-json, D5.socket-errors.te
   await terminal.close()
 })
 
+test('[D5.socket-errors.connection-not-found] a connection whose place another has taken is told so and changes nothing, also where its process has not heard of it yet', async () => {
+  const [desk, terminal] = [await shop.till(), await shop.connect()]
+  const transactionId = 'by-the-newer-one'
+  const paying = shop.pay({ transactionId })
+  await terminal.next('payment')
+  // What another process stores when it lets the same key in, before a word of it is here.
+  const replace = 'update terminals.sockets set connection_id = gen_random_uuid() where group_id = $1 returning key_id'
+  assert.equal((await p.kaha.db.run(statement('test.replace', replace), [shop.groupId])).length, 2)
+  const before = (await shop.read(transactionId)).json
+  const asks: [Wire, Record<string, unknown>][] = [
+    [desk, { action: 'getTerminals' }],
+    [desk, { action: 'payment', terminalId: device, paymentRequest: sale }],
+    [desk, { action: 'cancelPayment', transactionId }],
+    [desk, { action: 'voidPayment', transactionId }],
+    [terminal, result(transactionId)],
+    [terminal, result(transactionId, { status: 'SUCCESS' })],
+    [terminal, { action: 'paymentStatus', transactionId, status: 'PENDING' }],
+    [terminal, { action: 'voidResult', transactionId, success: true }],
+  ]
+  for (const [on, message] of asks) {
+    const { action, error, message: says, code } = await on.ask(message)
+    assert.deepEqual([action, error], ['error', 'Not Found'], String(message['action']))
+    assert.deepEqual([says, code], ['Connection not found', 'NOT_FOUND'])
+  }
+  assert.deepEqual({ ...(await shop.read(transactionId)).json, timestamp: before.timestamp }, before)
+  const newer = await shop.connect()
+  await newer.next('paymentStatus')
+  newer.send(result(transactionId))
+  assert.equal((await paying).json.status, 'SUCCESS')
+  await newer.close()
+})
+
 test('[D5.socket.frame] a frame of 64 KiB is read, and one byte more, or text that is no UTF-8, ends the socket', async () => {
   const most = 64 * 1024
   const ping = JSON.stringify({ action: 'ping', requestId: 'whole' })

@@ -110,6 +110,12 @@ const findTransaction = statement(
   'terminals.findTransaction',
   `select ${columns} from terminals.transactions t where t.group_id = $1 and t.transaction_id = $2`,
 )
+// The same, and whether the connection that speaks of it is still one.
+const findFromConnection = statement(
+  'terminals.findFromConnection',
+  `select ${columns}, exists (select from terminals.sockets s where s.connection_id = $3) as is_held
+     from terminals.transactions t where t.group_id = $1 and t.transaction_id = $2`,
+)
 // The answer to a key that may not see it, and nothing else.
 const transactionExists = statement(
   'terminals.transactionExists',
@@ -250,6 +256,10 @@ export const transactionStore = {
   lock: async (tx: Queries, id: string) => one(await tx.run<TransactionRow>(lockTransaction, [id])),
   find: async (on: Queries, groupId: string, transactionId: string) =>
     one(await on.run<TransactionRow>(findTransaction, [groupId, transactionId])),
+  findFrom: async (on: Queries, groupId: string, transactionId: string, connectionId: string) =>
+    one(
+      await on.run<TransactionRow & { is_held: boolean }>(findFromConnection, [groupId, transactionId, connectionId]),
+    ),
   /** In another group. */
   exists: async (on: Queries, transactionId: string, groupId: string): Promise<boolean> =>
     one(await on.run<{ found: boolean }>(transactionExists, [transactionId, groupId]))?.found ?? false,
