@@ -423,6 +423,10 @@ export interface Tables {
     readonly id: string
     readonly beat_at: Date
   }
+  readonly 'terminals.past_ids': {
+    readonly group_id: string
+    readonly transaction_id: string
+  }
   readonly 'terminals.sockets': {
     readonly key_id: string
     readonly connection_id: string

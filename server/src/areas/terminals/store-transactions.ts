@@ -126,6 +126,13 @@ const readTransaction = statement(
   `select ${columns} from terminals.transactions t where t.id = $1 and t.group_id = $2`,
 )
 
+// In a statement after the insert: an id whose row goes in this very moment is seen to be taken all the same.
+const readNew = statement(
+  'terminals.readNew',
+  `select ${columns}, exists (select from terminals.past_ids p where p.group_id = t.group_id and p.transaction_id = t.transaction_id) as is_past
+     from terminals.transactions t where t.id = $1 and t.group_id = $2`,
+)
+
 // Busy: open and not given up, or given up less than two minutes ago.
 const busyTransaction = statement(
   'terminals.busyTransaction',
@@ -265,6 +272,9 @@ export const transactionStore = {
     one(await on.run<{ found: boolean }>(transactionExists, [transactionId, groupId]))?.found ?? false,
   read: async (on: Queries, id: string, groupId: string) =>
     one(await on.run<TransactionRow>(readTransaction, [id, groupId])),
+  /** One that was inserted just now, and whether its id was used by a payment whose row is gone. */
+  readNew: async (tx: Queries, id: string, groupId: string) =>
+    one(await tx.run<TransactionRow & { is_past: boolean }>(readNew, [id, groupId])),
   isBusy: async (tx: Queries, terminalId: string, givenUpAfter: Date): Promise<boolean> =>
     (await tx.run(busyTransaction, [terminalId, givenUpAfter])).length > 0,
   list: (
