@@ -210,6 +210,33 @@ test('[D5.push.missed] a till that reconnects is told what it missed, once', asy
   await terminal.close()
 })
 
+test('[D5.push.missed] a till that was away is told of a sale and of its void, and after 7 days of neither', async (t) => {
+  const its = await platform(t)
+  const there = shopOf(its)
+  t.after(() => there[Symbol.asyncDispose]())
+  const terminal = await there.connect()
+  const voided = async (transactionId: string) => {
+    const paying = there.pay({ transactionId })
+    await terminal.next('payment')
+    terminal.send(result(transactionId))
+    assert.equal((await paying).status, 200)
+    const voiding = there.voids(transactionId)
+    await terminal.next('voidPayment')
+    terminal.send({ action: 'voidResult', transactionId, success: true })
+    assert.equal((await voiding).json.success, true)
+  }
+  const told = (on: Wire) =>
+    on.received.flatMap(({ action, transactionId }) => (/^payment/.test(action) ? [`${action} ${transactionId}`] : []))
+  await voided('old')
+  await its.advance(7 * 86_400 - 60)
+  await voided('new')
+  await its.advance(120)
+  const back = await there.till()
+  await until('what it missed', () => told(back).length > 1)
+  await back.settled()
+  assert.deepEqual(told(back), ['paymentComplete new', 'paymentVoided new'])
+})
+
 test('[D5.socket-errors.form, D5.socket-errors.invalid-json, D5.socket-errors.terminal-id, D5.socket-errors.payment-request, D5.socket-errors.terminal-not-found, D5.socket-errors.desktop-only, D5.socket-errors.other-group, D5.socket-errors.other] refusals come word for word, with the code of the HTTP API', async () => {
   const desk = await shop.till()
   const terminal = await shop.connect()
@@ -263,6 +290,37 @@ test('[D5.socket-errors.form, D5.socket-errors.invalid-json, D5.socket-errors.te
   assert.equal((await asked(desk, result('x')))[0], 'Forbidden')
   assert.equal((await asked(terminal, payment))[0], 'Forbidden')
   await terminal.close()
+})
+
+test('[I1.foreign.terminals] no message reaches a terminal or a payment of another group', async () => {
+  const [terminal, theirs, abroad] = [await shop.connect(), await others.connect(), await others.till()]
+  const transactionId = 'ours-alone'
+  const paying = shop.pay({ transactionId })
+  await terminal.next('payment')
+  const asks: [Wire, Record<string, unknown>][] = [
+    [abroad, { action: 'payment', terminalId: device, paymentRequest: sale }],
+    [abroad, { action: 'cancelPayment', transactionId }],
+    [abroad, { action: 'voidPayment', transactionId }],
+    [theirs, result(transactionId)],
+    [theirs, { action: 'paymentStatus', transactionId, status: 'PENDING' }],
+    [theirs, { action: 'voidResult', transactionId, success: true }],
+  ]
+  for (const [on, message] of asks) {
+    const { action, error, code } = await on.ask(message)
+    // A terminal is told no more than that it has no such payment.
+    const wanted = on === abroad ? ['Forbidden', 'GROUP_MISMATCH'] : ['Not Found', 'TRANSACTION_NOT_FOUND']
+    assert.deepEqual([action, error, code], ['error', ...wanted], String(message['action']))
+  }
+  assert.deepEqual((await abroad.ask({ action: 'getTerminals' })).terminals.length, 1)
+  assert.equal((await shop.read(transactionId)).json.status, 'PENDING')
+  await terminal.settled()
+  assert.deepEqual(
+    terminal.received.filter(({ action }) => action === 'cancelPayment' || action === 'voidPayment'),
+    [],
+  )
+  terminal.send(result(transactionId))
+  assert.equal((await paying).json.status, 'SUCCESS')
+  for (const one of [terminal, theirs]) await one.close()
 })
 
 test('[D5.socket-errors.connection-not-found] a connection whose place another has taken is told so and changes nothing, also where its process has not heard of it yet', async () => {
@@ -343,11 +401,18 @@ test('[D5.socket.ping, D5.socket.stale, D5.socket.life, D5.disconnect.stale-conn
   t.after(() => there[Symbol.asyncDispose]())
   const silent = await there.connect(there.first, { client: { autoPong: false } })
   const lively = await there.connect(there.second)
+  // It answers no ping; what it says instead counts as much.
+  const talking = await there.till({ client: { autoPong: false } })
   let pings = 0
   lively.socket.on('ping', () => (pings += 1))
+  let talks = 0
+  talking.socket.on('ping', () => {
+    talks += 1
+    talking.send({ action: 'ping' })
+  })
   await until('the close', () => silent.closed !== null)
   assert.ok([4002, 1006].includes(silent.closed ?? 0))
   assert.equal((await silent.next('forceDisconnect')).reason, 'stale_connection_timeout')
-  await until('pings', () => pings > 8)
-  assert.equal(lively.closed, null)
+  await until('pings', () => pings > 8 && talks > 8)
+  assert.deepEqual([lively.closed, talking.closed], [null, null])
 })
