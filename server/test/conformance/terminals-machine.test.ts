@@ -393,16 +393,3 @@ test('[D5.machine.pending.not-reached] a payment that is known not to have reach
   assertRefused(at, await shop.pay({ transactionId }), 502, 'TERMINAL_CONNECTION_ERROR')
   terminal.drop()
 })
-
-test('[D5.retention.http, D5.id.past-retention] 30 days after its end a transaction is gone, and its id stays taken', async () => {
-  const { transactionId, paying, terminal } = await begun(await shop.connect(shop.first))
-  terminal.send(result(transactionId))
-  isPaid(await paying)
-  await p.advance(30 * 86_400 - 60)
-  assert.equal((await shop.read(transactionId)).status, 200)
-  await p.advance(120)
-  assertRefused('/terminal/v1/transactions', await shop.read(transactionId), 404, 'TRANSACTION_NOT_FOUND')
-  assert.equal((await shop.ask({ path: '/v1/transactions' })).json.count, 0)
-  assertRefused(at, await shop.pay({ transactionId }), 409, 'TRANSACTION_CONFLICT')
-  await terminal.close()
-})

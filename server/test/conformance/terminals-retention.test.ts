@@ -52,7 +52,12 @@ test('[X0.clocks.business.retention, X0.clocks.system.sockets, D5.retention.http
   // Neither was the refused one kept.
   await keeps('by-http', 'with-attention')
 
-  await p.advance(23 * day)
+  await p.advance(23 * day - 2 * 3_600)
+  assert.equal((await shop.read('by-http')).status, 200)
+  await p.advance(120)
+  assert.equal((await shop.read('by-http')).json.error.code, 'TRANSACTION_NOT_FOUND')
+  assert.equal((await shop.ask({ path: '/v1/transactions' })).json.count, 0)
+  await p.advance(3_600)
   await keeps('with-attention')
   for (const gone of ['by-http', 'by-socket', 'with-attention']) assert.deepEqual(await refusal(gone), conflict)
   const [open] = await attentionStore.list(p.kaha.db, 10)

@@ -133,7 +133,7 @@ export const everywhere = joined(
   built({
     'X0.clocks.business.retention': 'what is kept for a time is kept by business time',
   }),
-  later('settlement', {
+  built({
     'X0.clocks.business.settlement': 'settlement runs by business time',
   }),
   built({
