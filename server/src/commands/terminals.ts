@@ -22,6 +22,7 @@ export const terminalsHelp = [
   'kaha terminals issue --group ID --role terminal --branch ID [--json]     a key for a terminal of a branch',
   'kaha terminals disconnect KEY [--json]                                   closes the socket of a key',
   'kaha terminals move DEVICE --group ID --to KEY [--json]                  a device goes on with another key',
+  'kaha terminals describe DEVICE --group ID --metadata JSON [--json]       what lists of terminals show of a device',
   '',
   'A device id belongs to the key that used it first. `kaha keys suspend`, `resume` and `revoke` take the ids of these keys too, and close',
   'their sockets.',
@@ -29,8 +30,11 @@ export const terminalsHelp = [
 ].join('\n')
 
 const devicesPerKeyMax = 100
+const metadataBytesMax = 4_096
 
-type Values = Partial<Record<'group' | 'merchant' | 'role' | 'branch' | 'to', string>> & { readonly json?: boolean }
+type Values = Partial<Record<'group' | 'merchant' | 'role' | 'branch' | 'to' | 'metadata', string>> & {
+  readonly json?: boolean
+}
 type Action = (db: Db, config: Config, json: boolean) => Promise<void>
 
 /** Keys of tills and terminals, and what hangs on them, beside a running server or without one. */
@@ -41,11 +45,12 @@ export async function terminalsCommand(config: Config, args: readonly string[]):
     role: { type: 'string' },
     branch: { type: 'string' },
     to: { type: 'string' },
+    metadata: { type: 'string' },
     json: { type: 'boolean' },
   })
   const [name = 'list', subject, ...more] = positionals
   const plan = Object.hasOwn(actions, name) ? actions[name] : undefined
-  const takesSubject = name === 'disconnect' || name === 'move'
+  const takesSubject = ['disconnect', 'move', 'describe'].includes(name)
   if (plan === undefined || more.length > 0 || (subject !== undefined && !takesSubject))
     throw new StartFault(
       `there is no \`kaha terminals ${positionals.join(' ')}\`; \`kaha terminals --help\` lists what there is`,
@@ -93,11 +98,33 @@ const actions: Readonly<Record<string, (values: Values, subject: string | undefi
     const keyId = idOf(to, 'say which key it goes on with: --to and an id of `kaha terminals list`')
     return (db, _config, json) => move(db, { groupId, device: subject, keyId }, json)
   },
+  describe({ group, metadata }, subject) {
+    if (subject === undefined)
+      throw new StartFault('say which device: `kaha terminals describe DEVICE`, with one of `kaha terminals list`')
+    const groupId = idOf(group, 'say in which group it is: --group and its id')
+    const said = objectOf(metadata)
+    return (db, _config, json) => describe(db, { groupId, device: subject, metadata: said }, json)
+  },
 }
 
 function idOf(given: string | undefined, otherwise: string): string {
   if (given === undefined || !isUuid(given)) throw new StartFault(otherwise)
   return given
+}
+
+/** The text of a JSON object, without the spaces between its parts. */
+function objectOf(given: string | undefined): string {
+  const otherwise = `say what of it: --metadata and a JSON object of ${metadataBytesMax} bytes at most, as '{"counter":2}'`
+  let value: unknown
+  try {
+    value = JSON.parse(given ?? '')
+  } catch (cause) {
+    throw new StartFault(otherwise, { cause })
+  }
+  const text = JSON.stringify(value)
+  if (typeof value !== 'object' || value === null || Array.isArray(value) || Buffer.byteLength(text) > metadataBytesMax)
+    throw new StartFault(otherwise)
+  return text
 }
 
 const timeOf = async (db: Db): Promise<Date> => {
@@ -183,4 +210,16 @@ async function move(
   if (outcome !== 'moved') throw new StartFault(`the group has no device ${device}; \`kaha terminals list\` shows them`)
   await hintKeys(db)
   say(json ? JSON.stringify({ device_id: device, key_id: keyId }) : `${device} goes on with ${keyId}.`)
+}
+
+async function describe(
+  db: Db,
+  { groupId, device, metadata }: { groupId: string; device: string; metadata: string },
+  json: boolean,
+): Promise<void> {
+  if (!(await operatorStore.describeDevice(db, groupId, device, metadata)))
+    throw new StartFault(`the group has no device ${device}; \`kaha terminals list\` shows them`)
+  say(
+    json ? JSON.stringify({ device_id: device, metadata: JSON.parse(metadata) as unknown }) : `${device} is described.`,
+  )
 }

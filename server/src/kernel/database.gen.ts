@@ -449,6 +449,7 @@ export interface Tables {
     readonly connected_at: Date
     readonly last_activity_at: Date
     readonly offline_at: Date | null
+    readonly metadata: string | null
   }
   readonly 'terminals.transactions': {
     readonly id: string

@@ -72,9 +72,11 @@ export async function dropAtTerminal(
   const order = { transactionId, amount, currency: till.currency, paymentMethod: 'CARD', metadata: { counter: 2 } }
   await startVirtual(till, 'sim-drop-75s')
   // It answers when the grace is over.
-  const paying = ask(till, '/v1/terminals/sim-drop-75s/payments', order, signal).then(async (answer) => {
+  const pay = async () => {
+    const answer = await ask(till, '/v1/terminals/sim-drop-75s/payments', order, signal)
     if (answer.status !== 502) throw new Error(`the till was answered ${answer.status}: ${await answer.text()}`)
-  })
+  }
+  const paying = pay()
   paying.catch(() => {})
   const until = async (wanted: string, { everyMs, looksMax }: typeof end) => {
     for (let looks = 0; looks < looksMax; looks += 1) {

@@ -122,7 +122,7 @@ test('[D5.disconnect.admin-action] an operator closes a socket, and the sockets 
   )
 })
 
-test('[D5.socket.device-moved] an operator moves a device to another key, as when a key is replaced', async () => {
+test('[D5.socket.device-moved, D5.terminal.metadata] an operator moves a device to another key, as when a key is replaced, and describes it for the list of terminals', async () => {
   await assert.rejects(wire(p.url, spare, { deviceId: 'counter' }), { status: 403 })
   const terminal = await connect(keys, 'counter')
   await terminal.settled()
@@ -130,7 +130,17 @@ test('[D5.socket.device-moved] an operator moves a device to another key, as whe
   assert.equal(await kaha('terminals', 'move', 'counter', ...to), `counter goes on with ${spare.id}.\n`)
   await isDismissed(terminal)
   await assert.rejects(wire(p.url, keys, { deviceId: 'counter' }), { status: 403 })
-  await (await connect(spare, 'counter')).close()
+  const moved = await connect(spare, 'counter')
+  const metadata = { counter: 2, where: { floor: 'ground' } }
+  const of = ['--group', group.id, '--metadata', JSON.stringify(metadata)]
+  assert.equal(await kaha('terminals', 'describe', 'counter', ...of), 'counter is described.\n')
+  const { json } = await signedCall(p.url, till, { path: '/v1/terminals' })
+  assert.deepEqual(
+    json.terminals.map((one: { terminalId: string; metadata: unknown }) => [one.terminalId, one.metadata]),
+    [['counter', metadata]],
+  )
+  await refused(/the group has no device nowhere/, ['describe', 'nowhere', ...of])
+  await moved.close()
   await refused(/the group has no device nowhere/, ['move', 'nowhere', ...to])
   await refused(/is no key of a terminal of this group/, ['move', 'counter', ...to.with(3, till.id)])
 })
@@ -153,10 +163,14 @@ test('what `kaha terminals` does not know is told in one line, before a database
     [/say which device: `kaha terminals move DEVICE`/, 'move', '--group', id, '--to', id],
     [/say in which group it is: --group/, 'move', 'x', '--to', id],
     [/say which key it goes on with: --to/, 'move', 'x', '--group', id],
+    [/say which device: `kaha terminals describe DEVICE`/, 'describe', '--group', id, '--metadata', '{}'],
+    [/say what of it: --metadata and a JSON object/, 'describe', 'x', '--group', id],
+    [/say what of it/, 'describe', 'x', '--group', id, '--metadata', '[1]'],
+    [/say what of it/, 'describe', 'x', '--group', id, '--metadata', `{"a":"${'x'.repeat(4_096)}"}`],
   ]
   const nowhere = { KAHA_DATABASE_URL: 'postgres://nobody@127.0.0.1:9/nowhere' }
   for (const [line, ...args] of wrong) await refused(line, args, nowhere)
-  for (const word of ['list', 'group', 'issue', 'disconnect', 'move'])
+  for (const word of ['list', 'group', 'issue', 'disconnect', 'move', 'describe'])
     assert.match(terminalsHelp, new RegExp(`kaha terminals ${word}`))
   await refused(/is no merchant; `kaha entities list` shows them/, ['group', '--merchant', p.branch.id])
   const elsewhere = p.seed.merchants[1]?.branches[0]?.id ?? ''

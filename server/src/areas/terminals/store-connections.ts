@@ -16,6 +16,8 @@ export interface TerminalRow {
   readonly connected_at: Date
   readonly last_activity_at: Date
   readonly offline_at: Date | null
+  /** The text of a JSON object, as an operator gave it. */
+  readonly metadata: string | null
 }
 
 export interface SocketRow {
@@ -28,7 +30,8 @@ export interface SocketRow {
 
 // A deadline that has passed counts, whether or not a worker has stored it.
 const columns = `t.id, t.group_id, t.partner_id, t.merchant_id, t.branch_id, t.key_id, t.device_id, t.connection_id,
-  case when t.offline_at <= kernel.now() then 'offline' else t.status end as status, t.connected_at, t.last_activity_at, t.offline_at`
+  case when t.offline_at <= kernel.now() then 'offline' else t.status end as status, t.connected_at, t.last_activity_at, t.offline_at,
+  t.metadata`
 
 const beat = statement(
   'terminals.beat',
