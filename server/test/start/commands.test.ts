@@ -35,7 +35,7 @@ test('every command tells what it takes, and start lists every setting with its 
     kaha('keys', '--help'),
     kaha('attention', '--help'),
   ])
-  for (const command of ['start', 'migrate', 'entities', 'keys', 'attention'])
+  for (const command of ['start', 'migrate', 'entities', 'keys', 'terminals', 'attention'])
     assert.match(all, new RegExp(`kaha ${command}  `))
   assert.equal(await kaha(), all)
   assert.match(ofStart, /--empty/)
@@ -109,7 +109,7 @@ test('[I1.key.issued-by-operator, I1.key.shown-once] beside a running server key
     await eventually(async () => (await answerTo(sandbox, issued.secret_key)) === answer)
   }
   await refused(
-    /no key .* is ACTIVE or SUSPENDED or EXPIRED: `kaha keys list` shows how it stands/,
+    /no key .* is ACTIVE or SUSPENDED or EXPIRED: `kaha keys list` and `kaha terminals list` show how it stands/,
     'keys',
     'revoke',
     issued.id,

@@ -15,6 +15,7 @@ import { createGateway, type Gateway, type GatewayOptions } from './gateway/inde
 import { createTerminalFigures } from './figures.ts'
 import { createLedger } from './ledger.ts'
 import { createAnnounce } from './notifications.ts'
+import { startRetention } from './retention.ts'
 import { createTerminalsService, type TerminalsService } from './service.ts'
 import { createTerminalCases } from './service-terminal.ts'
 import { createTerminalWebhooks, type TerminalWebhooks } from './service-webhooks.ts'
@@ -96,6 +97,7 @@ export function createTerminals(deps: {
       const forget = bus.listen('clock', () => due.wake())
       parts.use(due)
       parts.defer(forget)
+      parts.use(startRetention({ db, bus, clock, log }))
       parts.use(
         startLoop('terminals.reap', log, async () => {
           await transactionStore.dropSignatures(db, clock.wall(), signaturesDroppedMax)

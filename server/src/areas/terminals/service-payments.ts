@@ -32,12 +32,7 @@ export function paymentCases(
   /** A request whose id is known: the same one again, or a conflict. */
   const repeated = (row: TransactionRow, terminalId: string, resolved: TerminalRow | undefined, order: Order) => {
     const isSameTerminal = row.addressed === terminalId || row.terminal_id === resolved?.id
-    if (!isSameTerminal || !row.request_hash.equals(order.hash) || isPastRetention(row, clock.now())) {
-      throw refuse(
-        'TRANSACTION_CONFLICT',
-        'This transactionId was used before, with another body or terminal, or too long ago; take a new one.',
-      )
-    }
+    if (!isSameTerminal || !row.request_hash.equals(order.hash) || isPastRetention(row, clock.now())) throw conflict()
     return row
   }
 
@@ -90,7 +85,8 @@ export function paymentCases(
       if (!(await store.insert(tx, fresh))) {
         // Somebody else's, at another terminal of the group, in this very moment.
         const other = await store.find(tx, principal.groupId, transactionId)
-        if (other === undefined) throw new Error(`the transaction ${transactionId} is taken and not there`)
+        // Its retention has ended in this very moment.
+        if (other === undefined) throw conflict()
         return { row: repeated(other, terminalId, held, order), isNew: false, connectionId: held.connection_id }
       }
       if (way.signed !== undefined) {
@@ -103,8 +99,9 @@ export function paymentCases(
         })
       }
       await store.report(tx, fresh, 'PENDING', null, at, true)
-      const row = await store.read(tx, id, principal.groupId)
+      const row = await store.readNew(tx, id, principal.groupId)
       if (row === undefined) throw new Error(`the transaction ${id} was not stored`)
+      if (row.is_past) throw conflict()
       return { row, isNew: true, connectionId: held.connection_id }
     })
 
@@ -144,6 +141,12 @@ export function paymentCases(
     },
   }
 }
+
+const conflict = () =>
+  refuse(
+    'TRANSACTION_CONFLICT',
+    'This transactionId was used before, with another body or terminal, or too long ago; take a new one.',
+  )
 
 const reportedMethods: Readonly<Record<string, string>> = {
   CARD: 'CARD_PRESENT',

@@ -1,5 +1,5 @@
-import type { TerminalPrincipal } from '../../identity/terminal-keys.ts'
 import type { Db } from '../../kernel/db.ts'
+import { Fault } from '../../kernel/fault.ts'
 import { decimalToMinor } from '../../kernel/money.ts'
 import { happen, hearVoid, type Alarm, type Result } from './course.ts'
 import type { Ledger } from './ledger.ts'
@@ -13,6 +13,16 @@ export interface TerminalResult extends Result {
   readonly amount?: string | number | undefined
   readonly currency?: string | undefined
 }
+
+/** A terminal that says something, and by which connection. */
+export interface Speaker {
+  readonly groupId: string
+  readonly terminalId: string
+  readonly connectionId: string
+}
+
+/** What a connection is told whose place another has taken. */
+export const notConnected = () => new Fault('NOT_FOUND', 'Connection not found')
 
 export interface VoidAnswer {
   readonly success: boolean
@@ -32,10 +42,12 @@ export function createTerminalCases({ db, ledger }: { readonly db: Db; readonly 
     }))
 
   /** The payment that a terminal speaks of. What it says of another terminal's is kept for a person, and refused. */
-  const own = async (principal: TerminalPrincipal, terminalId: string, transactionId: string, said: unknown) => {
-    const row = await store.find(db, principal.groupId, transactionId)
+  const own = async (from: Speaker, transactionId: string, said: unknown) => {
+    const row = await store.findFrom(db, from.groupId, transactionId, from.connectionId)
     if (row === undefined) throw refuse('TRANSACTION_NOT_FOUND', 'There is no such transaction.')
-    if (row.terminal_id === terminalId) return row
+    // The connection that took its place is asked for what this one says.
+    if (!row.is_held) throw notConnected()
+    if (row.terminal_id === from.terminalId) return row
     await alarm(row, 'foreign_result', said)
     throw refuse('GROUP_MISMATCH', 'This payment was sent to another terminal.')
   }
@@ -49,8 +61,8 @@ export function createTerminalCases({ db, ledger }: { readonly db: Db; readonly 
   }
 
   return {
-    async hearResult(principal: TerminalPrincipal, terminalId: string, transactionId: string, result: TerminalResult) {
-      const row = await own(principal, terminalId, transactionId, result)
+    async hearResult(from: Speaker, transactionId: string, result: TerminalResult) {
+      const row = await own(from, transactionId, result)
       const isWhole =
         result.status !== 'SUCCESS' ||
         (result.authorizationCode !== undefined &&
@@ -66,12 +78,11 @@ export function createTerminalCases({ db, ledger }: { readonly db: Db; readonly 
 
     /** A terminal's word on a payment that it was asked about. UNKNOWN counts only as an answer. */
     async hearStatus(
-      principal: TerminalPrincipal,
-      terminalId: string,
+      from: Speaker,
       transactionId: string,
       { status, wasAsked }: { readonly status: 'PENDING' | 'UNKNOWN'; readonly wasAsked: boolean },
     ) {
-      const row = await own(principal, terminalId, transactionId, { status })
+      const row = await own(from, transactionId, { status })
       if (status === 'UNKNOWN' && !wasAsked)
         throw refuse('INVALID_REQUEST', 'UNKNOWN counts only as the answer to a paymentStatus on this connection.')
       await ledger.change(row.id, (course, now) =>
@@ -79,15 +90,16 @@ export function createTerminalCases({ db, ledger }: { readonly db: Db; readonly 
       )
     },
 
-    async hearVoid(principal: TerminalPrincipal, terminalId: string, transactionId: string, answer: VoidAnswer) {
-      const row = await own(principal, terminalId, transactionId, answer)
+    async hearVoid(from: Speaker, transactionId: string, answer: VoidAnswer) {
+      const row = await own(from, transactionId, answer)
       await ledger.change(row.id, (course, now) => hearVoid(course, course.created_at, answer, now))
     },
 
     /** Something that is no result, of a payment that may be this terminal's. */
-    async hearNonsense(principal: TerminalPrincipal, terminalId: string, transactionId: string) {
-      const row = await store.find(db, principal.groupId, transactionId)
-      if (row !== undefined && row.terminal_id === terminalId) await alarm(row, 'malformed_result', 'malformed')
+    async hearNonsense(from: Speaker, transactionId: string) {
+      const row = await store.findFrom(db, from.groupId, transactionId, from.connectionId)
+      if (row?.is_held === true && row.terminal_id === from.terminalId)
+        await alarm(row, 'malformed_result', 'malformed')
     },
 
     /** Notes that it is about to be written to this connection; false where it need not be any more. */

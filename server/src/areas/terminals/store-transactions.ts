@@ -110,6 +110,12 @@ const findTransaction = statement(
   'terminals.findTransaction',
   `select ${columns} from terminals.transactions t where t.group_id = $1 and t.transaction_id = $2`,
 )
+// The same, and whether the connection that speaks of it is still one.
+const findFromConnection = statement(
+  'terminals.findFromConnection',
+  `select ${columns}, exists (select from terminals.sockets s where s.connection_id = $3) as is_held
+     from terminals.transactions t where t.group_id = $1 and t.transaction_id = $2`,
+)
 // The answer to a key that may not see it, and nothing else.
 const transactionExists = statement(
   'terminals.transactionExists',
@@ -118,6 +124,13 @@ const transactionExists = statement(
 const readTransaction = statement(
   'terminals.readTransaction',
   `select ${columns} from terminals.transactions t where t.id = $1 and t.group_id = $2`,
+)
+
+// In a statement after the insert: an id whose row goes in this very moment is seen to be taken all the same.
+const readNew = statement(
+  'terminals.readNew',
+  `select ${columns}, exists (select from terminals.past_ids p where p.group_id = t.group_id and p.transaction_id = t.transaction_id) as is_past
+     from terminals.transactions t where t.id = $1 and t.group_id = $2`,
 )
 
 // Busy: open and not given up, or given up less than two minutes ago.
@@ -250,11 +263,18 @@ export const transactionStore = {
   lock: async (tx: Queries, id: string) => one(await tx.run<TransactionRow>(lockTransaction, [id])),
   find: async (on: Queries, groupId: string, transactionId: string) =>
     one(await on.run<TransactionRow>(findTransaction, [groupId, transactionId])),
+  findFrom: async (on: Queries, groupId: string, transactionId: string, connectionId: string) =>
+    one(
+      await on.run<TransactionRow & { is_held: boolean }>(findFromConnection, [groupId, transactionId, connectionId]),
+    ),
   /** In another group. */
   exists: async (on: Queries, transactionId: string, groupId: string): Promise<boolean> =>
     one(await on.run<{ found: boolean }>(transactionExists, [transactionId, groupId]))?.found ?? false,
   read: async (on: Queries, id: string, groupId: string) =>
     one(await on.run<TransactionRow>(readTransaction, [id, groupId])),
+  /** One that was inserted just now, and whether its id was used by a payment whose row is gone. */
+  readNew: async (tx: Queries, id: string, groupId: string) =>
+    one(await tx.run<TransactionRow & { is_past: boolean }>(readNew, [id, groupId])),
   isBusy: async (tx: Queries, terminalId: string, givenUpAfter: Date): Promise<boolean> =>
     (await tx.run(busyTransaction, [terminalId, givenUpAfter])).length > 0,
   list: (
