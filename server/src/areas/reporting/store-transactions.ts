@@ -158,17 +158,17 @@ function pageOf(
         where ${[...stored, ...withStatus('l.status'), ...onward(lapses)].join(' and ')}
         ${inOrder(lapses)})
     ) t ${inOrder('t.position')})`
-  const rows = (found: string, more = '') => `
+  const rows = (source: string, more = '') => `
     (select ${columns}, coalesce(f.lapsed_status, t.status) as status, coalesce(f.lapsed_at, t.updated_at) as updated_at,
             f.position as sorted${more}
-       from ${found} f join payments.transaction_report t on t.id = f.id and t.${entityColumns[level]} = $1)`
+       from ${source} f join payments.transaction_report t on t.id = f.id and t.${entityColumns[level]} = $1)`
   return { found, rows, limit, values }
 }
 
 /** The statement of a page: its beginning, in which `page` is found, the rows of that, and how many it may have. */
 interface Page {
   readonly found: string
-  readonly rows: (found: string, more?: string) => string
+  readonly rows: (source: string, more?: string) => string
   readonly limit: string
   readonly values: readonly unknown[]
 }
