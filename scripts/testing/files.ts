@@ -4,15 +4,12 @@ import { importsOf, listFiles, readFiles, scan, type Texts } from '../source.ts'
 /** The environment variable that carries the address of the run's own PostgreSQL to the test files. */
 export const clusterVariable = 'KAHA_TEST_CLUSTER'
 
-const browserModule = 'server/test/browser.ts'
 const folders = ['contract', 'qrph', 'server', 'sdk', 'cli', 'scripts']
 
 export interface TestFile {
   readonly path: string
   /** Whether it, or anything that it imports, reads the address of the run's PostgreSQL. */
   readonly usesDatabase: boolean
-  /** Whether it drives a browser. */
-  readonly usesBrowser: boolean
 }
 
 /** Every test file of the repository below one of the wanted paths; all of them where none is named. */
@@ -24,10 +21,7 @@ export function testFiles(wanted: readonly string[]): TestFile[] {
   const reachedFrom = imports(texts)
   return [...texts.keys()]
     .filter((path) => path.endsWith('.test.ts') && isWanted(path))
-    .map((path) => {
-      const reached = reachedFrom(path)
-      return { path, usesDatabase: readsCluster(reached, texts), usesBrowser: reached.has(browserModule) }
-    })
+    .map((path) => ({ path, usesDatabase: readsCluster(reachedFrom(path), texts) }))
 }
 
 export const reachesCluster = (start: string, texts: Texts): boolean => readsCluster(imports(texts)(start), texts)
