@@ -1,13 +1,12 @@
 // The bare loop of payments: what the server writes of one, by its own statements and in as many transactions, and nothing else.
 import { randomBytes } from 'node:crypto'
-import pg from 'pg'
 import { eventStore, type NewEvent } from '../../server/src/delivery/store-events.ts'
-import { connectionConfig, type Queries } from '../../server/src/kernel/db.ts'
 import { newId } from '../../server/src/kernel/ids.ts'
 import { simulatorStore } from '../../server/src/payments/connectors/simulator-store.ts'
 import { paymentsStore } from '../../server/src/payments/store.ts'
 import { serve } from './child.ts'
 import type { Done } from './compare.ts'
+import { createConnections, type Connection } from './pg-connections.ts'
 import type { Target } from './place.ts'
 
 export interface PayLoop {
@@ -18,38 +17,20 @@ export interface PayLoop {
   readonly callers: number
 }
 
-const held = new AsyncDisposableStack()
-const clients: pg.Client[] = []
-
-async function connectionsTo(target: Target, count: number): Promise<readonly pg.Client[]> {
-  while (clients.length < count) {
-    const client = new pg.Client(connectionConfig(target))
-    await client.connect()
-    held.defer(() => client.end())
-    clients.push(client)
-  }
-  return clients.slice(0, count)
-}
-
-const queriesOn = (client: pg.Client): Queries => ({
-  async run<Row extends object>({ name, text }: { name: string; text: string }, values: readonly unknown[]) {
-    return (await client.query<Row>({ name, text, values: [...values] })).rows
-  },
-})
+const connections = createConnections()
 
 async function run({ target, intentIds, event, callers }: PayLoop): Promise<Done> {
-  const connections = await connectionsTo(target, callers)
+  const open = await connections.to(target, callers)
   const left = [...intentIds]
   const begun = performance.now()
-  const caller = async (client: pg.Client): Promise<void> => {
-    for (let id = left.pop(); id !== undefined; id = left.pop()) await pay(client, id, event)
+  const caller = async (connection: Connection): Promise<void> => {
+    for (let id = left.pop(); id !== undefined; id = left.pop()) await pay(connection, id, event)
   }
-  await Promise.all(connections.map(caller))
+  await Promise.all(open.map(caller))
   return { count: intentIds.length, seconds: (performance.now() - begun) / 1_000 }
 }
 
-async function pay(client: pg.Client, intentId: string, event: PayLoop['event']): Promise<void> {
-  const on = queriesOn(client)
+async function pay({ client, on }: Connection, intentId: string, event: PayLoop['event']): Promise<void> {
   const at = new Date()
   const attemptId = newId(at)
   await client.query('begin')
@@ -96,4 +77,4 @@ async function pay(client: pg.Client, intentId: string, event: PayLoop['event'])
 
 const fingerprint = randomBytes(32).toString('hex')
 
-serve({ run }, held)
+serve({ run }, connections)

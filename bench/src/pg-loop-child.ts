@@ -1,11 +1,11 @@
 // The bare loop: the server's own statement for a new link, and nothing else.
 import { randomUUID } from 'node:crypto'
-import pg from 'pg'
 import { ecommerceStore, type KeptAnswer, type LinkRow } from '../../server/src/areas/ecommerce/store.ts'
-import { connectionConfig, type Queries } from '../../server/src/kernel/db.ts'
+import type { Queries } from '../../server/src/kernel/db.ts'
 import { newId, randomText } from '../../server/src/kernel/ids.ts'
 import { serve } from './child.ts'
 import type { Done } from './compare.ts'
+import { createConnections } from './pg-connections.ts'
 import type { Target } from './place.ts'
 
 export interface LinkLoop {
@@ -18,27 +18,10 @@ export interface LinkLoop {
   readonly linksMax: number
 }
 
-const held = new AsyncDisposableStack()
-const clients: (pg.Client & { connected?: boolean })[] = []
-
-async function connectionsTo(target: Target, count: number): Promise<readonly pg.Client[]> {
-  while (clients.length < count) {
-    const client = new pg.Client(connectionConfig(target))
-    await client.connect()
-    held.defer(() => client.end())
-    clients.push(client)
-  }
-  return clients.slice(0, count)
-}
-
-const queriesOn = (client: pg.Client): Queries => ({
-  async run<Row extends object>({ name, text }: { name: string; text: string }, values: readonly unknown[]) {
-    return (await client.query<Row>({ name, text, values: [...values] })).rows
-  },
-})
+const connections = createConnections()
 
 async function run({ target, link, kept, callers, seconds, linksMax }: LinkLoop): Promise<Done> {
-  const connections = await connectionsTo(target, callers)
+  const open = await connections.to(target, callers)
   let begunLinks = 0
   let done = 0
   const begun = performance.now()
@@ -53,8 +36,8 @@ async function run({ target, link, kept, callers, seconds, linksMax }: LinkLoop)
       done += 1
     }
   }
-  await Promise.all(connections.map((client) => caller(queriesOn(client))))
+  await Promise.all(open.map(({ on }) => caller(on)))
   return { count: done, seconds: (performance.now() - begun) / 1_000 }
 }
 
-serve({ run }, held)
+serve({ run }, connections)

@@ -3,12 +3,12 @@
 import { randomUUID } from 'node:crypto'
 import { openToken, sealToken, tokenKey, type TokenKey } from '@kaha/qrph/token'
 import { qrPng, readyQrPng } from '@kaha/qrph/image'
-import pg from 'pg'
 import { qrStore, type NewCode } from '../../server/src/areas/qr/store.ts'
-import { connectionConfig, type Queries } from '../../server/src/kernel/db.ts'
+import type { Queries } from '../../server/src/kernel/db.ts'
 import { newId } from '../../server/src/kernel/ids.ts'
 import { serve } from './child.ts'
 import type { Done } from './compare.ts'
+import { createConnections } from './pg-connections.ts'
 import type { Target } from './place.ts'
 
 export interface QrLoop {
@@ -30,44 +30,27 @@ export interface Drawn {
   readonly cpuMs: number
 }
 
-const held = new AsyncDisposableStack()
-const clients: pg.Client[] = []
-
-async function connectionsTo(target: Target, count: number): Promise<readonly pg.Client[]> {
-  while (clients.length < count) {
-    const client = new pg.Client(connectionConfig(target))
-    await client.connect()
-    held.defer(() => client.end())
-    clients.push(client)
-  }
-  return clients.slice(0, count)
-}
-
-const queriesOn = (client: pg.Client): Queries => ({
-  async run<Row extends object>({ name, text }: { name: string; text: string }, values: readonly unknown[]) {
-    return (await client.query<Row>({ name, text, values: [...values] })).rows
-  },
-})
+const connections = createConnections()
 
 async function run({ target, encryptionKey, tokens, code, callers }: QrLoop): Promise<Done> {
-  const connections = await connectionsTo(target, callers)
+  const open = await connections.to(target, callers)
   const key = await tokenKey(encryptionKey)
   const left = [...tokens]
   const begun = performance.now()
   const caller = async (on: Queries): Promise<void> => {
     for (let token = left.pop(); token !== undefined; token = left.pop()) await make(on, key, token, code)
   }
-  await Promise.all(connections.map((client) => caller(queriesOn(client))))
+  await Promise.all(open.map(({ on }) => caller(on)))
   return { count: tokens.length, seconds: (performance.now() - begun) / 1_000 }
 }
 
 /** The same of one, in ms. */
 async function one({ target, encryptionKey, token, code }: QrOne): Promise<number> {
-  const [client] = await connectionsTo(target, 1)
-  if (client === undefined) throw new Error('there is no connection')
+  const [connection] = await connections.to(target, 1)
+  if (connection === undefined) throw new Error('there is no connection')
   const key = await tokenKey(encryptionKey)
   const begun = performance.now()
-  await make(queriesOn(client), key, token, code)
+  await make(connection.on, key, token, code)
   return performance.now() - begun
 }
 
@@ -94,4 +77,4 @@ async function draw({ texts }: { readonly texts: readonly string[] }): Promise<D
   })
 }
 
-serve({ run, one, draw }, held)
+serve({ run, one, draw }, connections)
