@@ -6,23 +6,11 @@ import { scopes } from '@kaha/contract'
 import { keysCommand } from '../../src/commands/keys.ts'
 import { readConfig, settings } from '../../src/config.ts'
 import { StartFault } from '../../src/kernel/fault.ts'
-import { finish, folder, serversIn } from './program.ts'
+import { commandsUnder, folder, serversIn } from './program.ts'
 
 const dataDir = join(folder({ after }), 'data')
 
-/** Runs a command on the data directory; resolves to what it printed, and fails where it failed. */
-async function kaha(...args: readonly string[]): Promise<string> {
-  const { code, stdout, stderr } = await finish({ after }, { args, settings: { KAHA_DATA_DIR: dataDir } })
-  assert.equal(code, 0, stderr)
-  return stdout
-}
-
-async function refused(line: RegExp, ...args: readonly string[]): Promise<void> {
-  const { code, stdout, stderr } = await finish({ after }, { args, settings: { KAHA_DATA_DIR: dataDir } })
-  assert.deepEqual([code, stdout], [1, ''], stderr)
-  assert.match(stderr, /^kaha: [^\n]+\n$/)
-  assert.match(stderr, line)
-}
+const { kaha, refused } = commandsUnder({ after }, { KAHA_DATA_DIR: dataDir })
 
 test('every command tells what it takes, and start lists every setting with its default', async () => {
   const [all, ofStart, ofMigrate, ofEntities, ofKeys, ofAttention] = await Promise.all([

@@ -2,24 +2,12 @@ import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { createKaha, KahaError } from '@kaha/sdk'
-import { finish, folder, serversIn, start, stop, type SandboxFile } from './program.ts'
+import { commandsUnder, folder, serversIn, start, stop, type SandboxFile } from './program.ts'
 
 const dataDir = join(folder({ after }), 'data')
 const attemptsMax = 200
 
-/** Runs a command on the data directory; resolves to what it printed, and fails where it failed. */
-async function kaha(...args: readonly string[]): Promise<string> {
-  const { code, stdout, stderr } = await finish({ after }, { args, settings: { KAHA_DATA_DIR: dataDir } })
-  assert.equal(code, 0, stderr)
-  return stdout
-}
-
-async function refused(line: RegExp, ...args: readonly string[]): Promise<void> {
-  const { code, stdout, stderr } = await finish({ after }, { args, settings: { KAHA_DATA_DIR: dataDir } })
-  assert.deepEqual([code, stdout], [1, ''], stderr)
-  assert.match(stderr, /^kaha: [^\n]+\n$/)
-  assert.match(stderr, line)
-}
+const { kaha, refused } = commandsUnder({ after }, { KAHA_DATA_DIR: dataDir })
 
 test('[I1.key.issued-by-operator, I1.key.shown-once] beside a running server keys are listed, issued, suspended, resumed and revoked, and the server heeds it within a second', async (t) => {
   const server = await start(t, dataDir, { args: ['--empty'] })

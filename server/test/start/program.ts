@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict'
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, readFileSync } from 'node:fs'
@@ -122,6 +123,25 @@ export async function finish(
   const code = await program.ended
   clearTimeout(timer)
   return { code, stdout: program.stdout(), stderr: program.stderr() }
+}
+
+/** Commands under these settings. */
+export function commandsUnder(t: Closing, settings: Readonly<Record<string, string>>) {
+  return {
+    /** Resolves to what a command printed, and fails where it failed. */
+    async kaha(...args: readonly string[]): Promise<string> {
+      const { code, stdout, stderr } = await finish(t, { args, settings })
+      assert.equal(code, 0, stderr)
+      return stdout
+    },
+    /** A command fails with one line, which is like this one. */
+    async refused(line: RegExp, ...args: readonly string[]): Promise<void> {
+      const { code, stdout, stderr } = await finish(t, { args, settings })
+      assert.deepEqual([code, stdout], [1, ''], stderr)
+      assert.match(stderr, /^kaha: [^\n]+\n$/)
+      assert.match(stderr, line)
+    },
+  }
 }
 
 /** What `sandbox.json` says, as design and documents promise it. */

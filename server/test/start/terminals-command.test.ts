@@ -10,7 +10,7 @@ import { platform } from '../platform.ts'
 import { sql } from '../sql.ts'
 import { result, sale, signedCall, wire, type Keys, type Wire } from '../till.ts'
 import { until } from '../until.ts'
-import { finish, folder } from './program.ts'
+import { commandsUnder, folder } from './program.ts'
 
 // What an operator does for tills and terminals, on the command line, beside a running server.
 
@@ -21,11 +21,7 @@ const settings = {
   KAHA_MASTER_KEY: p.masterKey.toString('base64'),
 }
 
-async function kaha(...args: readonly string[]): Promise<string> {
-  const { code, stdout, stderr } = await finish({ after }, { args, settings })
-  assert.equal(code, 0, stderr)
-  return stdout
-}
+const { kaha } = commandsUnder({ after }, settings)
 const refused = (line: RegExp, args: readonly string[], config: Record<string, string> = settings) =>
   assert.rejects(
     terminalsCommand(readConfig(config), args),
