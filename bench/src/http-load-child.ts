@@ -2,10 +2,10 @@
 // machine with the server that is measured, so it does as little as it can: one connection for each caller, and of an answer it reads
 // the status and the length.
 import { randomUUID } from 'node:crypto'
-import { once } from 'node:events'
-import { connect, type Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import { serve } from './child.ts'
 import type { Done } from './compare.ts'
+import { answerOn, open } from './raw-http.ts'
 
 export interface HttpLoad {
   readonly origin: string
@@ -61,41 +61,6 @@ function requestOf({ headers, body }: HttpLoad, host: string): { before: string;
     before: ` HTTP/1.1\r\nhost: ${host}\r\n${lines.join('')}`,
     after: `${length}\r\n${body ?? ''}`,
   }
-}
-
-async function open(host: string, port: number): Promise<Socket> {
-  const socket = connect({ host, port, noDelay: true })
-  await once(socket, 'connect')
-  return socket
-}
-
-const headEnd = Buffer.from('\r\n\r\n')
-
-/** The next answer, once it is complete. Every answer that is asked for here tells its length. */
-function answerOn(socket: Socket): Promise<{ status: number; answer: Buffer }> {
-  return new Promise((resolve, reject) => {
-    let got: Buffer = Buffer.alloc(0)
-    let whole = Infinity
-    const listen = (chunk: Buffer): void => {
-      got = got.length === 0 ? chunk : Buffer.concat([got, chunk])
-      if (whole === Infinity) {
-        const at = got.indexOf(headEnd)
-        if (at < 0) return
-        const length = /content-length: (\d+)/i.exec(got.toString('latin1', 0, at))?.[1]
-        if (length === undefined) return finish(() => reject(new Error('an answer without a length')))
-        whole = at + headEnd.length + Number(length)
-      }
-      if (got.length >= whole) finish(() => resolve({ status: Number(got.toString('latin1', 9, 12)), answer: got }))
-    }
-    const lose = (): void => finish(() => reject(new Error('the server closed the connection')))
-    const finish = (how: () => void): void => {
-      socket.off('data', listen)
-      socket.off('close', lose)
-      how()
-    }
-    socket.on('data', listen)
-    socket.on('close', lose)
-  })
 }
 
 serve({ run }, { [Symbol.asyncDispose]: async () => {} })

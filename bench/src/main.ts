@@ -14,6 +14,8 @@ import { reportCsv } from './report-csv.ts'
 import { reportPage } from './report-page.ts'
 import { scale } from './scale.ts'
 import { start } from './start.ts'
+import { terminalsIdle } from './terminals-idle.ts'
+import { terminalsPay } from './terminals-pay.ts'
 
 interface Benchmark {
   readonly says: string
@@ -68,6 +70,20 @@ const benchmarks: Readonly<Record<string, Benchmark>> = {
     run: reportCsv,
     size: { count: 500_000, of: 'transactions' },
   },
+  'terminals-idle': {
+    says: 'terminals connected and idle, against bare ws',
+    run: terminalsIdle,
+    size: { count: 18_000, of: 'terminals' },
+  },
+  'terminals-pay': {
+    says: 'payments at terminals over HTTP, against bare ws behind a bare HTTP server',
+    run: terminalsPay('nothing'),
+  },
+  'terminals-pay-postgres': {
+    says: 'the same across two processes, PostgreSQL between them',
+    run: terminalsPay('PostgreSQL'),
+  },
+  'terminals-pay-nats': { says: 'the same across two processes, NATS between them', run: terminalsPay('NATS') },
   start: { says: 'start with existing data, and memory at rest', run: start },
 }
 

@@ -23,7 +23,7 @@ export interface Place extends AsyncDisposable {
   createDatabase(name: string): Promise<Target>
   use<Resource extends AsyncDisposable>(resource: Resource): Resource
   /** The server on this database: its log at level info goes to a file, and no rate is limited. */
-  startServer(): Promise<KahaProcess>
+  startServer(settings?: Readonly<Record<string, string>>): Promise<KahaProcess>
 }
 
 /** With `profileDir`, servers write a CPU profile there when they end. */
@@ -45,6 +45,7 @@ export async function openPlace({ profileDir }: { profileDir: string | undefined
   const client = new pg.Client(connectionConfig(target))
   await client.connect()
   building.defer(() => client.end())
+  let servers = 0
   const held = building.move()
   return {
     folder,
@@ -53,11 +54,13 @@ export async function openPlace({ profileDir }: { profileDir: string | undefined
     createDatabase,
     postgresCpuMs: () => cpuMsWithChildren(postgres.pid),
     use: (resource) => held.use(resource),
-    async startServer() {
+    async startServer(settings = {}) {
+      servers += 1
       return held.use(
         await startKahaProcess({
-          dataDir: join(folder, 'server'),
-          settings: { KAHA_DATABASE_URL: urlOf(target), KAHA_LOG_LEVEL: 'info' },
+          // Those that follow one that has stopped find its key; one beside it is given it.
+          dataDir: join(folder, settings['KAHA_MASTER_KEY'] === undefined ? 'server' : `server-${servers}`),
+          settings: { KAHA_DATABASE_URL: urlOf(target), KAHA_LOG_LEVEL: 'info', ...settings },
           nodeArgs: await profiling(profileDir),
         }),
       )

@@ -1,11 +1,11 @@
 import type { IncomingMessage } from 'node:http'
 import type { Egress } from '../../delivery/egress.ts'
-import type { Delivery } from '../../delivery/index.ts'
+import type { Delivery, NewEvent } from '../../delivery/index.ts'
 import type { TerminalIdentity } from '../../identity/terminal-keys.ts'
 import type { Bus } from '../../kernel/bus.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import type { Cursors } from '../../kernel/cursor.ts'
-import type { Db } from '../../kernel/db.ts'
+import type { Db, Queries } from '../../kernel/db.ts'
 import { newId } from '../../kernel/ids.ts'
 import type { Log } from '../../kernel/log.ts'
 import { startLoop, type Loop } from '../../kernel/loop.ts'
@@ -14,7 +14,6 @@ import { createConnections } from './connections.ts'
 import { createGateway, type Gateway, type GatewayOptions } from './gateway/index.ts'
 import { createTerminalFigures } from './figures.ts'
 import { createLedger } from './ledger.ts'
-import { createAnnounce } from './notifications.ts'
 import { createTerminalsService, type TerminalsService } from './service.ts'
 import { createTerminalCases } from './service-terminal.ts'
 import { createTerminalWebhooks, type TerminalWebhooks } from './service-webhooks.ts'
@@ -59,8 +58,8 @@ export function createTerminals(deps: {
     waitingCalls: () => waits.count,
     open: () => transactionStore.openAttention(db),
   })
-  const announce = createAnnounce((tx, event) => delivery.appendEvent(tx, event))
-  const ledger = createLedger({ db, bus, clock, log, figures, announce })
+  const appendEvents = (tx: Queries, events: readonly NewEvent[]) => delivery.appendEvents(tx, events)
+  const ledger = createLedger({ db, bus, clock, log, figures, waits, appendEvents })
   const { destinations } = delivery
   const webhooks = createTerminalWebhooks({ destinations, egress, clock, sandbox: settings.sandbox, pingMsMax })
   const hasActiveWebhook = (groupId: string) => webhooks.hasActive(groupId)

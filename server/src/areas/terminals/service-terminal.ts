@@ -1,7 +1,8 @@
 import type { TerminalPrincipal } from '../../identity/terminal-keys.ts'
 import type { Db } from '../../kernel/db.ts'
 import { decimalToMinor } from '../../kernel/money.ts'
-import { happen, hearVoid, type Alarm, type Result } from './course.ts'
+import { together } from '../../kernel/together.ts'
+import { happen, hearVoid, type Alarm, type Result, type Step } from './course.ts'
 import type { Ledger } from './ledger.ts'
 import type { TransactionEvent } from './machine.ts'
 import { refuse } from './refusals.ts'
@@ -21,22 +22,32 @@ export interface VoidAnswer {
 }
 
 const detailCharactersMax = 1_000
+const foundTogetherMax = 128
 
 /** What a terminal can say, of payments of its group. */
 export function createTerminalCases({ db, ledger }: { readonly db: Db; readonly ledger: Ledger }) {
-  const alarm = (row: TransactionRow, cause: Alarm, said: unknown) =>
-    ledger.change(row.id, (course) => ({
-      // A change in nothing: the alarm is what is written.
-      course: { ...course },
-      effects: [{ kind: 'alarm', alarm: cause, detail: JSON.stringify(said).slice(0, detailCharactersMax) }],
-    }))
+  // A change in nothing: the alarm is what is written.
+  const alarming = (course: TransactionRow, cause: Alarm, said: unknown): Step => ({
+    course: { ...course },
+    effects: [{ kind: 'alarm', alarm: cause, detail: JSON.stringify(said).slice(0, detailCharactersMax) }],
+  })
+
+  const find = together({
+    async work(names: readonly { readonly groupId: string; readonly transactionId: string }[]) {
+      const rows = new Map(
+        (await store.findAll(db, names)).map((row) => [`${row.group_id} ${row.transaction_id}`, row]),
+      )
+      return names.map(({ groupId, transactionId }) => rows.get(`${groupId} ${transactionId}`))
+    },
+    itemsMax: foundTogetherMax,
+  })
 
   /** The payment that a terminal speaks of. What it says of another terminal's is kept for a person, and refused. */
   const own = async (principal: TerminalPrincipal, terminalId: string, transactionId: string, said: unknown) => {
-    const row = await store.find(db, principal.groupId, transactionId)
+    const row = await find({ groupId: principal.groupId, transactionId })
     if (row === undefined) throw refuse('TRANSACTION_NOT_FOUND', 'There is no such transaction.')
     if (row.terminal_id === terminalId) return row
-    await alarm(row, 'foreign_result', said)
+    await ledger.change(row.id, (course) => alarming(course, 'foreign_result', said))
     throw refuse('GROUP_MISMATCH', 'This payment was sent to another terminal.')
   }
 
@@ -58,7 +69,7 @@ export function createTerminalCases({ db, ledger }: { readonly db: Db; readonly 
           result.amount !== undefined &&
           result.currency !== undefined)
       if (!isWhole) {
-        await alarm(row, 'malformed_result', result)
+        await ledger.change(row.id, (course) => alarming(course, 'malformed_result', result))
         throw refuse('INVALID_REQUEST', 'A SUCCESS needs authorizationCode, amount and currency; nothing was changed.')
       }
       await ledger.change(row.id, (course, now) => happen(course, course.created_at, eventOf(row, result), now, result))
@@ -87,7 +98,8 @@ export function createTerminalCases({ db, ledger }: { readonly db: Db; readonly 
     /** Something that is no result, of a payment that may be this terminal's. */
     async hearNonsense(principal: TerminalPrincipal, terminalId: string, transactionId: string) {
       const row = await store.find(db, principal.groupId, transactionId)
-      if (row !== undefined && row.terminal_id === terminalId) await alarm(row, 'malformed_result', 'malformed')
+      if (row !== undefined && row.terminal_id === terminalId)
+        await ledger.change(row.id, (course) => alarming(course, 'malformed_result', 'malformed'))
     },
 
     /** Notes that it is about to be written to this connection; false where it need not be any more. */

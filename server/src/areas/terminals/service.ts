@@ -1,6 +1,7 @@
 import type { TerminalPrincipal } from '../../identity/terminal-keys.ts'
 import { isUuid, largestId } from '../../kernel/ids.ts'
 import { listedBy, pageSizeDefault, type Listed } from '../../kernel/list.ts'
+import { together } from '../../kernel/together.ts'
 import { askVoid, happen, voidWaitMs } from './course.ts'
 import type { TerminalsDependencies } from './dependencies.ts'
 import { isOpen, type TransactionState } from './machine.ts'
@@ -30,16 +31,27 @@ export interface Voided {
 export type TerminalsService = ReturnType<typeof createTerminalsService>
 
 const pollMs = 5_000
+const readTogetherMax = 128
 
 /** What a till can do, whichever way it speaks. Every call is within the group of its key. */
 export function createTerminalsService(deps: TerminalsDependencies) {
   const { db, clock, cursors, ledger, waits } = deps
   const stopping = new AbortController()
 
+  const findByDevice = together({
+    async work(those: readonly { readonly groupId: string; readonly deviceId: string }[]) {
+      const rows = await connectionStore.findByDevice(db, those)
+      const byName = new Map(rows.map((row) => [`${row.group_id} ${row.device_id ?? ''}`, row]))
+      return those.map(({ groupId, deviceId }) => byName.get(`${groupId} ${deviceId}`))
+    },
+    itemsMax: readTogetherMax,
+    lanesMax: 2,
+  })
+
   /** The terminal by its device id, else by its connection id. */
   const findTerminal = async (groupId: string, terminalId: string): Promise<TerminalRow> => {
     const found =
-      (await connectionStore.findByDevice(db, groupId, terminalId)) ??
+      (await findByDevice({ groupId, deviceId: terminalId })) ??
       (isUuid(terminalId) ? await connectionStore.findByConnection(db, groupId, terminalId) : undefined)
     if (found !== undefined) return found
     if (await connectionStore.exists(db, terminalId, isUuid(terminalId) ? terminalId : null, groupId))
@@ -55,6 +67,18 @@ export function createTerminalsService(deps: TerminalsDependencies) {
     throw refuse('TRANSACTION_NOT_FOUND', 'There is no such transaction, or its retention has ended.')
   }
 
+  const read = together({
+    async work(those: readonly TransactionRow[]) {
+      const rows = await store.readAll(
+        db,
+        those.map(({ id, group_id: groupId }) => ({ id, groupId })),
+      )
+      const byId = new Map(rows.map((row) => [row.id, row]))
+      return those.map(({ id }) => byId.get(id))
+    },
+    itemsMax: readTogetherMax,
+  })
+
   /** Waits until the payment is as wanted, until a deadline of business time, or until the server stops. */
   const waitUntil = async (
     row: TransactionRow,
@@ -65,7 +89,7 @@ export function createTerminalsService(deps: TerminalsDependencies) {
     while (!isDone(current) && !stopping.signal.aborted) {
       const wait = waits.next(row.id)
       try {
-        current = (await store.read(db, row.id, row.group_id)) ?? current
+        current = (await read(row)) ?? current
         if (isDone(current)) break
         const deadline = deadlineOf(current)
         const leftMs = deadline === null ? pollMs : deadline.getTime() - clock.now().getTime()
@@ -74,7 +98,8 @@ export function createTerminalsService(deps: TerminalsDependencies) {
           current = (await ledger.change(row.id, (course) => ({ course, effects: [] }))) ?? current
           break
         }
-        if (!stopping.signal.aborted) await wait.happened(Math.min(leftMs, pollMs))
+        // What this process changed itself is given; what others changed is read.
+        if (!stopping.signal.aborted) current = (await wait.happened(Math.min(leftMs, pollMs))) ?? current
       } finally {
         wait.leave()
       }

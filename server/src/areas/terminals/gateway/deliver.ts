@@ -1,6 +1,7 @@
 import type { Bus, Words } from '../../../kernel/bus.ts'
 import type { Clock } from '../../../kernel/clock.ts'
 import type { Db } from '../../../kernel/db.ts'
+import { together } from '../../../kernel/together.ts'
 import { isOpen } from '../machine.ts'
 import { presentNow, presentTerminal } from '../present.ts'
 import type { TerminalCases } from '../service-terminal.ts'
@@ -10,6 +11,9 @@ import type { Link, Links } from './links.ts'
 
 export type DisconnectReason =
   'api_key_used_elsewhere' | 'stale_connection_timeout' | 'admin_action' | 'server_restarting' | 'other'
+
+const askedTogetherMax = 128
+const readTogetherMax = 128
 
 /** The code that a socket is closed with, for each reason. */
 const closeCodes: Readonly<Record<DisconnectReason, number>> = {
@@ -63,6 +67,13 @@ export function createDeliverer({
     link.close(closeCodes[reason], reason)
   }
 
+  const read = together({
+    async work(those: readonly { readonly id: string; readonly groupId: string }[]) {
+      const rows = new Map((await store.readAll(db, those)).map((row) => [row.id, row]))
+      return those.map(({ id }) => rows.get(id))
+    },
+    itemsMax: readTogetherMax,
+  })
   const tellVoid = (link: Link, row: TransactionRow) =>
     link.send({
       action: 'voidPayment',
@@ -92,7 +103,7 @@ export function createDeliverer({
     if (link === undefined || link.replaced) return
     link.inTurn(async () => {
       if (action === 'payment') return sendPayment(link, id)
-      const row = await store.read(db, id, groupId)
+      const row = await read({ id, groupId })
       if (row === undefined) return
       if (action === 'cancelPayment' && isOpen(row.state)) tellCancel(link, row)
       if (action === 'voidPayment' && row.void_state === 'ASKED') tellVoid(link, row)
@@ -128,7 +139,7 @@ export function createDeliverer({
   const push = ([groupId = '', id = '', what = '']: Words) => {
     const those = [...links.desktopsOf(groupId)]
     if (those.length === 0) return
-    const reading = store.read(db, id, groupId)
+    const reading = read({ id, groupId })
     for (const link of those) {
       link.inTurn(async () => {
         const row = await reading
@@ -169,12 +180,19 @@ export function createDeliverer({
     if (link !== undefined && !link.replaced) dismiss(link, reason as DisconnectReason)
   }
 
+  const toAsk = together({
+    async work(those: readonly { readonly terminalId: string; readonly connectionId: string }[]) {
+      const rows = Map.groupBy(await store.toAsk(db, those), ({ terminal_id }) => terminal_id)
+      return those.map(({ terminalId }) => rows.get(terminalId) ?? [])
+    },
+    itemsMax: askedTogetherMax,
+    apart: ({ terminalId }) => [terminalId],
+  })
   const askTerminal = (link: Link) => {
     const { terminalId } = link
     if (terminalId === null) return
     link.inTurn(async () => {
-      const rows = (await store.toAsk(db, terminalId, link.connectionId)).toReversed()
-      for (const row of rows) {
+      for (const row of await toAsk({ terminalId, connectionId: link.connectionId })) {
         const isOver = !isOpen(row.state) && row.our_code !== 'NO_RESULT'
         if (!isOver) {
           link.asked.add(row.transaction_id)

@@ -95,7 +95,7 @@ export function createGateway(deps: GatewayDependencies): Gateway {
   const closing = new Set<Promise<void>>()
   let draining = false
 
-  const serve = (socket: WebSocket, link: Link) => {
+  const serve = (socket: WebSocket, link: Link, isNew: boolean) => {
     let waiting = 0
     socket.on('message', (data: RawData, isBinary: boolean) => {
       link.lastFrameMs = clock.wall()
@@ -135,8 +135,9 @@ export function createGateway(deps: GatewayDependencies): Gateway {
       closing.add(ending)
       void ending.finally(() => closing.delete(ending))
     })
-    if (link.principal.role === 'terminal') deliverer.askTerminal(link)
-    else deliverer.catchUp(link)
+    if (link.principal.role === 'desktop') deliverer.catchUp(link)
+    // One that was never here has nothing to be asked about.
+    else if (!isNew) deliverer.askTerminal(link)
   }
 
   const admit = async (request: IncomingMessage): Promise<{ principal: TerminalPrincipal; device: string | null }> => {
@@ -161,7 +162,7 @@ export function createGateway(deps: GatewayDependencies): Gateway {
       if (pathOf(request) !== '/v1') throw new Fault('NOT_FOUND', 'There is nothing at this path.')
       const { principal, device } = await admit(request)
       const connectionId = newId(clock.now())
-      const terminal = await connections.connect(principal, connectionId, device)
+      const { terminal, isNew } = await connections.connect(principal, connectionId, device)
       if (socket.destroyed || draining) {
         await connections.disconnect(connectionId, false)
         return gone()
@@ -172,7 +173,7 @@ export function createGateway(deps: GatewayDependencies): Gateway {
         const about = { connectionId, principal, terminalId: terminal?.id ?? null, deviceId: device }
         const link = createLink(opened, about, clock.wall(), onError)
         links.add(link)
-        serve(opened, link)
+        serve(opened, link, isNew)
       })
       if (!taken) await connections.disconnect(connectionId, false)
       else socket.off('error', gone)
