@@ -60,13 +60,7 @@ export interface EventPage {
 
 const lookedMax = 1_000
 
-const appendAll = statement(
-  'delivery.appendAll',
-  `select delivery.append_event(e.id, e.dialect, e.type, e.partner_id, e.merchant_id, e.branch_id, e.payment_intent_id, e.payment_link_id, e.body,
-            e.at, e.group_id)
-     from json_to_recordset($1::json) as e(id uuid, dialect text, type text, partner_id uuid, merchant_id uuid, branch_id uuid,
-       payment_intent_id uuid, payment_link_id uuid, body text, at timestamptz, group_id uuid)`,
-)
+const appendAll = statement('delivery.appendAll', 'select delivery.append_events($1::json)')
 const append = statement(
   'delivery.append',
   'select delivery.append_event($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)',

@@ -11,6 +11,7 @@ import type { Log } from '../../kernel/log.ts'
 import { startLoop, type Loop } from '../../kernel/loop.ts'
 import type { Metrics } from '../../kernel/metrics.ts'
 import { createConnections } from './connections.ts'
+import type { Sending } from './dependencies.ts'
 import { createGateway, type Gateway, type GatewayOptions } from './gateway/index.ts'
 import { createTerminalFigures } from './figures.ts'
 import { createLedger } from './ledger.ts'
@@ -63,7 +64,13 @@ export function createTerminals(deps: {
   const { destinations } = delivery
   const webhooks = createTerminalWebhooks({ destinations, egress, clock, sandbox: settings.sandbox, pingMsMax })
   const hasActiveWebhook = (groupId: string) => webhooks.hasActive(groupId)
-  const service = createTerminalsService({ ...deps, ledger, waits, hasActiveWebhook })
+  // Until there is a gateway here, no terminal is.
+  let gatewayHere: Gateway | undefined
+  const sending: Sending = {
+    holds: (connectionId) => gatewayHere?.holds(connectionId) ?? false,
+    send: (row) => gatewayHere?.send(row),
+  }
+  const service = createTerminalsService({ ...deps, ledger, waits, sending, hasActiveWebhook })
   const connections = createConnections({ db, bus, clock, ledger, nodeId: newId(clock.now()) })
   const cases = createTerminalCases({ db, ledger })
   return {
@@ -71,7 +78,7 @@ export function createTerminals(deps: {
     webhooks,
     async gateway({ pathOf, ...options }) {
       await connections.beat()
-      return createGateway({
+      gatewayHere = createGateway({
         db,
         bus,
         clock,
@@ -85,6 +92,7 @@ export function createTerminals(deps: {
         options,
         pathOf,
       })
+      return gatewayHere
     },
     worker() {
       const parts = new AsyncDisposableStack()

@@ -9,7 +9,7 @@ import type { TerminalFigures } from './figures.ts'
 import { isOpen } from './machine.ts'
 import { announcementOf } from './notifications.ts'
 import { connectionStore } from './store-connections.ts'
-import { transactionStore as store, type TransactionRow } from './store-transactions.ts'
+import { StaleRow, transactionStore as store, type TransactionRow } from './store-transactions.ts'
 import type { Waits } from './waits.ts'
 
 /** What to do with a payment as it stands, every deadline up to now applied. */
@@ -22,6 +22,10 @@ export interface Changed {
 }
 
 export interface Ledger {
+  /** A payment that this process has begun. */
+  begun(row: TransactionRow): void
+  /** An open payment, where this process was the last to write it; what cannot change of it is right. */
+  recall(groupId: string, transactionId: string): TransactionRow | undefined
   /** One change of one payment, committed with all that belongs to it. Undefined where there is no such payment. */
   change(id: string, stepper: Stepper): Promise<TransactionRow | undefined>
   /** The same within the caller's transaction; `follow` is called after its commit. */
@@ -43,6 +47,7 @@ export interface LedgerDependencies {
 
 const claimedMax = 50
 const togetherMax = 64
+const rememberedMax = 20_000
 const idleMs = 5_000
 
 /** Codes with which an issuer or a rule of it declines; any other failure is one on the way. */
@@ -88,6 +93,7 @@ interface Draft {
   readonly effects: readonly Effect[]
 }
 
+const nameOf = (groupId: string, transactionId: string) => `${groupId} ${transactionId}`
 const noStep: Stepper = (course) => ({ course, effects: [] })
 
 /** The one place where a payment changes. */
@@ -136,10 +142,40 @@ export function createLedger({ db, bus, clock, log, figures, waits, appendEvents
     )
   }
 
+  // Open payments as this process wrote them last: they are changed from there, unless somebody else was first.
+  const latest = new Map<string, TransactionRow>()
+  const byName = new Map<string, string>()
+  const forget = (row: TransactionRow) => {
+    latest.delete(row.id)
+    byName.delete(nameOf(row.group_id, row.transaction_id))
+  }
+  const remember = (row: TransactionRow) => {
+    forget(row)
+    if (!isOpen(row.state)) return
+    for (const oldest of latest.size >= rememberedMax ? latest.values().take(1) : []) forget(oldest)
+    latest.set(row.id, row)
+    byName.set(nameOf(row.group_id, row.transaction_id), row.id)
+  }
+
+  const changeFromLatest = async (asked: readonly Asked[]): Promise<readonly Changed[] | undefined> => {
+    const rows = asked.flatMap(({ id }) => latest.get(id) ?? [])
+    if (rows.length < asked.length) return undefined
+    const drafts = asked.map(({ stepper }, index) => draft(rows[index] as TransactionRow, stepper))
+    // What is written finds out whether the row was still the same; that nothing is to be done must be looked up.
+    if (drafts.some(({ before, row }) => row === before)) return undefined
+    try {
+      return await db.tx((tx) => writeAll(tx, drafts))
+    } catch (error) {
+      rows.forEach(forget)
+      if (!(error instanceof StaleRow)) throw error
+      return undefined
+    }
+  }
+
   // Changes of many payments in one moment are one transaction: each costs as much as its row, not as much as its way to the disk.
   const change = together({
     async work(asked: readonly Asked[]) {
-      const changes = await db.tx((tx) => changeIn(tx, asked))
+      const changes = (await changeFromLatest(asked)) ?? (await db.tx((tx) => changeIn(tx, asked)))
       await follow(changes)
       const rows = new Map(changes.map(({ row }) => [row.id, row]))
       return asked.map(({ id }) => rows.get(id))
@@ -156,8 +192,9 @@ export function createLedger({ db, bus, clock, log, figures, waits, appendEvents
   }
   const follow = async (changes: readonly Changed[]): Promise<void> => {
     for (const { row, effects } of changes) {
-      waits.give(row)
+      remember(row)
       bus.say('terminals', ['changed', row.id])
+      waits.give(row)
       if (effects.some(({ kind }) => kind === 'announce')) bus.hint('events')
       for (const effect of effects) {
         if (effect.kind === 'push') bus.say('terminals', ['push', row.group_id, row.id, effect.push])
@@ -174,6 +211,8 @@ export function createLedger({ db, bus, clock, log, figures, waits, appendEvents
   return {
     changeIn,
     follow,
+    begun: remember,
+    recall: (groupId, transactionId) => latest.get(byName.get(nameOf(groupId, transactionId)) ?? ''),
     change: (id, stepper) => change({ id, stepper }),
     async runDue() {
       const changes = await db.tx(async (tx) => {

@@ -27,7 +27,8 @@ export interface Way {
 
 interface Cases {
   findTerminal(groupId: string, terminalId: string): Promise<TerminalRow>
-  waitFor(row: TransactionRow): Promise<TransactionRow>
+  /** `isFresh`: it was begun in this moment, and nobody can have changed it. */
+  waitFor(row: TransactionRow, isFresh: boolean): Promise<TransactionRow>
 }
 
 interface Taking {
@@ -51,7 +52,7 @@ function begun({ signature: _, signed_until_ms: __, ...fresh }: NewTransaction &
 }
 
 export function paymentCases(
-  { db, bus, clock, settings, hasActiveWebhook }: TerminalsDependencies,
+  { db, bus, clock, ledger, sending, settings, hasActiveWebhook }: TerminalsDependencies,
   { findTerminal, waitFor }: Cases,
 ) {
   /** A request whose id is known: the same one again, or a conflict. */
@@ -96,6 +97,8 @@ export function paymentCases(
   const freshOf = ({ principal, terminalId, order, way }: Taking, held: TerminalRow, at: Date) => {
     const id = newId(at)
     const transactionId = order.transactionId ?? id
+    // Its socket is in this process: that it is about to be written there is stored with it, and by no statement of its own.
+    const isHere = sending.holds(held.connection_id)
     const fresh: NewTransaction & Signed = {
       id,
       group_id: principal.groupId,
@@ -115,7 +118,8 @@ export function paymentCases(
       currency: order.currency,
       payment_method: reportedMethods[order.paymentMethod] ?? 'OTHER',
       created_at: at,
-      reach_at: new Date(at.getTime() + reachMs),
+      sent_to: isHere ? held.connection_id : null,
+      reach_at: isHere ? null : new Date(at.getTime() + reachMs),
       wait_at: new Date(at.getTime() + waitMs),
       signature: way.signed?.signature ?? null,
       signed_until_ms: way.signed === undefined ? null : way.signed.atMs + windowMs,
@@ -177,7 +181,7 @@ export function paymentCases(
   })
 
   /** Takes a payment and sends it on, or finds the one that it repeats. Committed before anything is sent. */
-  const startPayment = async (principal: TerminalPrincipal, terminalId: string, asked: Asked, way: Way) => {
+  const start = async (principal: TerminalPrincipal, terminalId: string, asked: Asked, way: Way) => {
     const order = checkOrder(asked, settings.currencies)
     const asking = { principal, terminalId, order, way }
     const knownAlone = async () => (await known(db, [asking]))[0]
@@ -195,22 +199,27 @@ export function paymentCases(
       if (found instanceof Error || before === undefined) throw found
       return before
     })
-    if ('transaction_id' in terminal) return terminal
+    if ('transaction_id' in terminal) return { row: terminal, isNew: false }
     const { row, isNew, connectionId } = await take({ ...asking, terminal })
-    if (isNew) bus.say('terminals', ['tell', connectionId, row.group_id, row.id, 'payment'])
-    return row
+    if (isNew) {
+      ledger.begun(row)
+      if (row.sent_to !== null) sending.send(row)
+      else bus.say('terminals', ['tell', connectionId, row.group_id, row.id, 'payment'])
+    }
+    return { row, isNew }
   }
 
   return {
-    startPayment,
+    startPayment: async (principal: TerminalPrincipal, terminalId: string, asked: Asked, way: Way) =>
+      (await start(principal, terminalId, asked, way)).row,
 
     /**
      * The same, and its end: what the terminal said, or that it was given up. Still open only with webhookMode, and where the server
      * stops.
      */
     async pay(principal: TerminalPrincipal, terminalId: string, asked: Asked, way: Way): Promise<TransactionRow> {
-      const row = await startPayment(principal, terminalId, asked, way)
-      return asked.webhookMode ? row : waitFor(row)
+      const { row, isNew } = await start(principal, terminalId, asked, way)
+      return asked.webhookMode ? row : waitFor(row, isNew)
     },
   }
 }

@@ -44,7 +44,8 @@ export function createTerminalCases({ db, ledger }: { readonly db: Db; readonly 
 
   /** The payment that a terminal speaks of. What it says of another terminal's is kept for a person, and refused. */
   const own = async (principal: TerminalPrincipal, terminalId: string, transactionId: string, said: unknown) => {
-    const row = await find({ groupId: principal.groupId, transactionId })
+    const row =
+      ledger.recall(principal.groupId, transactionId) ?? (await find({ groupId: principal.groupId, transactionId }))
     if (row === undefined) throw refuse('TRANSACTION_NOT_FOUND', 'There is no such transaction.')
     if (row.terminal_id === terminalId) return row
     await ledger.change(row.id, (course) => alarming(course, 'foreign_result', said))

@@ -84,27 +84,23 @@ export function createTerminalsService(deps: TerminalsDependencies) {
     row: TransactionRow,
     isDone: (row: TransactionRow) => boolean,
     deadlineOf: (row: TransactionRow) => Date | null,
+    isFresh = false,
   ): Promise<TransactionRow> => {
-    let current = row
-    while (!isDone(current) && !stopping.signal.aborted) {
-      const wait = waits.next(row.id)
-      try {
-        current = (await read(row)) ?? current
-        if (isDone(current)) break
+    const wait = waits.next(row.id)
+    try {
+      let current = isFresh ? row : ((await read(row)) ?? row)
+      while (!isDone(current) && !stopping.signal.aborted) {
         const deadline = deadlineOf(current)
         const leftMs = deadline === null ? pollMs : deadline.getTime() - clock.now().getTime()
-        if (leftMs <= 0) {
-          // The deadline is a row that a worker claims; whoever waits for it need not wait for the worker.
-          current = (await ledger.change(row.id, (course) => ({ course, effects: [] }))) ?? current
-          break
-        }
-        // What this process changed itself is given; what others changed is read.
-        if (!stopping.signal.aborted) current = (await wait.happened(Math.min(leftMs, pollMs))) ?? current
-      } finally {
-        wait.leave()
+        // The deadline is a row that a worker claims; whoever waits for it need not wait for the worker.
+        if (leftMs <= 0) return (await ledger.change(row.id, (course) => ({ course, effects: [] }))) ?? current
+        const given = await wait.happened(Math.min(leftMs, pollMs))
+        current = given === undefined || given.version < current.version ? ((await read(row)) ?? current) : given
       }
+      return current
+    } finally {
+      wait.leave()
     }
-    return current
   }
 
   const isSettled = (row: TransactionRow) => row.given_up !== null || !isOpen(row.state)
@@ -124,7 +120,10 @@ export function createTerminalsService(deps: TerminalsDependencies) {
     row.void_state === 'ASKED' && row.void_asked_at !== null && now.getTime() < row.void_asked_at.getTime() + voidWaitMs
 
   return {
-    ...paymentCases(deps, { findTerminal, waitFor: (row) => waitUntil(row, isSettled, (one) => one.wait_at) }),
+    ...paymentCases(deps, {
+      findTerminal,
+      waitFor: (row, isFresh) => waitUntil(row, isSettled, (one) => one.wait_at, isFresh),
+    }),
 
     /** Terminals that are online or reconnecting. */
     listTerminals: (principal: TerminalPrincipal): Promise<TerminalRow[]> =>

@@ -46,6 +46,7 @@ export type NewTransaction = Pick<
   | 'amount'
   | 'currency'
   | 'payment_method'
+  | 'sent_to'
   | 'created_at'
   | 'reach_at'
   | 'wait_at'
@@ -56,6 +57,9 @@ export interface Signed {
   readonly signature: Buffer | null
   readonly signed_until_ms: number | null
 }
+
+/** Somebody else has changed it meanwhile: nothing was written. */
+export class StaleRow extends Error {}
 
 export interface Save {
   readonly before: TransactionRow
@@ -108,22 +112,22 @@ const insertTransactions = statement(
   `with given as materialized (
      select * from json_to_recordset($1::json) as g(id uuid, group_id uuid, transaction_id text, partner_id uuid, merchant_id uuid, branch_id uuid,
        terminal_id uuid, device_id text, addressed text, key_id uuid, way text, webhook_mode boolean, request_hash text, request text, amount bigint,
-       currency text, payment_method text, created_at timestamptz, reach_at timestamptz, wait_at timestamptz, signature text, signed_until_ms float8)),
+       currency text, payment_method text, sent_to uuid, created_at timestamptz, reach_at timestamptz, wait_at timestamptz, signature text, signed_until_ms float8)),
    added as (
      insert into terminals.transactions (id, group_id, transaction_id, partner_id, merchant_id, branch_id, terminal_id, device_id, addressed, key_id,
-       way, webhook_mode, request_hash, request, amount, currency, payment_method, state, created_at, updated_at, reach_at, wait_at)
+       way, webhook_mode, request_hash, request, amount, currency, payment_method, state, sent_to, created_at, updated_at, reach_at, wait_at)
      select id, group_id, transaction_id, partner_id, merchant_id, branch_id, terminal_id, device_id, addressed, key_id, way, webhook_mode,
-            decode(request_hash, 'hex'), request, amount, currency, payment_method, 'PENDING', created_at, created_at, reach_at, wait_at
+            decode(request_hash, 'hex'), request, amount, currency, payment_method, 'PENDING', sent_to, created_at, created_at, reach_at, wait_at
        from given order by id
      on conflict (group_id, transaction_id) do nothing returning id),
    signed as (
      insert into terminals.used_signatures (key_id, signature, transaction_id, expires_at)
      select g.key_id, decode(g.signature, 'hex'), g.id, to_timestamp(g.signed_until_ms / 1000) from given g join added using (id)
       where g.signature is not null
-     on conflict do nothing)
-   select g.id, payments.put_terminal_transaction(g.id, g.partner_id, g.merchant_id, g.branch_id, 'PENDING', g.amount, g.currency, g.payment_method,
-            g.device_id, null, g.transaction_id, g.created_at, true)
-     from given g join added using (id)`,
+     on conflict do nothing),
+   reported as materialized (
+     select payments.begin_terminal_transactions(json_agg(g)) from given g join added using (id) having count(*) > 0)
+   select a.id from added a left join reported on true`,
 )
 
 const saveTransactions = statement(
@@ -134,10 +138,10 @@ const saveTransactions = statement(
        from json_to_recordset($1::json) as g(id uuid, group_id uuid, before_version integer, before_state text, updated_at timestamptz, report text,
               ${courseColumns.map((name) => `${name} ${courseTypes[name]}`).join(', ')})
       where t.id = g.id and t.version = g.before_version and t.state = g.before_state and t.group_id = g.group_id
-     returning t.id, t.authorization_code, t.updated_at, g.report)
-   select s.id, case when s.report is not null then payments.put_terminal_transaction(s.id, null, null, null, s.report, null, null, null, null,
-            s.authorization_code, null, s.updated_at, false) end
-     from saved s`,
+     returning t.id, t.authorization_code as approval_code, t.updated_at as at, g.report as status),
+   reported as materialized (
+     select payments.change_terminal_transactions(json_agg(s)) from saved s where s.status is not null having count(*) > 0)
+   select s.id from saved s left join reported on true`,
 )
 
 // In one order, so that nobody waits in a circle.
@@ -257,7 +261,7 @@ export const transactionStore = {
     }))
     return new Set((await tx.run<{ id: string }>(insertTransactions, [JSON.stringify(given)])).map(({ id }) => id))
   },
-  /** Throws where a row is no longer as it was read. `report` is how reports call it from now on, null where that stays. */
+  /** Throws a StaleRow where one is no longer as it was read. `report` is how reports call it from now on, null where that stays. */
   async saveAll(tx: Queries, saves: readonly Save[]): Promise<void> {
     const given = saves.map(({ before, course, at, report }) => {
       const { id, group_id, version, state } = before
@@ -265,7 +269,7 @@ export const transactionStore = {
       return { ...values, id, group_id, before_version: version, before_state: state, updated_at: at, report }
     })
     const saved = await tx.run(saveTransactions, [JSON.stringify(given)])
-    if (saved.length !== saves.length) throw new Error('a transaction was changed by somebody else under its lock')
+    if (saved.length !== saves.length) throw new StaleRow('a transaction is no longer as it was read')
   },
   lock: (tx: Queries, ids: readonly string[]) => tx.run<TransactionRow>(lockTransactions, [arrayOf(ids)]),
   findAll: (on: Queries, names: readonly { readonly groupId: string; readonly transactionId: string }[]) =>

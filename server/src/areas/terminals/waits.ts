@@ -3,7 +3,10 @@ import type { TransactionRow } from './store-transactions.ts'
 
 /** A call of this process that waits for a payment. */
 export interface Wait {
-  /** Resolves when the payment changed, when `ms` have passed, or when everybody is woken; to the payment where it is known already. */
+  /**
+   * Resolves when the payment has changed since the last time, when `ms` have passed, or when everybody is woken; to the payment as this
+   * process changed it last, undefined where it must be read.
+   */
   happened(ms: number): Promise<TransactionRow | undefined>
   leave(): void
 }
@@ -42,21 +45,25 @@ export function createWaits(bus: Bus): Waits & AsyncDisposable {
       const set = waiting.get(id) ?? new Set<Hear>()
       const hear: Hear = (row) => {
         changed = true
-        if (row !== undefined && row.version >= (given?.version ?? 0)) given = row
+        given = row
         resolve()
       }
       waiting.set(id, set.add(hear))
       count += 1
       return {
         async happened(ms) {
-          if (changed) return given
-          let timer: NodeJS.Timeout | undefined
-          await new Promise<void>((done) => {
-            resolve = done
-            timer = setTimeout(done, ms)
-          })
-          clearTimeout(timer)
-          return given
+          if (!changed) {
+            let timer: NodeJS.Timeout | undefined
+            await new Promise<void>((done) => {
+              resolve = done
+              timer = setTimeout(done, ms)
+            })
+            clearTimeout(timer)
+          }
+          const last = given
+          changed = false
+          given = undefined
+          return last
         },
         leave() {
           count -= 1

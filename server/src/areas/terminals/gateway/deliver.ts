@@ -35,6 +35,8 @@ const sentences: Readonly<Record<DisconnectReason, string>> = {
 export interface Deliverer {
   /** Says why, and closes. */
   dismiss(link: Link, reason: DisconnectReason): void
+  /** Writes a payment that was stored as sent to one of the sockets here. */
+  sendStored(row: TransactionRow): void
   /** A terminal that has connected is asked about what it may have missed. */
   askTerminal(link: Link): void
   /** A desktop that has connected is told what it missed. */
@@ -84,10 +86,8 @@ export function createDeliverer({
   const tellCancel = (link: Link, row: TransactionRow) =>
     link.send({ action: 'cancelPayment', transactionId: row.transaction_id, ...stamp(row.group_id) })
 
-  const sendPayment = async (link: Link, id: string) => {
-    const row = await cases.beforeSending(id, link.connectionId)
-    if (row === undefined) return
-    const sent = link.send({
+  const writePayment = (link: Link, row: TransactionRow) =>
+    link.send({
       action: 'payment',
       transactionId: row.transaction_id,
       terminalId: terminalIdOf(row, link),
@@ -95,7 +95,16 @@ export function createDeliverer({
       paymentRequest: JSON.parse(row.request) as unknown,
       ...stamp(row.group_id),
     })
-    if (!sent) await cases.notSent(id)
+  const sendPayment = async (link: Link, id: string) => {
+    const row = await cases.beforeSending(id, link.connectionId)
+    if (row !== undefined && !writePayment(link, row)) await cases.notSent(id)
+  }
+  const sendStored = (row: TransactionRow) => {
+    const link = links.find(row.sent_to ?? '')
+    if (link === undefined || link.replaced) return void cases.notSent(row.id).catch(onError)
+    link.inTurn(async () => {
+      if (link.replaced || !writePayment(link, row)) await cases.notSent(row.id)
+    })
   }
 
   const tell = ([connectionId = '', groupId = '', id = '', action = '']: Words) => {
@@ -225,6 +234,7 @@ export function createDeliverer({
   ]
   return {
     dismiss,
+    sendStored,
     askTerminal,
     catchUp,
     stop() {

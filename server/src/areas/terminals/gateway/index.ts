@@ -12,6 +12,7 @@ import type { Log } from '../../../kernel/log.ts'
 import type { Metrics } from '../../../kernel/metrics.ts'
 import type { TerminalFigures } from '../figures.ts'
 import type { Connections } from '../connections.ts'
+import type { Sending } from '../dependencies.ts'
 import { statuses } from '../errors.ts'
 import { refuse } from '../refusals.ts'
 import { errorOf, requireGroup } from '../routes.ts'
@@ -49,7 +50,7 @@ export interface GatewayDependencies {
   readonly pathOf: (request: IncomingMessage) => string | null
 }
 
-export interface Gateway extends AsyncDisposable {
+export interface Gateway extends AsyncDisposable, Sending {
   /** Takes upgrades from now on. */
   attach(server: Server): void
   /** Says goodbye to every socket and takes no new one. */
@@ -184,6 +185,11 @@ export function createGateway(deps: GatewayDependencies): Gateway {
   }
 
   return {
+    holds(connectionId) {
+      const link = links.find(connectionId)
+      return link !== undefined && !link.replaced
+    },
+    send: (row) => deliverer.sendStored(row),
     attach(http) {
       // Beside the connections of HTTP.
       http.maxConnections += socketsMax
