@@ -9,6 +9,7 @@ import { dispatch } from './dispatch.ts'
 import { listLinks } from './list-links.ts'
 import { offered } from './offered.ts'
 import type { Options } from './options.ts'
+import { qrCreate } from './qr-create.ts'
 import { queues } from './queues.ts'
 import { reportCsv } from './report-csv.ts'
 import { reportPage } from './report-page.ts'
@@ -33,6 +34,11 @@ const benchmarks: Readonly<Record<string, Benchmark>> = {
     says: 'card payments confirmed over HTTP, against a bare pg loop that writes the same rows',
     run: checkoutPay,
     size: { count: 4_000, of: 'payments' },
+  },
+  'qr-create': {
+    says: 'QR Ph codes made over HTTP, against a bare loop of their cryptography, picture and transaction; and how soon one is',
+    run: qrCreate,
+    size: { count: 4_000, of: 'codes' },
   },
   deliver: {
     says: 'events delivered, against a bare undici loop; and the latency of one',

@@ -71,7 +71,6 @@ export const terminalsPay =
     )
     const compared = await compare(subject, yardstick, { rounds })
     await assertPaid(place)
-    if (process.env['QUICK']) return []
     const perSecond = compared.perSecond / 2
     const added = await addedMs(load, { ours, theirs, perSecond, seconds: Math.max(seconds, 5) })
     await join(gateway.sandbox.base_url, terminals.slice(inFlight), false)

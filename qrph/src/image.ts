@@ -13,6 +13,19 @@ export function qrPng(text: string): Buffer {
   return png(encodeQR(text, 'raw', { ecc: 'medium', border: quietModules }))
 }
 
+const drawnFirst = 8
+
+/**
+ * Draws a few for nobody. The first picture of a process takes 20 times as long as later ones, and nothing else happens meanwhile: whoever
+ * serves others draws it before.
+ */
+export function readyQrPng(): void {
+  for (let drawn = 0; drawn < drawnFirst; drawn += 1) qrPng(longText)
+}
+
+/** As long as the text of a code. */
+const longText = '0'.repeat(250)
+
 const signature = Buffer.from('\x89PNG\r\n\x1a\n', 'latin1')
 const bitsPerPixel = 1
 const grey = 0

@@ -1,3 +1,4 @@
+import { inflateSync } from 'node:zlib'
 import { decode as decodeJpeg } from 'jpeg-js'
 import { PNG } from 'pngjs'
 import { decodeQR, type Image } from 'qr/decode.js'
@@ -70,10 +71,9 @@ function sizeIn(form: 'png' | 'jpeg', picture: Buffer): Size | undefined {
   return size !== undefined && size.width > 0 && size.height > 0 ? size : undefined
 }
 
-/** The first chunk is the header (PNG, third edition). Interlaced rows are unpacked without a bound, so they are not read. */
+/** The first chunk is the header (PNG, third edition). */
 function sizeOfPng(picture: Buffer): Size | undefined {
-  const isInterlaced = picture[28] !== 0
-  if (picture.length < 33 || picture.toString('latin1', 12, 16) !== 'IHDR' || isInterlaced) return undefined
+  if (picture.length < 33 || picture.toString('latin1', 12, 16) !== 'IHDR') return undefined
   return { width: picture.readUInt32BE(16), height: picture.readUInt32BE(20) }
 }
 
@@ -92,8 +92,32 @@ function sizeOfJpeg(picture: Buffer): Size | undefined {
   return undefined
 }
 
+const chunkBytes = 12
+const bytesPerPixelMax = 8
+
+/** The library would believe the last of several headers, and unpacks interlaced rows without a bound: neither gets as far as that. */
+function unpackPng(picture: Buffer): Image {
+  const data: Buffer[] = []
+  let name = ''
+  for (let at = pngBegins.length; name !== 'IEND';) {
+    const length = picture.readUInt32BE(at)
+    name = picture.toString('latin1', at + 4, at + 8)
+    if (name === 'IHDR' && at > pngBegins.length) throw new Error('a second header')
+    if (name === 'IDAT') data.push(picture.subarray(at + 8, at + 8 + length))
+    at += chunkBytes + length
+  }
+  const isInterlaced = picture[28] !== 0
+  if (isInterlaced) {
+    const { width, height } = sizeOfPng(picture) ?? { width: 0, height: 0 }
+    // Seven passes have twice as many rows together, and each row begins with a byte for its filter and may end with a part of one.
+    const maxOutputLength = width * height * bytesPerPixelMax + 4 * (height + 8)
+    inflateSync(Buffer.concat(data), { maxOutputLength })
+  }
+  return PNG.sync.read(picture)
+}
+
 const unpack = {
-  png: (picture: Buffer): Image => PNG.sync.read(picture),
+  png: unpackPng,
   jpeg: (picture: Buffer): Image =>
     decodeJpeg(picture, {
       useTArray: true,

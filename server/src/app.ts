@@ -97,6 +97,13 @@ export type SandboxKaha = Kaha & { readonly sandboxClock: SandboxClock }
 
 export const isSandbox = (kaha: Kaha): kaha is SandboxKaha => kaha.sandboxClock !== null
 
+/** What a live installation cannot do yet, in the words of a note. */
+export const refusedInLive = ({ qrBank }: Config): string =>
+  [
+    'no card connector is configured: card payments are refused',
+    ...(qrBank === null ? [] : ['no bank tells what is paid: QR Ph codes are refused']),
+  ].join('; ')
+
 const clockPollMs = 1_000
 // The worker's loops, and lists of events beside them.
 const workConnectionsMax = 6
@@ -284,7 +291,7 @@ export async function startKaha(options: {
     db,
     bus,
     withMetrics: config.metrics === 'main',
-    note: sandbox ? null : 'no card connector is configured: card payments are refused',
+    note: sandbox ? null : refusedInLive(config),
   })
   if (config.roles.includes('api')) {
     mountPages(http, addresses, sandbox)
@@ -320,7 +327,7 @@ export async function startKaha(options: {
         ? createCodeBank({ db, clock, bank: qrBank, checkout: payments.codes, log, figures, announce, announced })
         : null
     if (qrBank !== null) {
-      const qr = createQrService({ db, clock, accounts, bank: qrBank })
+      const qr = createQrService({ db, clock, accounts, bank: qrBank, isTold: sandbox })
       const who = { callers: createCallers({ identity, accounts }), now: () => clock.now() }
       await mountArea(http, qrArea(who), qrRoutes(qr), edge)
       const { destinations } = delivery

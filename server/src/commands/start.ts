@@ -2,7 +2,7 @@ import { openSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pino from 'pino'
-import { isSandbox, startKaha, type SandboxKaha } from '../app.ts'
+import { isSandbox, refusedInLive, startKaha, type SandboxKaha } from '../app.ts'
 import type { Addresses } from '../addresses.ts'
 import { unknownSettings, type Config } from '../config.ts'
 import { openDataDir } from '../kernel/data-dir.ts'
@@ -52,10 +52,7 @@ export async function start(
     }),
   )
   if (isSandbox(kaha)) greet({ ...(await openSandbox(running, kaha, config, options.empty)), logPath })
-  else
-    say(
-      `Kaha is running in live mode on ${kaha.addresses.base}. No card connector is configured: card payments are refused.`,
-    )
+  else say(`Kaha is running in live mode on ${kaha.addresses.base}. ${refusedInLive(config).replace(/^n/, 'N')}.`)
   greeted = true
 
   const reason = await asked.stopped

@@ -34,7 +34,7 @@ function judged(
     failing_since: failingSince,
     secrets: [],
   } as const
-  const answer = { headers: {}, body: 'told', truncated: false, durationMs: 5 }
+  const answer = { retryAfter: undefined, body: 'told', truncated: false, durationMs: 5 }
   const judgement: Judged = {
     work: { row: { ...row, ...rest }, lane, hadAt: 0 },
     dialect: signed,

@@ -111,7 +111,7 @@ export function judge({ work, dialect, prepared, startedAt, result, random, wall
   const gone = answer !== undefined && dialect.autoDisable.statuses.includes(answer.status)
   const waitMs = gone
     ? null
-    : waitAfter(dialect.schedule, row.attempt_no + 1, random, retryAfterMsOf(answer?.headers['retry-after'], wallMs))
+    : waitAfter(dialect.schedule, row.attempt_no + 1, random, retryAfterMsOf(answer?.retryAfter, wallMs))
   const end = gone ? 'CLOSED' : waitMs === null ? 'EXHAUSTED' : null
   const change: LaneChange = {
     destinationId: row.destination_id,

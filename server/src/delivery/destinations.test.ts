@@ -34,6 +34,16 @@ test('a new destination is ENABLED, with a secret of its own that is sealed in t
   )
 })
 
+test('a destination that is to be disabled is so from its first moment on', async () => {
+  await using room = await startDeliveryRoom()
+  const url = 'https://shop.example.com/hook'
+  const input = { dialect: 'encrypted', url, types: ['QRPH_SUCCESS'], description: null, metadata: {} } as const
+  const made = await room.delivery.destinations.create(room.merchant, { ...input, disabled: true })
+  assert.deepEqual([made.state, made.disabled_reason, made.updated_at], ['DISABLED', null, made.created_at])
+  const lanes = await room.query<{ state: string }>('select state from delivery.lanes')
+  assert.deepEqual(lanes, [{ state: 'PAUSED' }])
+})
+
 test('A2.create.conflict, A2.create.conflict-other-entity: two live destinations of one owner cannot have one URL; those of two owners can', async () => {
   await using room = await startDeliveryRoom()
   const url = 'https://shop.example.com/hook'

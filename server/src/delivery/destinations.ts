@@ -23,6 +23,8 @@ export interface NewDestination {
   readonly types: readonly string[]
   readonly description: string | null
   readonly metadata: Readonly<Record<string, unknown>>
+  /** DISABLED from the first moment on: it gets nothing until it is enabled. */
+  readonly disabled?: boolean
   /** Its signing secret, where the caller has made one. */
   readonly secret?: string
 }
@@ -41,7 +43,7 @@ const secretsLiveMax = 3
 
 /** The destinations of an entity and of all entities under it, or of a group. Deleted ones are not found. */
 export interface Destinations {
-  /** ENABLED at once, with a fresh secret. CONFLICT when another live one of the same owner and dialect has the same URL. */
+  /** ENABLED at once unless it is to be disabled, with a fresh secret. CONFLICT when another live one of the same owner and dialect has the same URL. */
   create(owner: Owner, input: NewDestination): Promise<DestinationRow>
   /** The same for an owner that has fewer than `liveMax` of the dialect, else undefined. */
   createWithin(liveMax: number, owner: Owner, input: NewDestination): Promise<DestinationRow | undefined>
@@ -98,7 +100,9 @@ export function createDestinations({ db, work, bus, clock, keyring }: Destinatio
     const at = clock.now()
     const secretId = newId(at)
     const sealedSecret = keyring.seal(input.secret ?? newSecret(), placeOf(secretId))
-    const made = await withOwnUrl(store.insert(on, { ...input, id: newId(at), owner, secretId, sealedSecret, at }))
+    const { disabled = false } = input
+    const stored = { ...input, disabled, id: newId(at), owner, secretId, sealedSecret, at }
+    const made = await withOwnUrl(store.insert(on, stored))
     if (made === undefined) throw new Error('the destination was not stored')
     return made
   }

@@ -14,27 +14,29 @@ export type Lookup = (
 /** How far an exchange has come: waiting for a connection, resolving, connecting, in the handshake, sent. */
 export type Phase = 'wait' | 'lookup' | 'connect' | 'tls' | 'answer'
 
-/**
- * One request and what comes back. Exactly one of `answered` and `failed` is called, and neither once it was abandoned.
- */
-export interface Exchange {
+/** One request and what comes back; `E` is what the caller makes of it. */
+export interface Exchange<E> {
   readonly origin: string
   readonly options: Dispatcher.DispatchOptions
-  readonly answered: (truncated: boolean) => void
-  readonly failed: (error: Error, phase: Phase) => void
-  connection: Connection | null
+  connection: Connection<E> | null
   status: number
   headers: Record<string, string | string[] | undefined>
   chunks: Buffer[]
   bodyBytes: number
 }
 
+/** How exchanges end: exactly one of both is called for each, and neither once it was abandoned. */
+export interface ExchangeEnds<E> {
+  answered(exchange: E, truncated: boolean): void
+  failed(exchange: E, error: Error, phase: Phase): void
+}
+
 /** One socket at a time, and one exchange at a time. */
-interface Connection {
-  readonly origin: Origin
+interface Connection<E> {
+  readonly origin: Origin<E>
   readonly client: Client
   readonly handler: Dispatcher.DispatchHandler
-  exchange: Exchange | null
+  exchange: E | null
   socket: net.Socket | null
   phase: Phase
   dialledAt: number
@@ -45,10 +47,10 @@ interface Connection {
   closed: boolean
 }
 
-interface Origin {
+interface Origin<E> {
   readonly url: string
-  readonly idle: Connection[]
-  readonly waiting: Set<Exchange>
+  readonly idle: Connection<E>[]
+  readonly waiting: Set<E>
   open: number
 }
 
@@ -145,17 +147,18 @@ export function dialler({ targets, lookup, ca }: { targets: Targets; lookup: Loo
  * behind an origin that hangs, dial again for requests long given up, refuse new origins at the bound instead of
  * letting idle ones go, and hide whether a socket was used before.
  */
-export function connectionsTo(
+export function connectionsTo<E extends Exchange<E>>(
   dial: Dial,
   limits: { connectionsPerOriginMax: number; connectionsIdleMax: number; connectionAgeMsMax: number },
+  ends: ExchangeEnds<E>,
 ) {
-  const origins = new Map<string, Origin>()
-  const open = new Set<Connection>()
+  const origins = new Map<string, Origin<E>>()
+  const open = new Set<Connection<E>>()
   /** Over all origins, the one idle for longest first. */
-  const idle = new Set<Connection>()
+  const idle = new Set<Connection<E>>()
   let closing = false
 
-  function run(exchange: Exchange): void {
+  function run(exchange: E): void {
     let origin = origins.get(exchange.origin)
     if (origin === undefined) {
       origin = { url: exchange.origin, idle: [], waiting: new Set(), open: 0 }
@@ -169,15 +172,15 @@ export function connectionsTo(
     else origin.waiting.add(exchange)
   }
 
-  function send(connection: Connection, exchange: Exchange): void {
+  function send(connection: Connection<E>, exchange: E): void {
     connection.exchange = exchange
     connection.answering = false
     exchange.connection = connection
     connection.client.dispatch(exchange.options, connection.handler)
   }
 
-  function connect(origin: Origin): Connection {
-    const connection: Connection = {
+  function connect(origin: Origin<E>): Connection<E> {
+    const connection: Connection<E> = {
       origin,
       client: new Client(origin.url, {
         // Called again when the receiver closes the socket after `send` and before the request is written.
@@ -229,17 +232,17 @@ export function connectionsTo(
     return connection
   }
 
-  function read(connection: Connection, chunk: Buffer): void {
+  function read(connection: Connection<E>, chunk: Buffer): void {
     const { exchange } = connection
     if (exchange === null) return
     exchange.chunks.push(chunk)
     exchange.bodyBytes += chunk.length
     if (exchange.bodyBytes <= bodyBytesMax) return
     void drop(connection)
-    exchange.answered(true)
+    ends.answered(exchange, true)
   }
 
-  function release(connection: Connection): void {
+  function release(connection: Connection<E>): void {
     const { origin, exchange } = connection
     if (exchange === null) return
     connection.exchange = null
@@ -254,20 +257,20 @@ export function connectionsTo(
       idle.add(connection)
       if (idle.size > limits.connectionsIdleMax) void drop(idle.values().next().value ?? connection)
     }
-    exchange.answered(false)
+    ends.answered(exchange, false)
   }
 
-  function fail(connection: Connection, error: Error): void {
+  function fail(connection: Connection<E>, error: Error): void {
     const { exchange, phase } = connection
     if (exchange === null) return
     // Once at most, for the repetition goes out on a connection that is not reused.
     const repeatable = connection.reused && !connection.answering && isReset(error)
     void drop(connection, repeatable ? exchange : undefined)
-    if (!repeatable) exchange.failed(error, phase)
+    if (!repeatable) ends.failed(exchange, error, phase)
   }
 
   /** Closes the connection. Its place goes to the given exchange, or else to the first that waits. */
-  async function drop(connection: Connection, successor?: Exchange): Promise<void> {
+  async function drop(connection: Connection<E>, successor?: E): Promise<void> {
     if (connection.closed) return
     const { origin } = connection
     connection.closed = true
@@ -289,7 +292,7 @@ export function connectionsTo(
     /** Sends on an idle connection or a new one, or lets the exchange wait for one. */
     run,
     /** Gives an exchange up, wherever it is, and says how far it had come. */
-    abandon(exchange: Exchange): Phase {
+    abandon(exchange: E): Phase {
       const { connection } = exchange
       if (connection?.exchange === exchange) {
         const { phase } = connection

@@ -200,7 +200,7 @@ test('a redirect to a private address is an answer, and nobody follows it', asyn
   const { send } = guard(t, 'public', { lookup: answers({ 'shop.receiver.test': [publicAddress] }) })
   const result = await send(`https://shop.receiver.test:${here.port}/hook`)
   assert.ok(result.ok)
-  assert.deepEqual([result.answer.status, result.answer.headers['location']], [307, location])
+  assert.equal(result.answer.status, 307)
   assert.deepEqual([dialled, inside.connections], [[publicAddress], 0])
 })
 

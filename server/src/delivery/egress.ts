@@ -20,8 +20,8 @@ export type { Lookup } from './egress-connections.ts'
  */
 export interface EgressAnswer {
   status: number
-  /** Lower-case names, repeated headers joined by a comma; 16 KiB in all. */
-  headers: Record<string, string>
+  /** As it was sent; joined by a comma where it was repeated. */
+  retryAfter: string | undefined
   /**
    * The first 16 KiB, not decompressed, read as UTF-8. What is no text, or acts on a terminal or a database, is U+FFFD.
    */
@@ -103,6 +103,15 @@ export interface EgressOptions {
   tls?: { ca?: string }
 }
 
+/** A request under way. */
+interface Sent extends Exchange<Sent> {
+  /** On the monotonic clock. */
+  readonly startedAt: number
+  readonly signal: AbortSignal | undefined
+  deadline: NodeJS.Timeout | undefined
+  readonly resolve: (result: EgressResult) => void
+}
+
 /**
  * The guarded way out for deliveries. The caller bounds how many requests are under way; each of them waits until its
  * deadline at most.
@@ -110,100 +119,111 @@ export interface EgressOptions {
 export function egress(options: EgressOptions): Egress {
   const { targets, userAgent, deadlineMs = 15_000 } = options
   const { connectionsPerOriginMax = 64, connectionsIdleMax = 256, connectionAgeMsMax = 300_000 } = options
-  const connections = connectionsTo(dialler({ targets, lookup: options.lookup ?? dns.lookup, ca: options.tls?.ca }), {
-    connectionsPerOriginMax,
-    connectionsIdleMax,
-    connectionAgeMsMax,
+  const dial = dialler({ targets, lookup: options.lookup ?? dns.lookup, ca: options.tls?.ca })
+  const limits = { connectionsPerOriginMax, connectionsIdleMax, connectionAgeMsMax }
+  const connections = connectionsTo<Sent>(dial, limits, {
+    answered: (sent, truncated) => end(sent, { ok: true, answer: answerOf(sent, truncated) }),
+    failed: (sent, error, phase) => end(sent, failed(failureOf(error, phase), sent.startedAt)),
   })
-  const stops = new Set<() => void>()
-  const stopsOf = stopsBySignal()
+  const target = readTargets(targets)
+  const underWay = new Set<Sent>()
+  const heard = new WeakSet<AbortSignal>()
   let closed = false
+
+  function end(sent: Sent, result: EgressResult): void {
+    clearTimeout(sent.deadline)
+    underWay.delete(sent)
+    sent.resolve(result)
+  }
+
+  const tooLate = (sent: Sent) => end(sent, failed(late[connections.abandon(sent)], sent.startedAt))
+
+  function stopAll(signal?: AbortSignal): void {
+    for (const sent of underWay) {
+      if (signal !== undefined && sent.signal !== signal) continue
+      connections.abandon(sent)
+      end(sent, failed(stopped, sent.startedAt))
+    }
+  }
+
+  // One listener for each signal, since a signal takes long to add one and longer to find it again among many.
+  function hear(signal: AbortSignal): void {
+    if (heard.has(signal)) return
+    heard.add(signal)
+    signal.addEventListener('abort', () => stopAll(signal), { once: true })
+  }
 
   function post(request: EgressRequest): Promise<EgressResult> {
     const startedAt = performance.now()
     const { signal } = request
-    const target = targetOf(request.url, targets)
-    if (typeof target === 'string') return Promise.resolve(failed(refusal(target), startedAt))
+    const to = target(request.url)
+    if (typeof to === 'string') return Promise.resolve(failed(refusal(to), startedAt))
     if (closed || signal?.aborted) return Promise.resolve(failed(stopped, startedAt))
     const headers = ['user-agent', userAgent, 'accept-encoding', 'identity']
     for (const name in request.headers) headers.push(name, request.headers[name] ?? '')
 
     return new Promise((resolve) => {
-      const end = (result: EgressResult) => {
-        clearTimeout(deadline)
-        stopsHere?.delete(stop)
-        stops.delete(stop)
-        resolve(result)
-      }
-      const exchange: Exchange = {
-        origin: target.origin,
-        options: { path: target.path, method: 'POST', headers, body: request.body },
-        answered: (truncated) => end({ ok: true, answer: answerOf(exchange, truncated, startedAt) }),
-        failed: (error, phase) => end(failed(failureOf(error, phase), startedAt)),
+      const sent: Sent = {
+        origin: to.origin,
+        options: { path: to.path, method: 'POST', headers, body: request.body },
         connection: null,
         status: 0,
         headers: {},
         chunks: [],
         bodyBytes: 0,
+        startedAt,
+        signal,
+        deadline: undefined,
+        resolve,
       }
-      const stop = () => {
-        connections.abandon(exchange)
-        end(failed(stopped, startedAt))
-      }
-      const deadline = setTimeout(
-        () => end(failed(late[connections.abandon(exchange)], startedAt)),
-        request.deadlineMs ?? deadlineMs,
-      )
-      const stopsHere = signal && stopsOf(signal)
-      stopsHere?.add(stop)
-      stops.add(stop)
-      connections.run(exchange)
+      sent.deadline = setTimeout(tooLate, request.deadlineMs ?? deadlineMs, sent)
+      if (signal !== undefined) hear(signal)
+      underWay.add(sent)
+      connections.run(sent)
     })
   }
 
   return {
     post,
     vet(url) {
-      const target = targetOf(url, targets)
-      return typeof target === 'string' ? target : null
+      const to = targetOf(url, targets)
+      return typeof to === 'string' ? to : null
     },
     async [Symbol.asyncDispose]() {
       closed = true
       const connectionsClosed = connections.close()
-      for (const stop of stops) stop()
+      stopAll()
       await connectionsClosed
     },
   }
 }
 
-/** What a signal stops. One listener for each, since a signal takes long to add one and longer to find it again among many. */
-function stopsBySignal(): (signal: AbortSignal) => Set<() => void> {
-  const known = new WeakMap<AbortSignal, Set<() => void>>()
-  return (signal) => {
-    let stops = known.get(signal)
-    if (stops === undefined) {
-      const here = new Set<() => void>()
-      signal.addEventListener('abort', () => here.forEach((stop) => stop()), { once: true })
-      known.set(signal, here)
-      stops = here
+const targetsReadMax = 1_000
+
+/** Where URLs lead. Those used last are remembered: a destination's is the same for each of its deliveries. */
+function readTargets(targets: Targets): (url: string) => ReturnType<typeof targetOf> {
+  const read = new Map<string, ReturnType<typeof targetOf>>()
+  return (url) => {
+    let target = read.get(url)
+    if (target === undefined) {
+      if (read.size >= targetsReadMax) read.clear()
+      target = targetOf(url, targets)
+      read.set(url, target)
     }
-    return stops
+    return target
   }
 }
 
-function answerOf(
-  { status, headers, chunks, bodyBytes }: Exchange,
-  truncated: boolean,
-  startedAt: number,
-): EgressAnswer {
-  const bounded: Record<string, string> = {}
-  for (const name in headers) {
-    const value = headers[name]
-    if (value !== undefined) bounded[name] = inert(typeof value === 'string' ? value : value.join(', '))
-  }
+function answerOf({ status, headers, chunks, bodyBytes, startedAt }: Sent, truncated: boolean): EgressAnswer {
+  const retryAfter = headers['retry-after']
   const bytes = chunks.length === 1 ? chunks[0] : Buffer.concat(chunks, Math.min(bodyBytes, bodyBytesMax))
-  const body = inert(bytes?.toString('utf8', 0, bodyBytesMax) ?? '')
-  return { status, headers: bounded, body, truncated, durationMs: since(startedAt) }
+  return {
+    status,
+    retryAfter: typeof retryAfter === 'object' ? retryAfter.join(', ') : retryAfter,
+    body: bytes === undefined || bytes.length === 0 ? '' : inert(bytes.toString('utf8', 0, bodyBytesMax)),
+    truncated,
+    durationMs: since(startedAt),
+  }
 }
 
 /** Control characters move cursors in terminals, and PostgreSQL stores no NUL. */

@@ -103,7 +103,7 @@ test('a resend leaves a delivery that somebody holds as it is, and takes it from
   const [late] = held.deliveries
   assert.ok(late !== undefined)
   const end = { held: late, end: 'DELIVERED', runAt: null, attempt: null } as const
-  assert.deepEqual(await settleStore.settle(room.workDb, [end], []), [])
+  assert.equal((await settleStore.settle(room.workDb, [end], [])).length, 1)
 
   room.work()
   await room.sandboxClock.idle()

@@ -155,16 +155,23 @@ interface Flight {
 }
 
 function createFlights({ slots, attempt, figures, log }: SenderDependencies, events: FlightEvents): Flights {
-  const flying = new Set<Promise<void>>()
+  let flying = 0
+  let landed = () => {}
   const nextInLine = new Map<string, Flight[]>()
   const cutOff: Held[] = []
   const stop = new AbortController()
   setMaxListeners(0, stop.signal)
   let landing = false
 
-  const fly = async ({ work, lease }: Flight) => {
+  const fly = async (flight: Flight) => {
+    flying += 1
+    end(flight, await attempt(flight.work, stop.signal))
+    flying -= 1
+    if (flying === 0) landed()
+  }
+
+  const end = ({ work, lease }: Flight, attempted: Attempted) => {
     const { event_id, destination_id } = work.row
-    const attempted = await attempt(work, stop.signal)
     slots.end(destination_id)
     if (attempted.outcome === 'delivered') beginNext(destination_id)
     events.ended()
@@ -174,15 +181,12 @@ function createFlights({ slots, attempt, figures, log }: SenderDependencies, eve
       cutOff.push(lease.held)
       return
     }
-    const what = { err: attempted.cause, event_id, destination_id }
-    if (setback) log.warn(what, 'an attempt failed on our side; it is repeated and not counted')
+    if (setback) {
+      const what = { err: attempted.cause, event_id, destination_id }
+      log.warn(what, 'an attempt failed on our side; it is repeated and not counted')
+    }
     figures.attempted(attempted)
     events.settle(attempted, work, lease)
-  }
-
-  const start = (flight: Flight) => {
-    const flown = fly(flight).finally(() => flying.delete(flown))
-    flying.add(flown)
   }
 
   const newLine = (destinationId: string): Flight[] => {
@@ -196,7 +200,7 @@ function createFlights({ slots, attempt, figures, log }: SenderDependencies, eve
     for (let [next] = line; next !== undefined; [next] = line) {
       if (next.lease.inForce()) {
         if (!slots.begin(destinationId)) return
-        start(next)
+        void fly(next)
       } else {
         slots.give(destinationId)
         next.lease.end()
@@ -227,7 +231,7 @@ function createFlights({ slots, attempt, figures, log }: SenderDependencies, eve
         if (row.expired) figures.leaseExpired()
         slots.take(row.destination_id, lane.slow)
         const flight = { work: { row, lane, hadAt }, lease: hold({ id: row.id, fence: row.fence }) }
-        if (!landing && slots.begin(row.destination_id)) start(flight)
+        if (!landing && slots.begin(row.destination_id)) void fly(flight)
         else (nextInLine.get(row.destination_id) ?? newLine(row.destination_id)).push(flight)
       }
     },
@@ -237,7 +241,7 @@ function createFlights({ slots, attempt, figures, log }: SenderDependencies, eve
       landing = true
       cutOff.push(...takeBackAll())
       const cut = setTimeout(() => stop.abort(), waitMsMax)
-      await Promise.all(flying)
+      if (flying > 0) await new Promise<void>((resolve) => (landed = resolve))
       clearTimeout(cut)
       return cutOff
     },

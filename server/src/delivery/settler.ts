@@ -93,16 +93,16 @@ export function createSettler(dependencies: SettlerDependencies): Settler {
 function storing({ db, log, setbackOf }: SettlerDependencies, done: (result: Result, ours: boolean) => void) {
   const store = async (batch: readonly Result[]) => {
     const settlements = batch.map(({ settlement }) => settlement)
-    const ours = new Set((await settleStore.settle(db, settlements, changesOf(batch))).map(nameOf))
-    for (const result of batch) done(result, ours.has(nameOf(result.settlement.held)))
+    const lost = new Set((await settleStore.settle(db, settlements, changesOf(batch))).map(nameOf))
+    for (const result of batch) done(result, lost.size === 0 || !lost.has(nameOf(result.settlement.held)))
   }
 
   const storeAsSetback = async (result: Result, error: unknown) => {
     const what = { err: error, event_id: result.eventId }
     log.error(what, 'the result of an attempt could not be stored; the attempt is repeated later')
     try {
-      const ours = await settleStore.settle(db, [setbackOf(result.settlement)], [])
-      done(result, ours.length > 0)
+      const lost = await settleStore.settle(db, [setbackOf(result.settlement)], [])
+      done(result, lost.length === 0)
     } catch (again) {
       if (isAway(again)) throw again
       log.error({ ...what, err: again }, 'nor could that be stored; it is repeated when its lease has run out')

@@ -233,11 +233,13 @@ export interface OldestDue {
   readonly undispatched: number
 }
 
-type TakenLine = { readonly [Column in keyof (ClaimedRow & LaneRow)]: (ClaimedRow & LaneRow)[Column] | null }
+type Line<Columns> = { readonly [Column in keyof Columns]: Columns[Column] | null }
 
-type HandedLine = Omit<TakenLine, 'fence' | 'attempt_no' | 'setback_count' | 'expired'>
+type FirstAttempt = Pick<ClaimedRow, 'fence' | 'attempt_no' | 'setback_count' | 'expired'>
 
-type ClaimedLine = TakenLine & {
+type HandedLine = Line<Omit<ClaimedRow & LaneRow, keyof FirstAttempt>>
+
+type ClaimedLine = Line<ClaimedRow & LaneRow> & {
   readonly more: boolean
   readonly cut: boolean
   readonly closing: boolean
@@ -268,8 +270,7 @@ export const claimStore = {
 
   /** Their first attempts, under the first fence. */
   async handed(on: Queries, { ids, eventIds, destinationIds }: Handed): Promise<Taken> {
-    const lines = await on.run<HandedLine>(readHanded, [ids, eventIds, destinationIds])
-    return takenOf(lines.map((line) => ({ ...line, fence: 1, attempt_no: 0, setback_count: 0, expired: false })))
+    return takenOf(await on.run<HandedLine>(readHanded, [ids, eventIds, destinationIds]))
   },
 
   /** Ages in seconds of what is due and in nobody's hands. */
@@ -277,13 +278,28 @@ export const claimStore = {
     (await on.run<OldestDue>(oldestDue, []))[0] ?? { due: 0, throttled: 0, undispatched: 0 },
 }
 
-function takenOf(lines: readonly TakenLine[]): Taken {
+/** What a line does not tell is that of a first attempt under its first fence. */
+function takenOf(lines: readonly (HandedLine & Partial<Line<FirstAttempt>>)[]): Taken {
   const deliveries: ClaimedRow[] = []
   const lanes = new Map<string, LaneRow>()
   for (const line of lines) {
-    if (line.event_id === null || line.destination_id === null) continue
-    deliveries.push(line as ClaimedRow)
-    if (line.url !== null) lanes.set(line.destination_id, { ...(line as LaneRow), secrets: line.secrets ?? [] })
+    const { id, event_id, destination_id, type, body, claimed_at_ms } = line
+    if (id === null || event_id === null || destination_id === null) continue
+    if (type === null || body === null || claimed_at_ms === null) continue
+    const { fence, attempt_no, setback_count, expired } = line
+    deliveries.push({
+      id,
+      event_id,
+      destination_id,
+      type,
+      body,
+      claimed_at_ms,
+      fence: fence ?? 1,
+      attempt_no: attempt_no ?? 0,
+      setback_count: setback_count ?? 0,
+      expired: expired ?? false,
+    })
+    if (line.url !== null) lanes.set(destination_id, { ...(line as LaneRow), secrets: line.secrets ?? [] })
   }
   return { deliveries, lanes }
 }

@@ -70,11 +70,11 @@ const insertDestination = statement(
   'delivery.insertDestination',
   `with d as (
      insert into delivery.destinations (id, dialect, partner_id, merchant_id, branch_id, owner_id, url, types, description, metadata,
-       created_at, updated_at, group_id)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $11, $14)
+       created_at, updated_at, group_id, state)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $11, $14, case when $15::boolean then 'DISABLED' else 'ENABLED' end)
      returning *
    ),
-   lane as (insert into delivery.lanes (destination_id) select id from d),
+   lane as (insert into delivery.lanes (destination_id, state) select id, case when $15::boolean then 'PAUSED' else 'OPEN' end from d),
    secret as (insert into delivery.secrets (id, destination_id, sealed, created_at) select $12::uuid, id, $13::bytea, created_at from d)
    select ${shown} from d`,
 )
@@ -228,6 +228,7 @@ export interface DestinationInsert {
   readonly types: readonly string[]
   readonly description: string | null
   readonly metadata: Readonly<Record<string, unknown>>
+  readonly disabled: boolean
   readonly secretId: string
   readonly sealedSecret: Buffer
   readonly at: Date
@@ -250,6 +251,7 @@ export const destinationStore = {
       row.secretId,
       row.sealedSecret,
       owner.level === 'group' ? owner.entityId : null,
+      row.disabled,
     ])
     return made
   },

@@ -83,7 +83,7 @@ const dispatchTaken = (handed: string, lease: string) => `
      on conflict (event_id) do nothing
    )
    select (select count(*) from pair p where not p.handed)::integer as queued,
-          array(select extract(epoch from m.now - t.created_at)::float8 * 1000 from taken t, moment m) as lags`
+          array(select (extract(epoch from m.now - t.created_at) * 1000)::integer from taken t, moment m) as lags`
 
 // The whole way at once, for as long as nothing goes wrong with any of the events.
 const dispatchDue = statement(
@@ -107,15 +107,17 @@ const dispatchDue = statement(
       and l.place <= coalesce((select b.room from busy b where b.destination_id = l.destination_id), $6::integer)`,
      'm.lease',
    )},
-          (select count(*) from queued q where q.fence > 0)::integer as handed_count,
-          array(select q.id from queued q where q.fence > 0 order by q.id)::text as handed_ids,
-          array(select q.event_id from queued q where q.fence > 0 order by q.id)::text as handed_event_ids,
-          array(select q.destination_id from queued q where q.fence > 0 order by q.id)::text as handed_destination_ids,
+          handed.*,
           case when (select count(*) from taken) < $1 then extract(epoch from least(
             (select min(o.run_at) from delivery.outbox o where o.run_at > (select now from moment)) - (select now from moment),
             (select min(o.lease_until) - clock_timestamp() from delivery.outbox o
               where o.run_at <= (select now from moment) and o.lease_until > clock_timestamp()),
-            interval '1 minute')) * 1000 else 0 end::float8 as look_in_ms`,
+            interval '1 minute')) * 1000 else 0 end::float8 as look_in_ms
+     from (
+       select count(*)::integer as handed_count, array_agg(q.id)::text as handed_ids, array_agg(q.event_id)::text as handed_event_ids,
+              array_agg(q.destination_id)::text as handed_destination_ids
+         from queued q where q.fence > 0
+     ) handed`,
 )
 
 const claimEvents = statement(
@@ -168,9 +170,9 @@ const failDispatch = statement(
 
 type DispatchedLine = Dispatched & {
   readonly handed_count: number
-  readonly handed_ids: string
-  readonly handed_event_ids: string
-  readonly handed_destination_ids: string
+  readonly handed_ids: string | null
+  readonly handed_event_ids: string | null
+  readonly handed_destination_ids: string | null
   readonly look_in_ms: number
 }
 

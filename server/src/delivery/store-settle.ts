@@ -1,4 +1,4 @@
-import { arrayOf } from '../kernel/array.ts'
+import { columnOf } from '../kernel/array.ts'
 import { statement, type Queries } from '../kernel/db.ts'
 
 /** A delivery that somebody holds by the fence of a claim. */
@@ -56,10 +56,11 @@ const settle = statement(
    held as materialized (
      select q.id, q.event_id, q.destination_id, q.fence, q.dispatched_at, q.attempts_before, q.attempt_no + (r.started_at is not null)::integer as attempt_no,
             case when r.started_at is null then q.setback_count + 1 else 0 end as setback_count, r.ended, r.run_at,
-            r.started_at, r.duration_ms, r.status, r.error_class, r.error_message, r.owner, r.request_headers, r.answer
+            to_timestamp(r.started_at / 1000) as started_at, r.duration_ms, r.status, r.error_class, r.error_message, r.owner,
+            r.request_headers, r.answer
        from (
          select *
-           from unnest($1::bigint[], $2::integer[], $3::text[], $4::timestamptz[], $5::timestamptz[], $6::integer[],
+           from unnest($1::bigint[], $2::integer[], $3::text[], $4::timestamptz[], $5::float8[], $6::integer[],
                        $7::integer[], $8::text[], $9::text[], $10::text[], $11::text[], $12::text[])
                   as r (id, fence, ended, run_at, started_at, duration_ms,
                         status, error_class, error_message, owner, request_headers, answer)
@@ -134,7 +135,7 @@ const settle = statement(
       where exists (select from lane c where c.disabling)
         and d.id = any (array(select c.destination_id from lane c where c.disabling)) and d.deleted_at is null
    )
-   select h.id, h.fence from held h`,
+   select r.id, r.fence from unnest($1::bigint[], $2::integer[]) as r (id, fence) except select h.id, h.fence from held h`,
 )
 
 // Leases of attempts that take longer, in the same order as settling.
@@ -228,35 +229,33 @@ const closeLanes = statement(
 /** One text for each. */
 export const nameOf = (held: Held): string => `${held.id} ${held.fence}`
 
-const columns = (held: readonly Held[]) => [arrayOf(held.map((row) => row.id)), arrayOf(held.map((row) => row.fence))]
+const columns = (held: readonly Held[]) => [columnOf(held, (row) => row.id), columnOf(held, (row) => row.fence)]
 
 const iso = (date: Date | null | undefined): string | null => date?.toISOString() ?? null
 
 const closedAtOnceMax = 1_000
 
 export const settleStore = {
-  /** Resolves to those that were still ours; of the others nothing is stored. */
-  settle: (on: Queries, settlements: readonly Settlement[], changes: readonly LaneChange[]) => {
-    const attempts = settlements.map(({ attempt }) => attempt)
-    return on.run<Held>(settle, [
+  /** Resolves to those that were not ours any more, of which nothing is stored. */
+  settle: (on: Queries, settlements: readonly Settlement[], changes: readonly LaneChange[]) =>
+    on.run<Held>(settle, [
       ...columns(settlements.map(({ held }) => held)),
-      arrayOf(settlements.map(({ end }) => end)),
-      arrayOf(settlements.map(({ runAt }) => iso(runAt))),
-      arrayOf(attempts.map((attempt) => iso(attempt?.startedAt))),
-      arrayOf(attempts.map((attempt) => attempt?.durationMs ?? null)),
-      arrayOf(attempts.map((attempt) => attempt?.status ?? null)),
-      arrayOf(attempts.map((attempt) => attempt?.errorClass ?? null)),
-      arrayOf(attempts.map((attempt) => attempt?.errorMessage ?? null)),
-      arrayOf(attempts.map((attempt) => attempt?.owner ?? null)),
-      arrayOf(attempts.map((attempt) => (attempt === null ? null : JSON.stringify(attempt.requestHeaders)))),
-      arrayOf(attempts.map((attempt) => attempt?.answer ?? null)),
-      arrayOf(changes.map((change) => change.destinationId)),
-      arrayOf(changes.map((change) => change.slow)),
-      arrayOf(changes.map((change) => iso(change.failingSince))),
-      arrayOf(changes.map((change) => change.disable?.reason ?? null)),
-      arrayOf(changes.map((change) => iso(change.disable?.failingBefore))),
-    ])
-  },
+      columnOf(settlements, ({ end }) => end),
+      columnOf(settlements, ({ runAt }) => iso(runAt)),
+      columnOf(settlements, ({ attempt }) => attempt?.startedAt.getTime() ?? null),
+      columnOf(settlements, ({ attempt }) => attempt?.durationMs ?? null),
+      columnOf(settlements, ({ attempt }) => attempt?.status ?? null),
+      columnOf(settlements, ({ attempt }) => attempt?.errorClass ?? null),
+      columnOf(settlements, ({ attempt }) => attempt?.errorMessage ?? null),
+      columnOf(settlements, ({ attempt }) => attempt?.owner ?? null),
+      columnOf(settlements, ({ attempt }) => (attempt === null ? null : JSON.stringify(attempt.requestHeaders))),
+      columnOf(settlements, ({ attempt }) => attempt?.answer ?? null),
+      columnOf(changes, (change) => change.destinationId),
+      columnOf(changes, (change) => change.slow),
+      columnOf(changes, (change) => iso(change.failingSince)),
+      columnOf(changes, (change) => change.disable?.reason ?? null),
+      columnOf(changes, (change) => iso(change.disable?.failingBefore)),
+    ]),
 
   /** Resolves to those that are still ours. */
   renew: (on: Queries, held: readonly Held[], leaseMs: number) => on.run<Held>(renew, [...columns(held), leaseMs]),

@@ -8,7 +8,7 @@ import { sealPlaces } from './store.ts'
 export interface Accounts {
   /** The text of the account's newest encryption key and which one it is; undefined where there is none. */
   encryptionKey(merchantId: string): Promise<{ readonly id: string; readonly text: string } | undefined>
-  /** The branch that has the code, where the caller may act for it and it is ACTIVE. */
+  /** The branch that has the code, where the caller may act for it and it is ACTIVE. A change counts as one of a key does. */
   branchByCode(principal: Principal, code: string): Promise<PaidBranch | undefined>
   /** The activation code of a branch, where it has one. */
   codeOf(branchId: string): Promise<string | undefined>
@@ -21,16 +21,26 @@ export interface Accounts {
   }): Promise<{ readonly id: string; readonly text: string } | undefined>
 }
 
+const branchesKeptMax = 100
+
 export function createAccounts({ db, keyring }: { db: Db; keyring: Keyring }): Accounts {
+  // What a principal found is kept as long as the principal itself: a second at most, and never past a hint.
+  const branchesOf = new WeakMap<Principal, Map<string, PaidBranch>>()
+
   return {
     async encryptionKey(merchantId) {
       const row = await store.findEncryptionKey(db, merchantId)
       return row && { id: row.id, text: keyring.open(row.sealed, sealPlaces.encryptionKey(row.id)) }
     },
-    branchByCode: async (principal, code) =>
-      principal.merchantId === null
-        ? undefined
-        : store.findBranchByCode(db, code, principal.merchantId, principal.branchId),
+    async branchByCode(principal, code) {
+      if (principal.merchantId === null) return undefined
+      const kept = branchesOf.get(principal) ?? new Map<string, PaidBranch>()
+      const known = kept.get(code)
+      if (known !== undefined) return known
+      const branch = await store.findBranchByCode(db, code, principal.merchantId, principal.branchId)
+      if (branch !== undefined && kept.size < branchesKeptMax) branchesOf.set(principal, kept.set(code, branch))
+      return branch
+    },
     codeOf: (branchId) => store.findBranchCode(db, branchId),
     async notificationKey(wanted) {
       const row = await store.findNotificationKey(db, wanted)

@@ -2,14 +2,22 @@
  * An array as PostgreSQL reads it. Given to the driver as a text, since its own writing of an array takes longer than the statement that
  * reads it: it quotes and escapes every element, numbers too.
  */
-export function arrayOf(values: readonly (string | number | bigint | boolean | null)[]): string {
-  return `{${values.map(elementOf).join(',')}}`
+export const arrayOf = (values: readonly Element[]): string => columnOf(values, (value) => value)
+
+/** One value of each row, as such an array. */
+export function columnOf<Row>(rows: readonly Row[], valueOf: (row: Row) => Element): string {
+  let elements = ''
+  for (const row of rows) elements += (elements === '' ? '' : ',') + elementOf(valueOf(row))
+  return `{${elements}}`
 }
 
-function elementOf(value: string | number | bigint | boolean | null): string {
+type Element = string | number | bigint | boolean | null
+
+function elementOf(value: Element): string {
   if (value === null) return 'NULL'
   if (typeof value !== 'string') return String(value)
-  return plain.test(value) && value.toUpperCase() !== 'NULL' ? value : `"${value.replace(/["\\]/g, '\\$&')}"`
+  if (plain.test(value) && (value.length !== 4 || value.toUpperCase() !== 'NULL')) return value
+  return `"${value.replaceAll('\\', '\\\\').replaceAll('"', '\\"')}"`
 }
 
 // Ids, times and words need no quotes.

@@ -78,6 +78,27 @@ test('eight-byte integers come as bigint, whatever their size', async (t) => {
   assert.equal(await balance(db), 9_007_199_254_741_093n)
 })
 
+test('a time comes as the moment that it is, in whatever zone the session tells it', async (t) => {
+  const { db } = await opened(t)
+  const told = statement(
+    'test.told',
+    `select '2026-11-21 20:30:12.123456Z'::timestamptz as micro, '2026-11-21 20:30:12Z'::timestamptz as whole,
+            '0044-03-15 00:00:00Z BC'::timestamptz as bc, '12026-11-21 20:30:12.5Z'::timestamptz as far, 'infinity'::timestamptz as never`,
+  )
+  const setZone = statement('test.setZone', `select set_config('TimeZone', $1, true)`)
+  for (const zone of ['UTC', 'Asia/Manila', 'Asia/Kathmandu', 'America/St_Johns']) {
+    const [row] = await db.tx(async (tx) => {
+      await tx.run(setZone, [zone])
+      return tx.run<Record<'micro' | 'whole' | 'bc' | 'far' | 'never', Date | number>>(told, [])
+    })
+    assert.deepEqual(row?.micro, new Date('2026-11-21T20:30:12.123Z'), zone)
+    assert.deepEqual(row.whole, new Date('2026-11-21T20:30:12.000Z'), zone)
+    assert.deepEqual(row.bc, new Date('-000043-03-15T00:00:00.000Z'), zone)
+    assert.deepEqual(row.far, new Date('+012026-11-21T20:30:12.500Z'), zone)
+    assert.equal(row.never, Infinity, zone)
+  }
+})
+
 test('a transaction keeps all of its work or none of it', async (t) => {
   const { db } = await opened(t)
   const moved = await db.tx(async (tx) => {

@@ -135,20 +135,20 @@ export function createPayments({
   }
 
   /** These resolve to how much they moved. */
-  const abandonChallenges = async (): Promise<number> => {
-    const due = await store.claimAbandoned(db, dueRowsMax)
-    let moved = 0
-    for (const { id, intent_id, method, challenge_expires_at: at } of due) {
-      const event = method === 'qrph' ? 'code_expired' : 'challenge_abandoned'
-      if (await attempts.settle(intent_id, id, 'REQUIRES_ACTION', event, null, at)) moved += 1
-      owner.announced()
-    }
-    return moved
-  }
+  const abandonChallenges = async (): Promise<number> =>
+    oneByOne(
+      await store.claimAbandoned(db, dueRowsMax),
+      async ({ id, intent_id, method, challenge_expires_at: at }) => {
+        const event = method === 'qrph' ? 'code_expired' : 'challenge_abandoned'
+        const moved = await attempts.settle(intent_id, id, 'REQUIRES_ACTION', event, null, at)
+        owner.announced()
+        return moved ? 1 : 0
+      },
+    )
 
-  const expireIntents = async (): Promise<number> => {
+  const expire = async (which: { readonly rowsMax: number } | { readonly id: string }): Promise<number> => {
     const ended = await db.tx(async (tx) => {
-      const rows = await store.expireIntents(tx, dueRowsMax)
+      const rows = await store.expireIntents(tx, which)
       for (const { id, link_id } of rows) {
         if (link_id !== null) continue
         const row = await attempts.readRow(tx, id)
@@ -158,6 +158,16 @@ export function createPayments({
     })
     if (ended > 0) owner.announced()
     return ended
+  }
+
+  const expireIntents = async (): Promise<number> => {
+    try {
+      return await expire({ rowsMax: dueRowsMax })
+    } catch (error) {
+      if (isAway(error)) throw error
+      // One of them failed all.
+      return oneByOne(await store.findOverdueIntents(db, dueRowsMax), expire)
+    }
   }
 
   const [sweepPace, inquiryPace] = [createPace(), createPace()]
@@ -247,6 +257,22 @@ export function createPayments({
       return inquiryPace({ moved: due.length > 0, waitMs: nextMs })
     },
   }
+}
+
+/** What is due, one after another: one that fails keeps no other from its turn, and is told of when all have had theirs. */
+async function oneByOne<Due>(all: readonly Due[], move: (due: Due) => Promise<number>): Promise<number> {
+  let moved = 0
+  const failures: unknown[] = []
+  for (const due of all) {
+    try {
+      moved += await move(due)
+    } catch (error) {
+      if (isAway(error)) throw error
+      failures.push(error)
+    }
+  }
+  if (failures.length > 0) throw failures[0]
+  return moved
 }
 
 const intentIfAny = (row: IntentRow | undefined): Intent | undefined => (row === undefined ? undefined : intentOf(row))

@@ -227,18 +227,21 @@ const abandonChallenges = statement(
 )
 
 // A code that waits has expired by then, and ends first: its use of the link is given back before its intent is locked.
-const expireIntents = statement(
-  'payments.expireIntents',
-  `with due as (
-     select id from payments.intents i
-      where state = 'ACTIVE' and succeeded_at is null and expires_at <= kernel.now()
-        and not exists (select from payments.attempts a
-                         where a.id = i.latest_attempt_id and a.state = 'REQUIRES_ACTION' and a.method = 'qrph')
-      order by expires_at limit $1 for update skip locked
-   )
-   update payments.intents i set state = 'EXPIRED', state_at = i.expires_at from due where i.id = due.id
-   returning i.id, i.link_id, i.expires_at`,
-)
+const overdueIntents = (within: string): string => `
+  select id from payments.intents i
+   where state = 'ACTIVE' and succeeded_at is null and expires_at <= kernel.now()
+     and not exists (select from payments.attempts a
+                      where a.id = i.latest_attempt_id and a.state = 'REQUIRES_ACTION' and a.method = 'qrph')
+     ${within}`
+
+const expired = (within: string): string => `
+  with due as (${overdueIntents(within)} for update skip locked)
+  update payments.intents i set state = 'EXPIRED', state_at = i.expires_at from due where i.id = due.id
+  returning i.id, i.link_id, i.expires_at`
+
+const findOverdueIntents = statement('payments.findOverdueIntents', overdueIntents('order by expires_at limit $1'))
+const expireIntents = statement('payments.expireIntents', expired('order by expires_at limit $1'))
+const expireIntent = statement('payments.expireIntent', expired('and id = $1'))
 
 const claimInquiries = statement(
   'payments.claimInquiries',
@@ -376,9 +379,11 @@ export const paymentsStore = {
     if (cancelled) await on.run(abandonChallenges, [[id]])
     return cancelled
   },
-  /** With the challenges that are open on them. */
-  expireIntents: async (on: Queries, rowsMax: number) => {
-    const ended = await on.run<{ id: string; link_id: string | null; expires_at: Date }>(expireIntents, [rowsMax])
+  findOverdueIntents: (on: Queries, rowsMax: number) => on.run<{ id: string }>(findOverdueIntents, [rowsMax]),
+  /** As many as are due, up to a number, or the one of an id if it is; with the challenges that are open on them. */
+  expireIntents: async (on: Queries, which: { readonly rowsMax: number } | { readonly id: string }) => {
+    const [query, value] = 'id' in which ? [expireIntent, which.id] : [expireIntents, which.rowsMax]
+    const ended = await on.run<{ id: string; link_id: string | null; expires_at: Date }>(query, [value])
     if (ended.length > 0) await on.run(abandonChallenges, [ended.map(({ id }) => id)])
     return ended
   },

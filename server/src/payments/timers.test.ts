@@ -7,10 +7,10 @@ import { paymentsRoom, processorThat } from '../../test/payments-room.ts'
 // What falls due and cannot be moved: a row that somebody holds, or one that no move fits any more.
 const room = await paymentsRoom({ after })
 
-/** Updates of one row of a table come to nothing. */
-async function freeze(table: string, id: string): Promise<() => Promise<void>> {
+/** Updates of one row of a table come to nothing, or do something else. */
+async function freeze(table: string, id: string, instead = 'return null'): Promise<() => Promise<void>> {
   const name = `freeze_${id.replaceAll('-', '')}`
-  await rowsOf(room, `create function ${name}() returns trigger language plpgsql as 'begin return null; end'`)
+  await rowsOf(room, `create function ${name}() returns trigger language plpgsql as 'begin ${instead}; end'`)
   await rowsOf(
     room,
     `create trigger ${name} before update on ${table} for each row when (old.id = '${id}') execute function ${name}()`,
@@ -38,6 +38,32 @@ test('a challenge or an intent that is overdue and cannot be moved makes the tim
   while ((await timers.sweep()) === 0);
   assert.deepEqual(await room.events(expired.id), ['payment.expired'])
   assert.equal((await room.read(expired.id)).shown.status, 'EXPIRED')
+})
+
+test('a challenge or an intent whose end fails makes the turn fail, and keeps no other from its end', async () => {
+  const challenged = [await room.intent(), await room.intent()]
+  for (const { id } of challenged) bodyOf(await room.shop.confirm(id, cards.challenge), 200)
+  const [failing, other] = await Promise.all(challenged.map(async ({ id }) => (await room.attempts(id))[0]?.id ?? ''))
+  const expiring = [await room.intent(), await room.intent()]
+  const fails = "raise exception ''this row cannot be written''"
+  const thaws = [
+    await freeze('payments.attempts', failing ?? '', fails),
+    await freeze('payments.intents', expiring[0]?.id ?? '', fails),
+  ]
+  await jump(room, 48 * hourMs)
+
+  const timers = room.payments(processorThat())
+  await assert.rejects(timers.sweep(), /this row cannot be written/)
+  assert.deepEqual(
+    (await room.attempts(challenged[1]?.id ?? '')).map(({ id, state }) => [id, state]),
+    [[other, 'DECLINED']],
+  )
+  const ended = () => Promise.all(expiring.map(({ id }) => room.events(id)))
+  assert.deepEqual(await ended(), [[], ['payment.expired']])
+
+  for (const thaw of thaws) await thaw()
+  while ((await timers.sweep()) === 0);
+  assert.deepEqual(await ended(), [['payment.expired'], ['payment.expired']])
 })
 
 test('a payment that is to be asked about while somebody holds it makes the reconciler rest, and is asked about then', async () => {

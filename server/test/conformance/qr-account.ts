@@ -18,7 +18,11 @@ export const basic = (user: string, password = ''): string =>
 let referencesMade = 0
 export const newReference = (): string => `ORDER-${(referencesMade += 1)}`
 
-type On = Pick<Platform, 'url' | 'merchant' | 'branch' | 'seed'>
+interface On {
+  readonly url: string
+  readonly merchant: Pick<Platform['merchant'], 'secret_key' | 'encryption_key'>
+  readonly branch: Pick<Platform['branch'], 'activation_code'>
+}
 
 /** The QR service over plain HTTP, for the first merchant unless told. */
 export function qrAccount(

@@ -157,11 +157,15 @@ test('[E6.webhook.disabled-queues-nothing, E6.webhook.disabled-waits] a DISABLED
   assert.equal(p.receiver.received.length, 3)
 })
 
-test('E6.webhook.disabled-queues-nothing: one that is registered DISABLED is sent nothing', async (t) => {
+test('E6.webhook.disabled-queues-nothing: one that is registered DISABLED is sent nothing until it is ENABLED', async (t) => {
   const p = await notified(t)
-  await p.register({ status: 'DISABLED' })
+  const id = await p.register({ status: 'DISABLED' })
   await p.settle('SUCCESS')
+  await p.update(id, { status: 'ENABLED' })
+  await p.idle()
   assert.equal(p.receiver.received.length, 0)
+  await p.settle('SUCCESS')
+  assert.equal(p.receiver.received.length, 1)
 })
 
 test('E6.webhook.delete-drops: what was queued for a webhook that is deleted is never sent', async (t) => {

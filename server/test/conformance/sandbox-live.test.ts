@@ -4,12 +4,20 @@ import { registerHooks } from 'node:module'
 import { after, test } from 'node:test'
 import { sandboxOperations, scopes } from '@kaha/contract'
 import { readConfig } from '../../src/config.ts'
-import { createBranch, createMerchant, createPartner, issueKey } from '../../src/identity/issue.ts'
+import {
+  createBranch,
+  createMerchant,
+  createPartner,
+  issueActivationCode,
+  issueEncryptionKey,
+  issueKey,
+} from '../../src/identity/issue.ts'
 import type { Level } from '../../src/identity/principal.ts'
 import { createLog } from '../../src/kernel/log.ts'
 import { freshDatabase } from '../cluster.ts'
 import { sql } from '../sql.ts'
 import { assertRefused, call, type Call } from './call.ts'
+import { assertQrRefused, qrAccount } from './qr-account.ts'
 
 // A live installation: what it does not have, and what it does not do.
 
@@ -92,6 +100,23 @@ test('E6.simulate.live: a live installation that has a bank answers 404 with 200
   const answer = await call(withBank.localUrl, request)
   assert.deepEqual([answer.status, answer.json.code], [404, '20000010'], answer.text)
   assert.equal((await call(withBank.localUrl, { path: '/webhooks/v1/webhooks' })).status, 401)
+})
+
+test('E6.create.live: a live installation that has a bank makes no code, and says so: nobody would hear of the money', async (t) => {
+  const config = readConfig({ ...settings, KAHA_QR_BIC: 'BANKPHMMXXX' })
+  const withBank = await startKaha({ config, target, masterKey, log: createLog('silent') })
+  t.after(() => withBank[Symbol.asyncDispose]())
+  const issue = { keyring: withBank.keyring, keyPrefix: 'sk_live_' } as const
+  const account = qrAccount({
+    url: withBank.localUrl,
+    merchant: { secret_key: key, encryption_key: await issueEncryptionKey(withBank.db, issue, merchant.id, at) },
+    branch: { activation_code: await issueActivationCode(withBank.db, branch.id, at) },
+  })
+  assertQrRefused(await account.create(), 'UNAVAILABLE')
+  assertQrRefused(await account.find('ORDER-1'), 'CODE_NOT_FOUND')
+  assert.deepEqual(await sql(withBank.db, 'select from qr.codes'), [])
+  const { note } = (await call(withBank.localUrl, { path: '/readyz' })).json
+  assert.match(note, /card payments are refused; no bank tells what is paid: QR Ph codes are refused$/)
 })
 
 test('a live installation shows payers no QR Ph code, with a bank either: nobody would hear of their money', async (t) => {

@@ -9,6 +9,7 @@ import {
   scopesOf,
   type QrErrorCode,
 } from '@kaha/contract'
+import { readyQrPng } from '@kaha/qrph/image'
 import { openToken, sealToken, TokenError } from '@kaha/qrph/token'
 import type { Static } from 'typebox'
 import { Fault } from '../../kernel/fault.ts'
@@ -72,6 +73,7 @@ async function opened({ key }: QrCaller, token: string): Promise<Static<typeof C
 }
 
 export function qrRoutes(service: QrService): Route<Caller>[] {
+  readyQrPng()
   return [
     route<typeof createQrCode, Caller>(createQrCode, async ({ principal, body, correlationId }) => {
       const caller = known(principal)

@@ -75,9 +75,9 @@ export function createQrWebhooksService({ db, destinations, accounts, vet, sandb
           types: input.actions,
           description: null,
           metadata: { key_id: account.keyId, ...(code === undefined ? {} : { activation_code: code }) },
+          disabled: input.status === 'DISABLED',
         }),
       )
-      if (input.status === 'DISABLED') await destinations.change(account, made.id, pauses, 'encrypted')
       return read(made.id)
     },
 
@@ -103,8 +103,6 @@ export function createQrWebhooksService({ db, destinations, accounts, vet, sandb
     },
   }
 }
-
-const pauses = { url: null, types: null, description: null, metadata: null, disabled: true }
 
 /** Throws URL_REGISTERED where the account has another webhook with the URL, for whichever branch. */
 async function withOwnUrl<Stored>(storing: Promise<Stored>): Promise<Stored> {

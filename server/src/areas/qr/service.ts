@@ -14,6 +14,8 @@ export interface QrDependencies {
   readonly clock: Clock
   readonly accounts: Accounts
   readonly bank: QrBank
+  /** Whether anybody tells what the bank was paid. */
+  readonly isTold: boolean
 }
 
 export interface CodeRequest {
@@ -50,15 +52,17 @@ export const amountMin = 100n
 export const amountMax = 9_999_999n
 const lifeMs = 15 * 60_000
 
-export function createQrService({ db, clock, accounts, bank }: QrDependencies) {
+export function createQrService({ db, clock, accounts, bank, isTold }: QrDependencies) {
   const found = (row: CodeRow | undefined): Code => {
     if (row === undefined) throw new Fault('CODE_NOT_FOUND', 'This account has no such code.')
     return codeOf(row)
   }
 
   return {
-    /** Makes a code. A request that is declined leaves nothing behind. */
+    /** Makes a code. A request that is declined leaves nothing behind. UNAVAILABLE where nobody would hear of the payment. */
     async create(principal: Principal, request: CodeRequest, correlationId: string): Promise<Code> {
+      if (!isTold)
+        throw new Fault('UNAVAILABLE', 'No bank tells this installation what is paid yet, so it makes no codes.')
       const amount = amountOf(request)
       const branch = await accounts.branchByCode(principal, request.activationCode)
       if (branch === undefined)

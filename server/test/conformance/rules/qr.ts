@@ -42,6 +42,7 @@ export const qr = joined(
     'E6.create.ok': 'creating a code is 200 with a Token that decrypts to id, qrBody, qrText and expiresAt',
     'E6.create.qr-body': 'qrBody is the Base64 of a PNG of the code',
     'E6.create.expires': 'a code expires 15 minutes after it was made',
+    'E6.create.live': 'a live installation makes no code while no bank tells it what is paid: 503 with 50000001',
     'E6.create.activation-code':
       'activationCode is four groups of four capital letters or digits, and must be one of the account',
     'E6.create.currency': 'currency is PHP',
