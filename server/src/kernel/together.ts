@@ -49,7 +49,10 @@ export function together<Item, Result>(options: TogetherOptions<Item, Result>): 
         for (const { promised } of told) promised.reject(error)
         return
       }
-      if (batch.length === 1) return void batch[0]?.promised.reject(error)
+      if (batch.length === 1) {
+        for (const { promised } of batch) promised.reject(error)
+        return
+      }
       const half = Math.ceil(batch.length / 2)
       await settle(batch.slice(0, half))
       await settle(batch.slice(half))

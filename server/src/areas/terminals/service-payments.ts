@@ -47,9 +47,12 @@ const takenBefore = (row: TransactionRow | Fault, held: TerminalRow): Taken | Fa
   row instanceof Fault ? row : { row, isNew: false, connectionId: held.connection_id }
 
 /** A payment as it is stored when it begins. */
-function begun({ signature: _, signed_until_ms: __, ...fresh }: NewTransaction & Signed): TransactionRow {
-  return { ...newCourse, ...fresh, updated_at: fresh.created_at, version: 0 }
-}
+const begun = (fresh: NewTransaction): TransactionRow => ({
+  ...newCourse,
+  ...fresh,
+  updated_at: fresh.created_at,
+  version: 0,
+})
 
 export function paymentCases(
   { db, bus, clock, ledger, sending, settings, hasActiveWebhook }: TerminalsDependencies,
@@ -78,7 +81,7 @@ export function paymentCases(
     const byName = new Map(
       (named.length === 0 ? [] : await store.findAll(on, named)).map((row) => [
         `${row.group_id} ${row.transaction_id}`,
-        row as TransactionRow,
+        row,
       ]),
     )
     const bySignature = new Map(
@@ -99,7 +102,7 @@ export function paymentCases(
     const transactionId = order.transactionId ?? id
     // Its socket is in this process: that it is about to be written there is stored with it, and by no statement of its own.
     const isHere = sending.holds(held.connection_id)
-    const fresh: NewTransaction & Signed = {
+    const row: NewTransaction = {
       id,
       group_id: principal.groupId,
       transaction_id: transactionId,
@@ -121,10 +124,12 @@ export function paymentCases(
       sent_to: isHere ? held.connection_id : null,
       reach_at: isHere ? null : new Date(at.getTime() + reachMs),
       wait_at: new Date(at.getTime() + waitMs),
+    }
+    const signed: Signed = {
       signature: way.signed?.signature ?? null,
       signed_until_ms: way.signed === undefined ? null : way.signed.atMs + windowMs,
     }
-    return fresh
+    return { row, signed }
   }
 
   const takeIn = async (tx: Queries, all: readonly Taking[]): Promise<(Taken | Fault)[]> => {
@@ -150,18 +155,19 @@ export function paymentCases(
         )
       return { taking, held, fresh: freshOf(taking, held, at) }
     })
-    const fresh = plans.flatMap((plan) => ('fresh' in plan ? [plan.fresh] : []))
+    const fresh = plans.flatMap((plan) => ('fresh' in plan ? [{ ...plan.fresh.row, ...plan.fresh.signed }] : []))
     const added = fresh.length === 0 ? new Set() : await store.insertAll(tx, fresh)
     // Somebody else's, at another terminal of the group, in this very moment.
     const names = plans.flatMap((plan) =>
-      'fresh' in plan && !added.has(plan.fresh.id)
-        ? [{ groupId: plan.fresh.group_id, transactionId: plan.fresh.transaction_id }]
+      'fresh' in plan && !added.has(plan.fresh.row.id)
+        ? [{ groupId: plan.fresh.row.group_id, transactionId: plan.fresh.row.transaction_id }]
         : [],
     )
     const others = names.length === 0 ? [] : await store.findAll(tx, names)
     return plans.map((plan) => {
       if (!('fresh' in plan)) return plan
-      const { taking, held, fresh: one } = plan
+      const { taking, held } = plan
+      const { row: one } = plan.fresh
       if (added.has(one.id)) return { row: begun(one), isNew: true, connectionId: held.connection_id }
       const other = others.find((row) => row.group_id === one.group_id && row.transaction_id === one.transaction_id)
       if (other === undefined) throw new Error(`the transaction ${one.transaction_id} is taken and not there`)

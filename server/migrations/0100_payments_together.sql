@@ -1,4 +1,4 @@
--- What rooms publish for one, for many at once: payments of terminals begin and end by the dozen in one statement.
+-- Payments of terminals begin and end by the dozen in one statement. Processes that run on from before call the function for one.
 
 -- published
 create function payments.begin_terminal_transactions(given json) returns void
@@ -29,19 +29,3 @@ create function payments.change_terminal_transactions(given json) returns void
     from json_to_recordset(given) as g(id uuid, status text, approval_code text, at timestamptz)
    where t.id = g.id and t.status <> g.status
 $$;
-
--- published
-create function delivery.append_events(given json) returns void
-  language sql as $$
-  insert into delivery.events (id, dialect, type, partner_id, merchant_id, branch_id, payment_intent_id, payment_link_id, body, created_at)
-  select g.id, g.dialect, g.type, g.partner_id, g.merchant_id, g.branch_id, g.payment_intent_id, g.payment_link_id, g.body, g.at
-    from json_to_recordset(given) as g(id uuid, dialect text, type text, partner_id uuid, merchant_id uuid, branch_id uuid,
-      payment_intent_id uuid, payment_link_id uuid, body text, at timestamptz);
-  insert into delivery.outbox (event_id, dialect, type, partner_id, merchant_id, branch_id, group_id, run_at, created_at, updated_at)
-  select g.id, g.dialect, g.type, g.partner_id, g.merchant_id, g.branch_id, g.group_id, least(g.at, kernel.now()), g.at, g.at
-    from json_to_recordset(given) as g(id uuid, dialect text, type text, partner_id uuid, merchant_id uuid, branch_id uuid, group_id uuid,
-      at timestamptz)
-$$;
-
--- Of one it is one of many no more.
-drop function payments.put_terminal_transaction(uuid, uuid, uuid, uuid, text, bigint, text, text, text, text, text, timestamptz, boolean);
