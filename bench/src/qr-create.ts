@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { writeQrPh } from '@kaha/qrph'
-import { createKahaQr } from '@kaha/sdk'
 import { sealToken, tokenKey } from '@kaha/qrph/token'
 import type pg from 'pg'
 import type { NewCode } from '../../server/src/areas/qr/store.ts'
@@ -13,9 +12,11 @@ import { cpuMsOf } from './cpu.ts'
 import type { HttpLoad } from './http-load-child.ts'
 import { callers } from './links.ts'
 import type { Options } from './options.ts'
-import { openPlace } from './place.ts'
+import { openPlace, type Place } from './place.ts'
 import type { Drawn, QrLoop } from './qr-loop-child.ts'
 
+const path = '/qr/v1/pay/qr'
+const warmUps = 200
 const samples = 500
 const pauseMs = 5
 const pictures = 2_000
@@ -24,72 +25,20 @@ const pictures = 2_000
  * Codes made over HTTP, against a bare loop of the same tokens, pictures and transactions; how soon one is made on an idle server, how
  * soon another request is answered beside many, and for how long a picture holds up everything else.
  */
-export async function qrCreate({ rounds, size, profileDir }: Options): Promise<Bound[]> {
-  await using place = await openPlace({ profileDir })
+export async function qrCreate(options: Options): Promise<Bound[]> {
+  await using place = await openPlace(options)
   const server = await place.startServer()
-  const account = accountOf(server)
-  const origin = server.sandbox.base_url
-  const sdk = createKahaQr({ ...account, qrUrl: `${origin}/qr` })
-  const request = () => ({
-    activationCode: account.activationCode,
-    currency: 'PHP',
-    amount: '98.00',
-    merchantReferenceNumber: randomUUID(),
-  })
-  for (let warmUp = 0; warmUp < samples / 10; warmUp += 1) await sdk.create(request())
-  const alone = await timesOf(() => sdk.create(request()), samples)
-  const code = await storedCode(place.client)
-
-  const key = await tokenKey(account.encryptionKey)
-  const httpLoad = place.use(startChild('http-load-child.ts'))
-  const qrLoop = place.use(startChild('qr-loop-child.ts'))
-  let tokens: string[] = []
-  const prepare = async (): Promise<void> => {
-    tokens = await Promise.all(Array.from({ length: size }, () => sealToken(key, request())))
-    await place.client.query('checkpoint')
-  }
-  const subject = {
-    name: 'POST pay/qr',
-    prepare,
-    run: () =>
-      httpLoad.call<Done>('run', {
-        origin,
-        method: 'POST',
-        path: '/qr/v1/pay/qr',
-        headers: {
-          authorization: `Basic ${Buffer.from(`${account.secretKey}:`).toString('base64')}`,
-          'content-type': 'application/json',
-        },
-        body: tokens.map((Token) => JSON.stringify({ Token })),
-        keyed: false,
-        status: 200,
-        callers,
-        seconds: Infinity,
-      } satisfies HttpLoad),
-    cpuMs: () => ({ server: cpuMsOf(server.pid), PostgreSQL: place.postgresCpuMs(), client: cpuMsOf(httpLoad.pid) }),
-  }
-  const { encryptionKey } = account
-  const yardstick = {
-    name: 'bare loop',
-    prepare,
-    run: () =>
-      qrLoop.call<Done>('run', { target: place.target, encryptionKey, tokens, code, callers } satisfies QrLoop),
-    cpuMs: () => ({ loop: cpuMsOf(qrLoop.pid), PostgreSQL: place.postgresCpuMs() }),
-  }
+  const account = await accountOf(server)
+  const alone = await createdAlone(server, account)
+  const { subject, yardstick } = await sidesOf(place, server, account, options.size)
   console.log(
-    `  ${size.toLocaleString('en')} codes a side, ${callers} callers; PostgreSQL with fsync; log level info, to a file`,
+    `  ${options.size.toLocaleString('en')} codes a side, ${callers} callers; PostgreSQL with fsync; log level info, to a file`,
   )
-  const compared = await compare(subject, yardstick, { rounds })
+  const compared = await compare(subject, yardstick, options)
 
-  await prepare()
-  let isOver = false
-  const load = subject.run().finally(() => (isOver = true))
-  const beside = await timesOf(
-    () => sdk.ping(),
-    Infinity,
-    () => isOver,
-  )
-  await load
+  await subject.prepare()
+  const load = subject.run()
+  const beside = await timesOf(() => ping(server), Infinity, load)
   // A process of its own, which has drawn none of a request yet: the first one counts too.
   const drawn = await place.use(startChild('qr-loop-child.ts')).call<Drawn[]>('draw', { texts: longestTexts(pictures) })
   console.log(`  codes one at a time: ${quantiles(alone)}`)
@@ -105,12 +54,89 @@ export async function qrCreate({ rounds, size, profileDir }: Options): Promise<B
   ]
 }
 
-function accountOf({ sandbox }: KahaProcess) {
+interface Account {
+  readonly headers: Readonly<Record<string, string>>
+  readonly encryptionKey: string
+  /** So many tokens of requests, each for another code. */
+  sealed(count: number): Promise<string[]>
+}
+
+async function accountOf({ sandbox }: KahaProcess): Promise<Account> {
   const [merchant] = sandbox.merchants
   const [branch] = merchant?.branches ?? []
   if (merchant === undefined || branch === undefined) throw new Error('the seed has no merchant')
   const { secret_key: secretKey, encryption_key: encryptionKey } = merchant
-  return { secretKey, encryptionKey, activationCode: branch.activation_code }
+  const key = await tokenKey(encryptionKey)
+  const order = { activationCode: branch.activation_code, currency: 'PHP', amount: '98.00' }
+  return {
+    headers: {
+      authorization: `Basic ${Buffer.from(`${secretKey}:`).toString('base64')}`,
+      'content-type': 'application/json',
+    },
+    encryptionKey,
+    sealed: (count) =>
+      Promise.all(
+        Array.from({ length: count }, () => sealToken(key, { ...order, merchantReferenceNumber: randomUUID() })),
+      ),
+  }
+}
+
+const bodyOf = (Token: string): string => JSON.stringify({ Token })
+
+/** From the request to the answer. What the merchant encrypts and decrypts for it is not the server's. */
+async function createdAlone({ sandbox }: KahaProcess, { headers, sealed }: Account): Promise<number[]> {
+  const tokens = await sealed(warmUps + samples)
+  const create = () =>
+    answered(`${sandbox.base_url}${path}`, { method: 'POST', headers, body: bodyOf(tokens.pop() ?? '') })
+  await timesOf(create, warmUps)
+  return timesOf(create, samples)
+}
+
+const ping = ({ sandbox }: KahaProcess): Promise<void> => answered(`${sandbox.base_url}/qr/ping`)
+
+async function answered(url: string, request?: RequestInit): Promise<void> {
+  const answer = await fetch(url, request)
+  const text = await answer.text()
+  if (!answer.ok) throw new Error(`${url} was answered ${answer.status}: ${text}`)
+}
+
+async function sidesOf(place: Place, server: KahaProcess, { headers, encryptionKey, sealed }: Account, size: number) {
+  const code = await storedCode(place.client)
+  const httpLoad = place.use(startChild('http-load-child.ts'))
+  const qrLoop = place.use(startChild('qr-loop-child.ts'))
+  let tokens: string[] = []
+  const prepare = async (): Promise<void> => {
+    tokens = await sealed(size)
+    await place.client.query('checkpoint')
+  }
+  return {
+    subject: {
+      name: 'POST pay/qr',
+      prepare,
+      run: () =>
+        httpLoad.call<Done>('run', {
+          origin: server.sandbox.base_url,
+          method: 'POST',
+          path,
+          headers,
+          body: tokens.map(bodyOf),
+          keyed: false,
+          status: 200,
+          callers,
+          seconds: Infinity,
+        } satisfies HttpLoad),
+      cpuMs: () => ({ server: cpuMsOf(server.pid), PostgreSQL: place.postgresCpuMs(), client: cpuMsOf(httpLoad.pid) }),
+    },
+    yardstick: {
+      name: 'bare loop',
+      prepare,
+      run: () => {
+        const { target } = place
+        return qrLoop.call<Done>('run', { target, encryptionKey, tokens, code, callers } satisfies QrLoop)
+      },
+      cpuMs: () => ({ loop: cpuMsOf(qrLoop.pid), PostgreSQL: place.postgresCpuMs() }),
+    },
+  }
 }
 
 /** The code that the server made last, as its statement takes it: the yardstick writes it again. */
@@ -125,15 +151,18 @@ async function storedCode(client: pg.Client): Promise<NewCode> {
   return code
 }
 
-/** How long each of so many calls takes, or of those until it is over, in ms: one at a time with a pause after each. */
-async function timesOf(call: () => Promise<unknown>, count: number, isOver = () => false): Promise<number[]> {
+/** How long each of so many calls takes, or of those until something else is over, in ms: one at a time with a pause after each. */
+async function timesOf(call: () => Promise<unknown>, count: number, until?: Promise<unknown>): Promise<number[]> {
+  const state = { isOver: false }
+  const over = until?.finally(() => (state.isOver = true))
   const times: number[] = []
-  while (times.length < count && !isOver()) {
+  while (times.length < count && !state.isOver) {
     const begun = performance.now()
     await call()
     times.push(performance.now() - begun)
     await sleep(pauseMs)
   }
+  await over
   return times
 }
 

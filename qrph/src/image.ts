@@ -23,8 +23,8 @@ export function readyQrPng(): void {
   for (let drawn = 0; drawn < drawnFirst; drawn += 1) qrPng(longText)
 }
 
-/** As long as the text of a code. */
-const longText = '0'.repeat(250)
+/** As long as the text of a code, and of such characters: digits alone would be drawn in another way. */
+const longText = '0011ph.ppmi.p2m'.repeat(15)
 
 const signature = Buffer.from('\x89PNG\r\n\x1a\n', 'latin1')
 const bitsPerPixel = 1
@@ -43,13 +43,15 @@ function png(modules: readonly (readonly boolean[])[]): Buffer {
   header[9] = grey
   const rowBytes = 1 + Math.ceil(side / 8)
   const pixels = Buffer.alloc(rowBytes * side)
-  for (const [index, row] of modules.entries()) {
-    // Its first byte is the kind of the row's filter: none.
-    const line = pixels.subarray(index * pixelsPerModule * rowBytes, (index * pixelsPerModule + 1) * rowBytes)
-    line.fill(0xff, 1)
-    for (const [column, isBlack] of row.entries()) if (isBlack) line[1 + column] = 0
+  // Written for speed: this is what the server's event loop waits for.
+  for (let index = 0; index < modules.length; index += 1) {
+    const row = modules[index] ?? []
+    // The first byte of a row is the kind of its filter: none.
+    const at = index * pixelsPerModule * rowBytes
+    pixels.fill(0xff, at + 1, at + rowBytes)
+    for (let column = 0; column < row.length; column += 1) if (row[column]) pixels[at + 1 + column] = 0
     // The same as the row above it, and again.
-    for (let copy = 1; copy < pixelsPerModule; copy += 1) pixels[(index * pixelsPerModule + copy) * rowBytes] = filterUp
+    for (let copy = 1; copy < pixelsPerModule; copy += 1) pixels[at + copy * rowBytes] = filterUp
   }
   return Buffer.concat([
     signature,

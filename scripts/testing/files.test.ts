@@ -21,3 +21,9 @@ test('test files are chosen by path: a file, a folder, or all of them', () => {
   assert.deepEqual(paths('scripts/test'), [])
   assert.ok(paths().includes('server/test/architecture.test.ts'))
 })
+
+test('a test file that drives a browser is known as one, also where a module between them does it', () => {
+  const [page, plain] = ['checkout-pages', 'checkout-requests'].map((name) => `server/test/journeys/${name}.test.ts`)
+  const found = testFiles([page ?? '', plain ?? '']).map(({ path, usesBrowser }) => [path, usesBrowser])
+  assert.deepEqual(Object.fromEntries(found), { [page ?? '']: true, [plain ?? '']: false })
+})
