@@ -1,7 +1,7 @@
 // The door of every npm script. Plain JavaScript without dependencies: it must run on the oldest Node that may start Kaha,
 // before anything is installed. It installs what is missing, then hands over to the Node that Kaha is written for.
 import { spawn } from 'node:child_process'
-import { existsSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { constants } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -12,7 +12,7 @@ const starterNodeMin = [20, 19]
 const kahaNodeMajorMin = 24
 
 const tasks = {
-  start: { needs: 'production', run: ['server/src/main.ts', 'start'] },
+  start: { needs: 'production', flags: 'server/node-flags.json', run: ['server/src/main.ts', 'start'] },
   kaha: { needs: 'production', run: ['cli/src/main.ts'] },
   test: { needs: 'everything', run: ['scripts/test.ts'] },
   check: { needs: 'everything', run: ['scripts/check.ts'] },
@@ -34,7 +34,7 @@ try {
     )
   }
   await install({ root, needs: task.needs, say: (line) => process.stderr.write(`${line}\n`) })
-  hand(nodeForKaha(major), task.run, args)
+  hand(nodeForKaha(major), task, args)
 } catch (error) {
   if (!(error instanceof InstallFault)) throw error
   process.stderr.write(`kaha: ${error.message}\n`)
@@ -58,9 +58,10 @@ function nodeForKaha(ownMajor) {
 }
 
 /** Runs the task in the other Node and ends as it ends. */
-function hand(node, [script, ...firstArgs], restArgs) {
+function hand(node, { flags, run: [script, ...firstArgs] }, restArgs) {
   const packages = join(root, 'node_modules')
-  const child = spawn(node, [join(root, script), ...firstArgs, ...restArgs], {
+  const nodeArgs = flags === undefined ? [] : JSON.parse(readFileSync(join(root, flags), 'utf8'))
+  const child = spawn(node, [...nodeArgs, join(root, script), ...firstArgs, ...restArgs], {
     cwd: root,
     stdio: 'inherit',
     env: {

@@ -41,6 +41,7 @@ async function clone(t: TestContext, packages: Packages = both) {
     if (wait) process.on('SIGTERM', () => process.exit(7)), setInterval(() => {}, 1000)
     console.log('arguments:', ...process.argv.slice(2))`
   await write('server/src/main.ts', server)
+  await write('server/node-flags.json', '["--max-semi-space-size=3"]')
   await write('scripts/check.ts', `process.exitCode = 3`)
 
   const start = (...args: string[]) => {
@@ -69,6 +70,14 @@ test('the first start of a fresh clone installs what it needs, without what only
   const [call, ...more] = await calls()
   assert.match(call ?? '', /^ci --omit=dev --include=optional --ignore-scripts --loglevel=error --no-audit --no-fund /)
   assert.deepEqual(more, [])
+})
+
+test('the server is started with the flags that are its own, and nothing else is', async (t) => {
+  const { write, run } = await clone(t)
+  await write('server/src/main.ts', 'console.log(...process.execArgv)')
+  await write('scripts/check.ts', 'console.log(...process.execArgv)')
+  assert.equal((await run('start')).out, '--max-semi-space-size=3\n')
+  assert.equal((await run('check')).out, '\n')
 })
 
 test('what development needs is added when it is needed, and nothing is removed for it', async (t) => {

@@ -13,7 +13,7 @@ import type { HttpLoad } from './http-load-child.ts'
 import { callers } from './links.ts'
 import type { Options } from './options.ts'
 import { openPlace, type Place } from './place.ts'
-import type { Drawn, QrLoop } from './qr-loop-child.ts'
+import type { Drawn, QrLoop, QrOne } from './qr-loop-child.ts'
 
 const path = '/qr/v1/pay/qr'
 const warmUps = 200
@@ -29,7 +29,7 @@ export async function qrCreate(options: Options): Promise<Bound[]> {
   await using place = await openPlace(options)
   const server = await place.startServer()
   const account = await accountOf(server)
-  const alone = await createdAlone(server, account)
+  const { alone, bare } = await madeAlone(place, server, account)
   const { subject, yardstick } = await sidesOf(place, server, account, options.size)
   console.log(
     `  ${options.size.toLocaleString('en')} codes a side, ${callers} callers; PostgreSQL with fsync; log level info, to a file`,
@@ -41,7 +41,7 @@ export async function qrCreate(options: Options): Promise<Bound[]> {
   const beside = await timesOf(() => ping(server), Infinity, load)
   // A process of its own, which has drawn none of a request yet: the first one counts too.
   const drawn = await place.use(startChild('qr-loop-child.ts')).call<Drawn[]>('draw', { texts: longestTexts(pictures) })
-  console.log(`  codes one at a time: ${quantiles(alone)}`)
+  console.log(`  codes one at a time: ${quantiles(alone)}; without the server: ${quantiles(bare)}`)
   console.log(`  pings beside ${callers} callers that make codes: ${quantiles(beside)}`)
   const pictureMs = drawn.map(({ ms }) => ms)
   console.log(`  a picture of the longest text: ${quantiles(pictureMs)}; the first ${pictureMs[0]?.toFixed(1)} ms`)
@@ -83,13 +83,23 @@ async function accountOf({ sandbox }: KahaProcess): Promise<Account> {
 
 const bodyOf = (Token: string): string => JSON.stringify({ Token })
 
-/** From the request to the answer. What the merchant encrypts and decrypts for it is not the server's. */
-async function createdAlone({ sandbox }: KahaProcess, { headers, sealed }: Account): Promise<number[]> {
-  const tokens = await sealed(warmUps + samples)
-  const create = () =>
-    answered(`${sandbox.base_url}${path}`, { method: 'POST', headers, body: bodyOf(tokens.pop() ?? '') })
-  await timesOf(create, warmUps)
-  return timesOf(create, samples)
+/** Codes one at a time in ms, from the request to the answer, and in turn with them the same without a server. */
+async function madeAlone({ target, client, use }: Place, { sandbox }: KahaProcess, account: Account) {
+  const { headers, encryptionKey, sealed } = account
+  // What the merchant encrypts and decrypts is not the server's.
+  const tokens = await sealed(2 * (warmUps + samples))
+  const next = (): string => tokens.pop() ?? ''
+  const create = () => answered(`${sandbox.base_url}${path}`, { method: 'POST', headers, body: bodyOf(next()) })
+  await create()
+  const code = await storedCode(client)
+  const loop = use(startChild('qr-loop-child.ts'))
+  const alone: number[] = []
+  const bare: number[] = []
+  while (alone.length < warmUps + samples - 1) {
+    alone.push(...(await timesOf(create, 1)))
+    bare.push(await loop.call<number>('one', { target, encryptionKey, code, token: next() } satisfies QrOne))
+  }
+  return { alone: alone.slice(warmUps), bare: bare.slice(warmUps) }
 }
 
 const ping = ({ sandbox }: KahaProcess): Promise<void> => answered(`${sandbox.base_url}/qr/ping`)

@@ -1,7 +1,7 @@
 // The bare loop of codes: what the server does for one that nothing can spare, and nothing else. It opens the request's token, writes the
 // code by the server's own statement, draws the picture and seals the answer.
 import { randomUUID } from 'node:crypto'
-import { openToken, sealToken, tokenKey } from '@kaha/qrph/token'
+import { openToken, sealToken, tokenKey, type TokenKey } from '@kaha/qrph/token'
 import { qrPng, readyQrPng } from '@kaha/qrph/image'
 import pg from 'pg'
 import { qrStore, type NewCode } from '../../server/src/areas/qr/store.ts'
@@ -18,6 +18,10 @@ export interface QrLoop {
   /** One that the server has written: every token is answered with it again, under an id and a reference of its own. */
   readonly code: NewCode
   readonly callers: number
+}
+
+export interface QrOne extends Pick<QrLoop, 'target' | 'encryptionKey' | 'code'> {
+  readonly token: string
 }
 
 /** Nothing else happens in the process meanwhile. The CPU time leaves out what other processes do in between; Linux counts it in ticks of 4 ms. */
@@ -51,18 +55,30 @@ async function run({ target, encryptionKey, tokens, code, callers }: QrLoop): Pr
   const left = [...tokens]
   const begun = performance.now()
   const caller = async (on: Queries): Promise<void> => {
-    for (let token = left.pop(); token !== undefined; token = left.pop()) {
-      await openToken(key, token)
-      const at = new Date()
-      const id = newId(at)
-      const fresh = { ...code, id, reference: randomUUID(), correlationId: id, at }
-      if (!(await qrStore.insertCode(on, fresh))) throw new Error('the reference was there already')
-      const { text, expiresAt } = fresh
-      await sealToken(key, { id, qrBody: qrPng(text).toString('base64'), qrText: text, expiresAt })
-    }
+    for (let token = left.pop(); token !== undefined; token = left.pop()) await make(on, key, token, code)
   }
   await Promise.all(connections.map((client) => caller(queriesOn(client))))
   return { count: tokens.length, seconds: (performance.now() - begun) / 1_000 }
+}
+
+/** The same of one, in ms. */
+async function one({ target, encryptionKey, token, code }: QrOne): Promise<number> {
+  const [client] = await connectionsTo(target, 1)
+  if (client === undefined) throw new Error('there is no connection')
+  const key = await tokenKey(encryptionKey)
+  const begun = performance.now()
+  await make(queriesOn(client), key, token, code)
+  return performance.now() - begun
+}
+
+async function make(on: Queries, key: TokenKey, token: string, code: NewCode): Promise<void> {
+  await openToken(key, token)
+  const at = new Date()
+  const id = newId(at)
+  const fresh = { ...code, id, reference: randomUUID(), correlationId: id, at }
+  if (!(await qrStore.insertCode(on, fresh))) throw new Error('the reference was there already')
+  const { text, expiresAt } = fresh
+  await sealToken(key, { id, qrBody: qrPng(text).toString('base64'), qrText: text, expiresAt })
 }
 
 /** Each picture by itself, in a process that has made itself ready as the server does. */
@@ -78,4 +94,4 @@ async function draw({ texts }: { readonly texts: readonly string[] }): Promise<D
   })
 }
 
-serve({ run, draw }, held)
+serve({ run, one, draw }, held)

@@ -3,11 +3,12 @@ import { entitiesCommand, entitiesHelp } from './commands/entities.ts'
 import { keysCommand, keysHelp } from './commands/keys.ts'
 import { migrateCommand, migrateHelp } from './commands/migrate.ts'
 import { start } from './commands/start.ts'
+import { terminalsCommand, terminalsHelp } from './commands/terminals.ts'
 import { help, say, startHelp, warn } from './commands/words.ts'
 import { readConfig } from './config.ts'
 import { StartFault } from './kernel/fault.ts'
 
-/** `kaha start | migrate | entities | keys | attention`: one line and exit code 1 for whatever a person can mend. */
+/** `kaha start | migrate | entities | keys | terminals | attention`: one line and exit code 1 for whatever a person can mend. */
 async function main([command = 'help', ...args]: readonly string[]): Promise<void> {
   const wantsHelp = args.includes('--help')
   const env = process.env
@@ -25,6 +26,8 @@ async function main([command = 'help', ...args]: readonly string[]): Promise<voi
       return wantsHelp ? say(entitiesHelp) : entitiesCommand(readConfig(env), args)
     case 'keys':
       return wantsHelp ? say(keysHelp) : keysCommand(readConfig(env), args)
+    case 'terminals':
+      return wantsHelp ? say(terminalsHelp) : terminalsCommand(readConfig(env), args)
     case 'attention':
       return wantsHelp ? say(attentionHelp) : attentionCommand(readConfig(env), args)
     case 'help':

@@ -9,7 +9,7 @@ import { result, shopOf, signedCall, wire } from './till.ts'
 import { until } from './until.ts'
 
 /** A till on one process, its terminal on another, one database, and whatever is between them. */
-async function twoProcesses({ settings }: Between) {
+export async function twoProcesses({ settings }: Between) {
   const between = await settings({ after })
   const p = await platform({ after }, { settings: between })
   const other = await p.another(between)
@@ -36,7 +36,7 @@ async function twoProcesses({ settings }: Between) {
   }
 }
 
-type Room = Awaited<ReturnType<typeof twoProcesses>>
+export type Room = Awaited<ReturnType<typeof twoProcesses>>
 
 /** What tills and terminals may rely on when they hang on different processes. Begins them, and ends them after the file. */
 export async function terminalsAcross(between: Between): Promise<void> {

@@ -2,8 +2,9 @@ import { scopes } from '@kaha/contract'
 import type { Config } from '../config.ts'
 import { issueKey } from '../identity/issue.ts'
 import { identityStore } from '../identity/store.ts'
+import { terminalKeyStore } from '../identity/store-terminal-keys.ts'
 import { createClock } from '../kernel/clock.ts'
-import { createDb, statement, type Db } from '../kernel/db.ts'
+import { createDb, type Db } from '../kernel/db.ts'
 import { StartFault } from '../kernel/fault.ts'
 import { isUuid } from '../kernel/ids.ts'
 import { holdInstallation } from '../kernel/installation.ts'
@@ -11,12 +12,13 @@ import { createKeyring } from '../kernel/seal.ts'
 import { argumentsOf } from './arguments.ts'
 import { masterKeyIn } from './data-dir.ts'
 import { joinDatabase, migrateOrExplain } from './database.ts'
+import { hintKeys } from './hint-keys.ts'
 import { say } from './words.ts'
 
 export const keysHelp = [
   'kaha keys list [--json]',
   'kaha keys issue --entity ID [--scopes a,b] [--json]    all scopes when none are named; the key is shown this once',
-  'kaha keys suspend ID | resume ID | revoke ID [--json]',
+  'kaha keys suspend ID | resume ID | revoke ID [--json]                  keys of tills and terminals too: their sockets are closed',
   '',
   `Scopes: ${scopes.join(', ')}`,
   '',
@@ -29,9 +31,6 @@ const moves = {
 } as const
 
 const actions = ['list', 'issue', ...Object.keys(moves)]
-
-// Other processes forget what they remember of keys; those that do not hear it, as over NATS, forget by themselves within a second.
-const hintKeys = statement('kernel.notify', `select pg_notify('kaha', $1)`)
 
 /** Lists, issues, suspends and revokes secret keys, beside a running server or without one. */
 export async function keysCommand(config: Config, args: readonly string[]): Promise<void> {
@@ -109,9 +108,14 @@ async function move(db: Db, action: keyof typeof moves, id: string, json: boolea
   const clock = createClock()
   await clock.refresh(db)
   const { to, from } = moves[action]
-  if (!(await identityStore.setKeyState(db, id, to, from, clock.now()))) {
-    throw new StartFault(`no key ${id} is ${from.join(' or ')}: \`kaha keys list\` shows how it stands`)
+  const at = clock.now()
+  const moved =
+    (await identityStore.setKeyState(db, id, to, from, at)) || (await terminalKeyStore.setState(db, id, to, from, at))
+  if (!moved) {
+    throw new StartFault(
+      `no key ${id} is ${from.join(' or ')}: \`kaha keys list\` and \`kaha terminals list\` show how it stands`,
+    )
   }
-  await db.run(hintKeys, ['command keys'])
+  await hintKeys(db)
   say(json ? JSON.stringify({ id, state: to }) : `${id} is ${to}.`)
 }

@@ -51,7 +51,7 @@ export async function start(
       arrived: ({ type }) => greeted && say(`webhook ${type} arrived at the inbox, signature verified`),
     }),
   )
-  if (isSandbox(kaha)) greet({ ...(await openSandbox(running, kaha, config, options.empty)), logPath })
+  if (isSandbox(kaha)) greet({ ...(await openSandbox(running, kaha, config, options.empty, asked.stopped)), logPath })
   else say(`Kaha is running in live mode on ${kaha.addresses.base}. ${refusedInLive(config).replace(/^n/, 'N')}.`)
   greeted = true
 
@@ -68,13 +68,14 @@ async function openSandbox(
   kaha: SandboxKaha,
   config: Config,
   empty: boolean,
+  stopped: Promise<unknown>,
 ): Promise<Omit<Greeting, 'logPath'>> {
   const { ensureSeed, takeStory } = await import('../sandbox/seed.ts')
   const { isSandboxTold, writeSandboxFile } = await import('../sandbox/file.ts')
   const { moveInbox } = await import('../sandbox/inbox.ts')
   const { linkToTry, tellStory } = await import('../sandbox/story.ts')
   const { payByQr } = await import('../sandbox/story-qr.ts')
-  const { sellAtTerminal } = await import('../sandbox/story-terminal.ts')
+  const { dropAtTerminal, sellAtTerminal } = await import('../sandbox/story-terminal.ts')
   const { addresses, db, clock, keyring } = kaha
   const seed = await ensureSeed({ db, clock, keyring })
   const told = {
@@ -89,6 +90,7 @@ async function openSandbox(
   }
   const allHere = config.roles.length === 3
   const toBeTold = !empty && allHere && (await takeStory(db))
+  let dropTold = false
   const storyTold =
     toBeTold &&
     (await orWarn(
@@ -96,7 +98,13 @@ async function openSandbox(
       tellStory(told, clock.now()).then(async () => {
         const { terminalCurrencies: taken } = config
         const currency = taken.includes(told.currency) ? told.currency : (taken[0] ?? 'PHP')
-        await orWarn('the sale at a terminal', sellAtTerminal({ ...told, currency, wall: clock.wall }))
+        const till = { ...told, currency, wall: clock.wall }
+        await orWarn('the sale at a terminal', sellAtTerminal(till))
+        const ending = new AbortController()
+        void stopped.then(() => ending.abort())
+        const dropped = await orWarn('the sale whose terminal drops', dropAtTerminal(till, ending.signal))
+        dropTold = dropped !== undefined
+        if (dropped !== undefined) void tellEnd(dropped, ending.signal)
         await orWarn('the payment by QR Ph', payByQr(told))
         return true
       }),
@@ -108,7 +116,21 @@ async function openSandbox(
     const all = { ...named(addresses), metrics: metricsUrl(config, addresses) }
     running.defer(await writeSandboxFile(config.dataDir, all, seed))
   }
-  return { addresses, seed, link, storyTold, dataDir: config.dataDir }
+  return { addresses, seed, link, storyTold, dropTold, dataDir: config.dataDir }
+}
+
+/** The end of the story comes 75 s after its beginning; a start does not wait for it. */
+async function tellEnd(
+  { amount, voided }: { readonly amount: string; voided(): Promise<void> },
+  ending: AbortSignal,
+): Promise<void> {
+  try {
+    await voided()
+    say(`the terminal that lost its line is back, too late: its approval of ${amount} is VOIDED`)
+  } catch (error) {
+    if (!ending.aborted)
+      warn(`the end of the story was left out: ${error instanceof Error ? error.message : String(error)}`)
+  }
 }
 
 /** What only adorns a start does not prevent it. */

@@ -17,13 +17,15 @@ export interface Greeting {
   readonly link: string | undefined
   /** This start has played the story of a new sandbox. */
   readonly storyTold: boolean
+  /** And left a terminal without its line, whose end is yet to come. */
+  readonly dropTold: boolean
   readonly dataDir: string
   /** Where the log goes when it is not on standard error. */
   readonly logPath: string | undefined
 }
 
 /** What a person needs who has just started a sandbox: what to try, in the order in which it is tried. */
-export function greet({ addresses, seed, link, storyTold, dataDir, logPath }: Greeting): void {
+export function greet({ addresses, seed, link, storyTold, dropTold, dataDir, logPath }: Greeting): void {
   const { base } = addresses
   const branchKey = seed.merchants[0]?.branches[0]?.secret_key
   const names = [`${seed.partner.name} (partner)`, ...seed.merchants.map(({ name }) => name)]
@@ -38,6 +40,11 @@ export function greet({ addresses, seed, link, storyTold, dataDir, logPath }: Gr
         ? [
             'A first order has been paid already: one card was refused, the next one went through, both webhooks arrived.',
             'One sale was paid at a virtual terminal, and one QR Ph code by a simulated bank.',
+            ...(dropTold
+              ? [
+                  'Another terminal lost its line in mid-payment. It is back in 75 s, too late, and what it approved is voided.',
+                ]
+              : []),
           ]
         : []),
       '',
@@ -92,6 +99,7 @@ export const help = (): string =>
     '  kaha migrate    bring the schema of the database up to date',
     '  kaha entities   list and make partners, merchants and branches',
     '  kaha keys       list, issue and revoke secret keys',
+    '  kaha terminals  list and issue keys of tills and terminals, close their sockets, move devices',
     '  kaha attention  list and settle what needs a person',
     '  kaha pay        pay a QR Ph code of a running sandbox, from its text or a picture',
     '',

@@ -27,10 +27,66 @@ const findTerminalKeys = statement(
     where k.api_key_hash = any($1::bytea[])`,
 )
 
+// The row that every change of a state counts up.
+const readChanges = statement('identity.readChanges', 'select version from identity.changes')
+const listStopped = statement(
+  'identity.listStoppedTerminalKeys',
+  `select k.id from unnest($1::uuid[]) k(id)
+    where not exists (
+      select from identity.terminal_keys t join identity.groups g on g.id = t.group_id join identity.entities m on m.id = g.merchant_id
+       where t.id = k.id and t.state = 'ACTIVE' and not exists (
+         select from identity.entities above where above.id in (t.branch_id, g.merchant_id, m.partner_id) and above.state <> 'ACTIVE'
+       )
+    )`,
+)
+
+const setState = statement(
+  'identity.setTerminalKeyState',
+  `update identity.terminal_keys set state = $2, updated_at = $3 where id = $1 and state = any($4) returning id`,
+)
+const findKeyById = statement(
+  'identity.findTerminalKeyById',
+  `select id, role, group_id, state from identity.terminal_keys where id = $1`,
+)
+const listTerminalKeys = statement(
+  'identity.listTerminalKeys',
+  `select k.id, k.role, k.state, k.group_id, k.branch_id, k.created_at, g.merchant_id, m.name as merchant, b.name as branch
+     from identity.terminal_keys k join identity.groups g on g.id = k.group_id join identity.entities m on m.id = g.merchant_id
+     left join identity.entities b on b.id = k.branch_id
+    where $1::uuid is null or k.group_id = $1
+    order by k.id limit $2`,
+)
+
 const findGroup = statement('identity.findGroup', `select merchant_id from identity.groups where id = $1`)
 
+/** A key of area D for an operator to see. */
+export interface TerminalKeyListing extends Pick<
+  TerminalKeys,
+  'id' | 'role' | 'state' | 'group_id' | 'branch_id' | 'created_at'
+> {
+  readonly merchant_id: string
+  readonly merchant: string
+  readonly branch: string | null
+}
+
+const keysListedMax = 1_000
+
 export const terminalKeyStore = {
+  /** True when the key stood in one of the states and now stands in the new one. */
+  setState: async (on: Queries, id: string, state: string, from: readonly string[], at: Date) =>
+    (await on.run(setState, [id, state, at, from])).length === 1,
+  findById: async (on: Queries, id: string) =>
+    (await on.run<Pick<TerminalKeys, 'id' | 'role' | 'group_id' | 'state'>>(findKeyById, [id]))[0],
+  list: (on: Queries, groupId: string | null) => on.run<TerminalKeyListing>(listTerminalKeys, [groupId, keysListedMax]),
   merchantOf: async (on: Queries, groupId: string) =>
     (await on.run<{ merchant_id: string }>(findGroup, [groupId]))[0]?.merchant_id,
+  changes: async (on: Queries): Promise<bigint> => {
+    const [row] = await on.run<{ version: bigint }>(readChanges, [])
+    if (row === undefined) throw new Error('the row of changes of keys is gone')
+    return row.version
+  },
+  /** Those of these keys that are not ACTIVE any more, or whose account is not. */
+  stopped: async (on: Queries, keyIds: readonly string[]) =>
+    (await on.run<{ id: string }>(listStopped, [keyIds])).map(({ id }) => id),
   find: (on: Queries, hashes: readonly Buffer[]) => on.run<TerminalKeyRow>(findTerminalKeys, [hashes]),
 }

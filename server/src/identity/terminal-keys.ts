@@ -28,6 +28,10 @@ export interface TerminalIdentity {
    * change of state counts from the next request on, within a second in other processes.
    */
   authenticate(apiKey: string | undefined): Promise<TerminalPrincipal>
+  /** Grows with each change of the state of a key or of an account. */
+  changes(): Promise<bigint>
+  /** Those of these keys that do not count any more: not ACTIVE, or of an account that is not. */
+  stopped(keyIds: readonly string[]): Promise<string[]>
   /** The merchant that a group belongs to. */
   merchantOf(groupId: string): Promise<string | undefined>
 }
@@ -97,6 +101,8 @@ export function createTerminalIdentity({
   }
 
   return {
+    changes: () => terminalKeyStore.changes(db),
+    stopped: (keyIds) => terminalKeyStore.stopped(db, keyIds),
     merchantOf: (groupId) => terminalKeyStore.merchantOf(db, groupId),
     async authenticate(apiKey) {
       const found = apiKey !== undefined && form.test(apiKey) ? await lookUp(apiKey) : undefined

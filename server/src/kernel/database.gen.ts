@@ -147,6 +147,10 @@ export interface Tables {
     readonly branch_id: string
     readonly created_at: Date
   }
+  readonly 'identity.changes': {
+    readonly only_row: boolean
+    readonly version: bigint
+  }
   readonly 'identity.encryption_keys': {
     readonly id: string
     readonly merchant_id: string
@@ -419,6 +423,10 @@ export interface Tables {
     readonly id: string
     readonly beat_at: Date
   }
+  readonly 'terminals.past_ids': {
+    readonly group_id: string
+    readonly transaction_id: string
+  }
   readonly 'terminals.sockets': {
     readonly key_id: string
     readonly connection_id: string
@@ -426,6 +434,7 @@ export interface Tables {
     readonly group_id: string
     readonly terminal_id: string | null
     readonly connected_at: Date
+    readonly dismissed: boolean
   }
   readonly 'terminals.terminals': {
     readonly id: string
@@ -440,6 +449,7 @@ export interface Tables {
     readonly connected_at: Date
     readonly last_activity_at: Date
     readonly offline_at: Date | null
+    readonly metadata: string | null
   }
   readonly 'terminals.transactions': {
     readonly id: string

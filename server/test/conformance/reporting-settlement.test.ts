@@ -22,7 +22,7 @@ const refundOf = async (p: Platform, intentId: string, amount: number) => {
   await p.idle()
 }
 
-test('[B3.settlement.midnight, B3.settlement.status, B3.settlement.batch-number] what was captured is SETTLED at 00:00 in Manila, in the batch of that day, and nothing else is', async (t) => {
+test('[B3.settlement.midnight, B3.settlement.status, B3.settlement.batch-number, X0.clocks.business.settlement] what was captured is SETTLED at 00:00 in Manila, in the batch of that day, and nothing else is', async (t) => {
   const p = await platform(t)
   const paid = await p.pay()
   await p.pay({ card: cards.declined })

@@ -89,6 +89,29 @@ test('[D5.machine.completed.void-silent, D5.void.asked-again, D5.void.late-succe
   await back.close()
 })
 
+test('[D5.void.asked-again] after 24 hours without an answer a void is asked no more, and the sale stays', async () => {
+  const at = await shop.connect()
+  const transactionId = await sold(at)
+  const voiding = shop.voids(transactionId)
+  await at.next('voidPayment')
+  await p.advance(24 * 3600)
+  assert.equal((await voiding).json.error, 'TIMEOUT')
+  await at.settled()
+  const asks = (on: Wire) =>
+    on.received.filter((one) => one.action === 'voidPayment' && one.transactionId === transactionId).length
+  const asked = asks(at)
+  // Four times in the first 15 minutes, then every quarter of an hour.
+  assert.ok(asked > 90 && asked < 110, `${asked}`)
+  await p.advance(3600)
+  await at.settled()
+  assert.equal(asks(at), asked)
+  at.drop()
+  const back = await shop.connect()
+  await back.settled()
+  assert.deepEqual([asks(back), await stateOf(transactionId)], [0, 'COMPLETED'])
+  await back.close()
+})
+
 test('[D5.machine.completed.void-offline, D5.void.offline-dropped] a void that finds the terminal offline is not sent, then or later', async () => {
   const first = await shop.connect()
   const transactionId = await sold(first)

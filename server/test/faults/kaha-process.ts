@@ -4,6 +4,7 @@ import { closeSync, openSync } from 'node:fs'
 import { mkdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import flags from '../../node-flags.json' with { type: 'json' }
 import type { Seed } from '../../src/sandbox/seed.ts'
 import { eventually } from './eventually.ts'
 
@@ -49,14 +50,14 @@ export function environmentWith(settings: Readonly<Record<string, string>>): Nod
   return { ...Object.fromEntries(plain), ...settings }
 }
 
-/** Starts `kaha start --empty` on any free port and resolves when it serves. Rejects with what it said when it ends instead. */
+/** Starts `kaha start --empty` as `npm start` does, on any free port and resolves when it serves. Rejects with what it said when it ends instead. */
 export async function startKahaProcess(options: KahaProcessOptions): Promise<KahaProcess> {
   const { dataDir, settings = {}, args = ['--empty'], nodeArgs = [], program = serverMain } = options
   await mkdir(dataDir, { recursive: true, mode: 0o700 })
   const logPath = `${dataDir}.log`
   const log = openSync(logPath, 'a')
   const begun = performance.now()
-  const child = spawn(process.execPath, [...nodeArgs, program, 'start', ...args], {
+  const child = spawn(process.execPath, [...flags, ...nodeArgs, program, 'start', ...args], {
     env: environmentWith({ KAHA_PORT: '0', KAHA_DATA_DIR: dataDir, KAHA_RATE_LIMIT: '0', ...settings }),
     stdio: ['ignore', log, log],
   })

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { existsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
+import { createKaha } from '@kaha/sdk'
 import { folder, keysIn, merchantOf, serversIn, start, stop, type SandboxFile } from './program.ts'
 
 const shopDir = join(folder({ after }), 'shop')
@@ -135,6 +136,24 @@ test('the story of a first start pays a QR Ph code once, and the bank app that i
   )
   await first.says(new RegExp(`Bank app +${sandbox.sandbox_url}/bank`))
   assert.equal((await fetch(`${sandbox.sandbox_url}/bank`)).status, 200)
+})
+
+test('the story of a first start has a sale at a terminal, and one whose terminal lost its line: back too late, its approval is VOIDED', async () => {
+  const { reports } = merchantOf(sandbox)
+  const sales = async () => {
+    const { data } = await reports.listTransactions({ payment_method: 'CARD_PRESENT' })
+    return data
+      .map(({ amount, status, terminal_details }) => [terminal_details?.terminal_name, amount, status])
+      .toReversed()
+  }
+  const sale = ['sim-approve', 29_500, 'CAPTURED']
+  assert.deepEqual(await sales(), [sale, ['sim-drop-75s', 18_000, 'PENDING']])
+  assert.match(first.stdout(), /Another terminal lost its line in mid-payment\./)
+  await createKaha({ baseUrl: sandbox.base_url, apiKey: sandbox.partner.secret_key }).sandbox.advanceClock({
+    seconds: 75,
+  })
+  await first.says(/the terminal that lost its line is back, too late: its approval of 180 PHP is VOIDED\n/)
+  assert.deepEqual(await sales(), [sale, ['sim-drop-75s', 18_000, 'VOIDED']])
 })
 
 test('a webhook that reaches the inbox is told in the window of the sandbox', async () => {

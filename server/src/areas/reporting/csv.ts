@@ -2,22 +2,13 @@ import { Readable } from 'node:stream'
 import { transactionColumns } from './store-csv.ts'
 
 /** Lines below their header, a page of them at a time and none before the one before was taken. */
-export function transactionsCsv(pages: AsyncIterable<readonly { readonly line: string }[]>): Readable {
+export function transactionsCsv(pages: AsyncIterable<readonly { readonly lines: string }[]>): Readable {
   return Readable.from(textOf(pages), { highWaterMark: 1 })
 }
 
-// What is let go of young costs hardly any memory.
-const linesAtOnce = 100
-
-async function* textOf(pages: AsyncIterable<readonly { readonly line: string }[]>): AsyncGenerator<string> {
+async function* textOf(pages: AsyncIterable<readonly { readonly lines: string }[]>): AsyncGenerator<string> {
   yield `${transactionColumns.join(',')}\r\n`
-  for await (const page of pages) {
-    for (let from = 0; from < page.length; from += linesAtOnce) {
-      let text = ''
-      for (const { line } of page.slice(from, from + linesAtOnce)) text += `${line}\r\n`
-      yield text
-    }
-  }
+  for await (const page of pages) for (const { lines } of page) yield lines
 }
 
 /** Whether an Accept header asks for CSV rather than JSON (RFC 9110, 12.5.1). */

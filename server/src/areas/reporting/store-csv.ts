@@ -58,36 +58,40 @@ export const transactionColumns: readonly string[] = [ownCells, receiptCells, me
 const special = `[",\\r\\n]`
 const formula = `[=+\\-@\\t\\r]`
 
-/** A text as a cell (RFC 4180). What a spreadsheet could take for a formula gets a leading apostrophe. */
-function guarded(text: string): string {
-  const cell = `case when ${text} ~ '^${formula}' then '''' else '' end || ${text}`
-  return `case when ${text} ~ '${special}' then '"' || replace(${cell}, '"', '""') || '"' else ${cell} end`
-}
+type Join = (cells: readonly string[]) => string
 
-const joined = (cells: readonly string[]): string => `concat_ws(',', ${cells.join(', ')})`
+const joined: Join = (cells) => `concat_ws(',', ${cells.join(', ')})`
+
+/** Texts as cells (RFC 4180). What a spreadsheet could take for a formula gets a leading apostrophe. */
+const guarded: Join = (cells) => {
+  const safe = `case when cell ~ '^${formula}' then '''' else '' end || cell`
+  return `(
+    select string_agg(case when cell ~ '${special}' then '"' || replace(${safe}, '"', '""') || '"' else ${safe} end, ',' order by place)
+      from unnest(array[${cells.join(', ')}]) with ordinality as cells (cell, place))`
+}
 
 /** The cells of a part that is left out where it has no `key`. */
-const partOf = (cells: Cells, key: string, form: (text: string) => string): string => {
+const partOf = (cells: Cells, key: string, join: Join): string => {
   const values = Object.values(cells)
   const absent = ','.repeat(values.length - 1)
-  return `case when ${key} is null then '${absent}' else ${joined(values.map((value) => orEmpty(form(value))))} end`
+  return `case when ${key} is null then '${absent}' else ${join(values.map(orEmpty))} end`
 }
 
-const lineOf = (form: (text: string) => string): string =>
+const lineOf = (join: Join): string =>
   joined([
     ...Object.values(ownCells),
-    partOf(receiptCells, 'r.receipt_number', form),
-    ...Object.values(merchantCells).map(form),
-    partOf(terminalCells, 'r.terminal_device_id', form),
+    partOf(receiptCells, 'r.receipt_number', join),
+    join(Object.values(merchantCells)),
+    partOf(terminalCells, 'r.terminal_device_id', join),
   ])
 
 const foreign = ['r.receipt_number', 'r.approval_code', 'r.reference_number', 'm.name', 'p.name', 'b.name']
 const foreignAtTerminals = ['r.terminal_device_id', 'c.code']
 
 /**
- * A transaction as a line, without its end. One look at all that somebody else wrote tells of nearly every line that its cells go out as
+ * A transaction as a line. One look at all that somebody else wrote tells of nearly every line that its cells go out as
  * they are.
  */
 export const transactionLine = `
   case when concat_ws(E'\\x1f', ${[...foreign, ...foreignAtTerminals].join(', ')}) ~ '(?:^|\\x1f)${formula}|${special}'
-       then ${lineOf(guarded)} else ${lineOf((text) => text)} end`
+       then ${lineOf(guarded)} else ${lineOf(joined)} end || E'\\r\\n'`

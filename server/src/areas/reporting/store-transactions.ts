@@ -60,9 +60,9 @@ export interface TransactionFilters {
   readonly order: Order
 }
 
-/** A transaction as a line of CSV, without its end, and where it is if it is the last of its page. */
-export interface LineRow {
-  readonly line: string
+/** Lines of a page as one text. Where the last row of the page is, is told of a full page; there is no other after one that is not. */
+export interface TextRow {
+  readonly lines: string
   readonly position: string | null
   readonly id: string | null
 }
@@ -158,35 +158,41 @@ function pageOf(
         where ${[...stored, ...withStatus('l.status'), ...onward(lapses)].join(' and ')}
         ${inOrder(lapses)})
     ) t ${inOrder('t.position')})`
-  const rows = `
+  const rows = (source: string, more = '') => `
     (select ${columns}, coalesce(f.lapsed_status, t.status) as status, coalesce(f.lapsed_at, t.updated_at) as updated_at,
-            f.position as sorted
-       from page f join payments.transaction_report t on t.id = f.id and t.${entityColumns[level]} = $1)`
-  return { found, rows, values }
+            f.position as sorted${more}
+       from ${source} f join payments.transaction_report t on t.id = f.id and t.${entityColumns[level]} = $1)`
+  return { found, rows, limit, values }
 }
 
-/** The statement of a page: its beginning, in which `page` is found, and the rows of that. */
+/** The statement of a page: its beginning, in which `page` is found, the rows of that, and how many it may have. */
 interface Page {
   readonly found: string
-  readonly rows: string
+  readonly rows: (source: string, more?: string) => string
+  readonly limit: string
   readonly values: readonly unknown[]
 }
 
 const rowsOf = ({ found, rows }: Page, { order }: TransactionFilters): string => `
   ${found}
-  ${named(rows, 'r.sorted::text')}
+  ${named(rows('page'), 'r.sorted::text')}
   order by r.sorted ${order}, r.id ${order}`
 
-/** A line for each row of a page; its last tells where it is, too. */
-function linesOf({ found, rows }: Page, { order }: TransactionFilters): string {
-  const backwards = order === 'asc' ? 'desc' : 'asc'
+/** A page as texts of some lines each. A row of the answer for each line would be several objects of each in the memory of this process. */
+function linesOf({ found, rows, limit }: Page, { order }: TransactionFilters): string {
+  const inOrder = `order by position ${order}, id ${order}`
   return `
-    ${found}
-    select l.line, case when l.id = last.id then l.sorted::text end as position, case when l.id = last.id then l.id end as id
-      from (${withEntities(`${transactionLine} as line, r.sorted, r.id`, rows)}) l,
-           (select id from page order by position ${backwards}, id ${backwards} limit 1) last
-     order by l.sorted ${order}, l.id ${order}`
+    ${found},
+    last as (select position, id from page ${inOrder} offset ${limit} - 1 limit 1),
+    numbered as materialized (select *, (row_number() over (${inOrder}) - 1) / ${linesAtOnce} as part from page)
+    select string_agg(l.line, '' order by l.sorted ${order}, l.id ${order}) as lines,
+           (select position::text from last) as position, (select id from last) as id
+      from (${withEntities(`${transactionLine} as line, r.sorted, r.id, r.part`, rows('numbered', ', f.part'))}) l
+     group by l.part order by l.part`
 }
+
+// About 35 KB of text: more than the driver reads at once would have it put larger and larger buffers together.
+const linesAtOnce = 100
 
 /** A place in an order, as SQL. */
 interface Place {
@@ -318,7 +324,7 @@ export const transactionStore = {
   /** The same as CSV. */
   listLines: (on: Queries, caller: Caller, filters: TransactionFilters, after: After | null, rowsMax: number) => {
     const page = pageOf(caller, filters, after, rowsMax)
-    return on.run<LineRow>(statement('', linesOf(page, filters)), page.values)
+    return on.run<TextRow>(statement('', linesOf(page, filters)), page.values)
   },
   findTransaction: async (on: Queries, { level, entityId }: Caller, id: string) =>
     (await on.run<TransactionRow>(findTransaction[level], [id, entityId]))[0],

@@ -47,6 +47,10 @@ export interface Connections {
   expire(): Promise<void>
   /** Those of these connections that somebody else has replaced or given up for lost. */
   missing(connectionIds: readonly string[]): Promise<string[]>
+  /** False where another connection has taken its place, whether or not this process has heard of it. */
+  isHeld(connectionId: string, keyId: string): Promise<boolean>
+  /** Connections of this process that an operator wants closed. */
+  dismissed(): Promise<string[]>
   touch(seen: readonly { connectionId: string; at: Date }[]): Promise<void>
   leave(): Promise<void>
 }
@@ -181,6 +185,9 @@ export function createConnections({
     },
 
     missing: (connectionIds) => (connectionIds.length === 0 ? Promise.resolve([]) : store.missing(db, connectionIds)),
+
+    isHeld: (connectionId, keyId) => store.isHeld(db, connectionId, keyId),
+    dismissed: () => store.dismissed(db, nodeId),
 
     async touch(seen) {
       if (seen.length > 0) await store.touch(db, seen)

@@ -15,6 +15,7 @@ import type { Sending } from './dependencies.ts'
 import { createGateway, type Gateway, type GatewayOptions } from './gateway/index.ts'
 import { createTerminalFigures } from './figures.ts'
 import { createLedger } from './ledger.ts'
+import { startRetention } from './retention.ts'
 import { createTerminalsService, type TerminalsService } from './service.ts'
 import { createTerminalCases } from './service-terminal.ts'
 import { createTerminalWebhooks, type TerminalWebhooks } from './service-webhooks.ts'
@@ -103,6 +104,7 @@ export function createTerminals(deps: {
       const forget = bus.listen('clock', () => due.wake())
       parts.use(due)
       parts.defer(forget)
+      parts.use(startRetention({ db, bus, clock, log }))
       parts.use(
         startLoop('terminals.reap', log, async () => {
           await transactionStore.dropSignatures(db, clock.wall(), signaturesDroppedMax)

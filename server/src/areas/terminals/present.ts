@@ -27,6 +27,7 @@ export const presentTerminal = (row: TerminalRow): TerminalInfo => ({
   connectedAt: row.connected_at.toISOString(),
   lastActivity: row.last_activity_at.toISOString(),
   status: row.status,
+  ...given('metadata', row.metadata === null ? null : (JSON.parse(row.metadata) as Record<string, unknown>)),
 })
 
 /** What every answer about a payment has of its request. */

@@ -1,8 +1,51 @@
+import type { Bus } from '../../kernel/bus.ts'
+import type { Clock } from '../../kernel/clock.ts'
+import type { Db } from '../../kernel/db.ts'
+import type { Log } from '../../kernel/log.ts'
+import { startLoop } from '../../kernel/loop.ts'
+import { retentionStore } from './store-retention.ts'
 import type { TransactionRow } from './store-transactions.ts'
 
-const day = 24 * 3_600_000
+const hour = 3_600_000
+const day = 24 * hour
 const retentionMs = { http: 30 * day, socket: 7 * day } as const
+const rowsAtOnceMax = 1_000
 
 /** Whether a payment is gone from this API. Its id stays taken. */
 export const isPastRetention = (row: Pick<TransactionRow, 'ended_at' | 'way'>, now: Date): boolean =>
   row.ended_at !== null && now.getTime() >= row.ended_at.getTime() + retentionMs[row.way]
+
+/** Once an hour of business time rows past their retention are dropped; those that need a person stay until they are settled. */
+export function startRetention({
+  db,
+  bus,
+  clock,
+  log,
+}: {
+  readonly db: Db
+  readonly bus: Bus
+  readonly clock: Clock
+  readonly log: Log
+}): AsyncDisposable {
+  let doneAt = -Infinity
+  const loop = startLoop('terminals.retention', log, async () => {
+    const now = clock.now().getTime()
+    if (now - doneAt < hour) return doneAt + hour - now
+    let dropped = 0
+    for (const way of ['http', 'socket'] as const) {
+      const before = new Date(now - retentionMs[way])
+      for (let some = rowsAtOnceMax; some === rowsAtOnceMax; dropped += some)
+        some = await retentionStore.drop(db, way, before, rowsAtOnceMax)
+    }
+    doneAt = now
+    if (dropped > 0) log.info({ dropped }, 'retention dropped terminal payments that were kept for long enough')
+    return hour
+  })
+  const forget = bus.listen('clock', () => loop.wake())
+  return {
+    async [Symbol.asyncDispose]() {
+      forget()
+      await loop[Symbol.asyncDispose]()
+    },
+  }
+}

@@ -13,6 +13,7 @@ import { windowMs } from './signature.ts'
 import { connectionStore, type TerminalRow } from './store-connections.ts'
 import {
   transactionStore as store,
+  type Named,
   type NewTransaction,
   type Signed,
   type TransactionRow,
@@ -46,6 +47,11 @@ const togetherMax = 64
 const takenBefore = (row: TransactionRow | Fault, held: TerminalRow): Taken | Fault =>
   row instanceof Fault ? row : { row, isNew: false, connectionId: held.connection_id }
 
+const nameOf = ({ group_id: groupId, transaction_id: transactionId }: NewTransaction): Named => ({
+  groupId,
+  transactionId,
+})
+
 /** A payment as it is stored when it begins. */
 const begun = (fresh: NewTransaction): TransactionRow => ({
   ...newCourse,
@@ -62,10 +68,7 @@ export function paymentCases(
   const repeated = (row: TransactionRow, { terminalId, order }: Pick<Taking, 'terminalId' | 'order'>, id?: string) => {
     const isSameTerminal = row.addressed === terminalId || row.terminal_id === id
     if (isSameTerminal && row.request_hash.equals(order.hash) && !isPastRetention(row, clock.now())) return row
-    return refuse(
-      'TRANSACTION_CONFLICT',
-      'This transactionId was used before, with another body or terminal, or too long ago; take a new one.',
-    )
+    return conflict()
   }
 
   /** The payments that these repeat, each in its place. */
@@ -157,20 +160,21 @@ export function paymentCases(
     })
     const fresh = plans.flatMap((plan) => ('fresh' in plan ? [{ ...plan.fresh.row, ...plan.fresh.signed }] : []))
     const added = fresh.length === 0 ? new Set() : await store.insertAll(tx, fresh)
+    // An id that we gave was never used.
+    const chosen = fresh.filter(({ id, transaction_id }) => added.has(id) && transaction_id !== id)
+    // The retention of one of these ends in this very moment: nothing is stored, and tried again it is refused by itself.
+    if (chosen.length > 0 && (await store.isAnyPast(tx, chosen.map(nameOf)))) throw conflict()
     // Somebody else's, at another terminal of the group, in this very moment.
-    const names = plans.flatMap((plan) =>
-      'fresh' in plan && !added.has(plan.fresh.row.id)
-        ? [{ groupId: plan.fresh.row.group_id, transactionId: plan.fresh.row.transaction_id }]
-        : [],
-    )
-    const others = names.length === 0 ? [] : await store.findAll(tx, names)
+    const taken = fresh.filter(({ id }) => !added.has(id))
+    const others = taken.length === 0 ? [] : await store.findAll(tx, taken.map(nameOf))
     return plans.map((plan) => {
       if (!('fresh' in plan)) return plan
       const { taking, held } = plan
       const { row: one } = plan.fresh
       if (added.has(one.id)) return { row: begun(one), isNew: true, connectionId: held.connection_id }
       const other = others.find((row) => row.group_id === one.group_id && row.transaction_id === one.transaction_id)
-      if (other === undefined) throw new Error(`the transaction ${one.transaction_id} is taken and not there`)
+      // Its retention has ended.
+      if (other === undefined) return conflict()
       return takenBefore(repeated(other, taking, held.id), held)
     })
   }
@@ -229,6 +233,12 @@ export function paymentCases(
     },
   }
 }
+
+const conflict = () =>
+  refuse(
+    'TRANSACTION_CONFLICT',
+    'This transactionId was used before, with another body or terminal, or too long ago; take a new one.',
+  )
 
 const reportedMethods: Readonly<Record<string, string>> = {
   CARD: 'CARD_PRESENT',

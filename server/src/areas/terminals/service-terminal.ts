@@ -1,12 +1,12 @@
-import type { TerminalPrincipal } from '../../identity/terminal-keys.ts'
 import type { Db } from '../../kernel/db.ts'
+import { Fault } from '../../kernel/fault.ts'
 import { decimalToMinor } from '../../kernel/money.ts'
 import { together } from '../../kernel/together.ts'
 import { happen, hearVoid, type Alarm, type Result, type Step } from './course.ts'
 import type { Ledger } from './ledger.ts'
 import type { TransactionEvent } from './machine.ts'
 import { refuse } from './refusals.ts'
-import { transactionStore as store, type TransactionRow } from './store-transactions.ts'
+import { transactionStore as store, type Spoken, type TransactionRow } from './store-transactions.ts'
 
 /** What a terminal says of a payment. */
 export interface TerminalResult extends Result {
@@ -14,6 +14,16 @@ export interface TerminalResult extends Result {
   readonly amount?: string | number | undefined
   readonly currency?: string | undefined
 }
+
+/** A terminal that says something, and by which connection. */
+export interface Speaker {
+  readonly groupId: string
+  readonly terminalId: string
+  readonly connectionId: string
+}
+
+/** What a connection is told whose place another has taken. */
+export const notConnected = () => new Fault('NOT_FOUND', 'Connection not found')
 
 export interface VoidAnswer {
   readonly success: boolean
@@ -33,21 +43,28 @@ export function createTerminalCases({ db, ledger }: { readonly db: Db; readonly 
   })
 
   const find = together({
-    async work(names: readonly { readonly groupId: string; readonly transactionId: string }[]) {
-      const rows = new Map(
-        (await store.findAll(db, names)).map((row) => [`${row.group_id} ${row.transaction_id}`, row]),
-      )
-      return names.map(({ groupId, transactionId }) => rows.get(`${groupId} ${transactionId}`))
-    },
+    work: (those: readonly Spoken[]) => store.findFrom(db, those),
     itemsMax: foundTogetherMax,
   })
 
+  /** What it speaks of, and whether its connection is still one: that is looked up even where the payment is remembered. */
+  const hear = async ({ groupId, connectionId }: Speaker, transactionId: string) => {
+    const known = ledger.recall(groupId, transactionId)
+    const { row, isHeld } = await find({
+      groupId,
+      connectionId,
+      transactionId: known === undefined ? transactionId : null,
+    })
+    return { row: known ?? row, isHeld }
+  }
+
   /** The payment that a terminal speaks of. What it says of another terminal's is kept for a person, and refused. */
-  const own = async (principal: TerminalPrincipal, terminalId: string, transactionId: string, said: unknown) => {
-    const row =
-      ledger.recall(principal.groupId, transactionId) ?? (await find({ groupId: principal.groupId, transactionId }))
+  const own = async (from: Speaker, transactionId: string, said: unknown) => {
+    const { row, isHeld } = await hear(from, transactionId)
     if (row === undefined) throw refuse('TRANSACTION_NOT_FOUND', 'There is no such transaction.')
-    if (row.terminal_id === terminalId) return row
+    // The connection that took its place is asked for what this one says.
+    if (!isHeld) throw notConnected()
+    if (row.terminal_id === from.terminalId) return row
     await ledger.change(row.id, (course) => alarming(course, 'foreign_result', said))
     throw refuse('GROUP_MISMATCH', 'This payment was sent to another terminal.')
   }
@@ -61,8 +78,8 @@ export function createTerminalCases({ db, ledger }: { readonly db: Db; readonly 
   }
 
   return {
-    async hearResult(principal: TerminalPrincipal, terminalId: string, transactionId: string, result: TerminalResult) {
-      const row = await own(principal, terminalId, transactionId, result)
+    async hearResult(from: Speaker, transactionId: string, result: TerminalResult) {
+      const row = await own(from, transactionId, result)
       const isWhole =
         result.status !== 'SUCCESS' ||
         (result.authorizationCode !== undefined &&
@@ -78,12 +95,11 @@ export function createTerminalCases({ db, ledger }: { readonly db: Db; readonly 
 
     /** A terminal's word on a payment that it was asked about. UNKNOWN counts only as an answer. */
     async hearStatus(
-      principal: TerminalPrincipal,
-      terminalId: string,
+      from: Speaker,
       transactionId: string,
       { status, wasAsked }: { readonly status: 'PENDING' | 'UNKNOWN'; readonly wasAsked: boolean },
     ) {
-      const row = await own(principal, terminalId, transactionId, { status })
+      const row = await own(from, transactionId, { status })
       if (status === 'UNKNOWN' && !wasAsked)
         throw refuse('INVALID_REQUEST', 'UNKNOWN counts only as the answer to a paymentStatus on this connection.')
       await ledger.change(row.id, (course, now) =>
@@ -91,15 +107,15 @@ export function createTerminalCases({ db, ledger }: { readonly db: Db; readonly 
       )
     },
 
-    async hearVoid(principal: TerminalPrincipal, terminalId: string, transactionId: string, answer: VoidAnswer) {
-      const row = await own(principal, terminalId, transactionId, answer)
+    async hearVoid(from: Speaker, transactionId: string, answer: VoidAnswer) {
+      const row = await own(from, transactionId, answer)
       await ledger.change(row.id, (course, now) => hearVoid(course, course.created_at, answer, now))
     },
 
     /** Something that is no result, of a payment that may be this terminal's. */
-    async hearNonsense(principal: TerminalPrincipal, terminalId: string, transactionId: string) {
-      const row = await store.find(db, principal.groupId, transactionId)
-      if (row !== undefined && row.terminal_id === terminalId)
+    async hearNonsense(from: Speaker, transactionId: string) {
+      const { row, isHeld } = await hear(from, transactionId)
+      if (isHeld && row?.terminal_id === from.terminalId)
         await ledger.change(row.id, (course) => alarming(course, 'malformed_result', 'malformed'))
     },
 

@@ -17,6 +17,8 @@ export interface TerminalRow {
   readonly connected_at: Date
   readonly last_activity_at: Date
   readonly offline_at: Date | null
+  /** The text of a JSON object, as an operator gave it. */
+  readonly metadata: string | null
 }
 
 export interface SocketRow {
@@ -47,7 +49,8 @@ export interface Gone {
 
 // A deadline that has passed counts, whether or not a worker has stored it.
 const columns = `t.id, t.group_id, t.partner_id, t.merchant_id, t.branch_id, t.key_id, t.device_id, t.connection_id,
-  case when t.offline_at <= kernel.now() then 'offline' else t.status end as status, t.connected_at, t.last_activity_at, t.offline_at`
+  case when t.offline_at <= kernel.now() then 'offline' else t.status end as status, t.connected_at, t.last_activity_at, t.offline_at,
+  t.metadata`
 
 const beat = statement(
   'terminals.beat',
@@ -96,7 +99,7 @@ const connectAll = statement(
      insert into terminals.sockets (key_id, connection_id, node_id, group_id, terminal_id, connected_at)
      select g.key_id, g.connection_id, g.node_id, g.group_id, g.terminal_id, $2 from given g
      on conflict (key_id) do update set connection_id = excluded.connection_id, node_id = excluded.node_id, terminal_id = excluded.terminal_id,
-       connected_at = excluded.connected_at)
+       connected_at = excluded.connected_at, dismissed = false)
    select * from added union all select * from back`,
 )
 // Only what the connection itself has: its late close must not take away the one that came after it.
@@ -138,6 +141,15 @@ const lockThose = statement(
 const missingSockets = statement(
   'terminals.missingSockets',
   `select c.id from unnest($1::uuid[]) c(id) where not exists (select from terminals.sockets s where s.connection_id = c.id)`,
+)
+
+const socketExists = statement(
+  'terminals.socketExists',
+  `select exists (select from terminals.sockets where connection_id = $1 and key_id = $2) as found`,
+)
+const dismissedSockets = statement(
+  'terminals.dismissedSockets',
+  `select s.connection_id from terminals.sockets s where s.node_id = $1 and s.dismissed`,
 )
 
 const listConnected = statement(
@@ -210,6 +222,12 @@ export const connectionStore = {
   /** Those of these connections that are registered no more. */
   missing: async (on: Queries, connectionIds: readonly string[]) =>
     (await on.run<{ id: string }>(missingSockets, [connectionIds])).map(({ id }) => id),
+  /** Whether it is still the connection of its key. */
+  isHeld: async (on: Queries, connectionId: string, keyId: string): Promise<boolean> =>
+    one(await on.run<{ found: boolean }>(socketExists, [connectionId, keyId]))?.found ?? false,
+  /** Connections of a process that an operator wants closed. */
+  dismissed: async (on: Queries, nodeId: string) =>
+    (await on.run<{ connection_id: string }>(dismissedSockets, [nodeId])).map((row) => row.connection_id),
   listConnected: (on: Queries, groupId: string) => on.run<TerminalRow>(listConnected, [groupId, listedMax]),
   findByDevice: (on: Queries, those: readonly { readonly groupId: string; readonly deviceId: string }[]) =>
     on.run<TerminalRow>(findByDevice, [

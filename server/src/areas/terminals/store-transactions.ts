@@ -58,6 +58,19 @@ export interface Signed {
   readonly signed_until_ms: number | null
 }
 
+/** A payment by the name that its group knows. */
+export interface Named {
+  readonly groupId: string
+  readonly transactionId: string
+}
+
+/** What a connection speaks of; null where that is known, and only the connection is to be looked up. */
+export interface Spoken {
+  readonly groupId: string
+  readonly transactionId: string | null
+  readonly connectionId: string
+}
+
 /** Somebody else has changed it meanwhile: nothing was written. */
 export class StaleRow extends Error {}
 
@@ -118,7 +131,9 @@ const insertTransactions = statement(
        way, webhook_mode, request_hash, request, amount, currency, payment_method, state, sent_to, created_at, updated_at, reach_at, wait_at)
      select id, group_id, transaction_id, partner_id, merchant_id, branch_id, terminal_id, device_id, addressed, key_id, way, webhook_mode,
             decode(request_hash, 'hex'), request, amount, currency, payment_method, 'PENDING', sent_to, created_at, created_at, reach_at, wait_at
-       from given order by id
+       from given g
+      where not exists (select from terminals.past_ids p where p.group_id = g.group_id and p.transaction_id = g.transaction_id)
+      order by id
      on conflict (group_id, transaction_id) do nothing returning id),
    signed as (
      insert into terminals.used_signatures (key_id, signature, transaction_id, expires_at)
@@ -158,6 +173,14 @@ const findTransaction = statement(
   'terminals.findTransaction',
   `select ${columns} from terminals.transactions t where t.group_id = $1 and t.transaction_id = $2`,
 )
+// The same of several, and whether the connections that speak of them are still some.
+const findFromConnections = statement(
+  'terminals.findFromConnections',
+  `select ${columns}, exists (select from terminals.sockets s where s.connection_id = n.connection_id) as is_held
+     from unnest($1::uuid[], $2::text[], $3::uuid[]) with ordinality n(group_id, transaction_id, connection_id, place)
+     left join terminals.transactions t on t.group_id = n.group_id and t.transaction_id = n.transaction_id
+    order by n.place`,
+)
 // The answer to a key that may not see it, and nothing else.
 const transactionExists = statement(
   'terminals.transactionExists',
@@ -167,6 +190,13 @@ const readTransactions = statement(
   'terminals.readTransactions',
   `select ${columns} from unnest($1::uuid[], $2::uuid[]) n(id, group_id)
      join terminals.transactions t on t.id = n.id and t.group_id = n.group_id`,
+)
+
+// In a statement after the insert: an id whose row goes in this very moment is seen to be taken all the same.
+const findPastIds = statement(
+  'terminals.findPastIds',
+  `select p.transaction_id from unnest($1::uuid[], $2::text[]) n(group_id, transaction_id)
+     join terminals.past_ids p on p.group_id = n.group_id and p.transaction_id = n.transaction_id`,
 )
 
 // Busy: open and not given up, or given up less than two minutes ago.
@@ -251,7 +281,7 @@ const unseenMax = 1_000
 const one = <Row>(rows: readonly Row[]): Row | undefined => rows[0]
 
 export const transactionStore = {
-  /** Stores new payments; gives the ids of those whose transactionId was not taken. */
+  /** Stores new payments; gives the ids of those whose transactionId was not taken, by a payment or by one whose row is gone. */
   insertAll: async (tx: Queries, rows: readonly (NewTransaction & Signed)[]): Promise<Set<string>> => {
     const given = rows.map(({ request_hash, amount, signature, ...row }) => ({
       ...row,
@@ -272,13 +302,33 @@ export const transactionStore = {
     if (saved.length !== saves.length) throw new StaleRow('a transaction is no longer as it was read')
   },
   lock: (tx: Queries, ids: readonly string[]) => tx.run<TransactionRow>(lockTransactions, [arrayOf(ids)]),
-  findAll: (on: Queries, names: readonly { readonly groupId: string; readonly transactionId: string }[]) =>
+  findAll: (on: Queries, names: readonly Named[]) =>
     on.run<TransactionRow>(findTransactions, [
       arrayOf(names.map(({ groupId }) => groupId)),
       arrayOf(names.map(({ transactionId }) => transactionId)),
     ]),
+  /** Whether one of these ids was used by a payment whose row is gone. */
+  isAnyPast: async (tx: Queries, names: readonly Named[]): Promise<boolean> => {
+    const past = await tx.run<{ transaction_id: string }>(findPastIds, [
+      arrayOf(names.map(({ groupId }) => groupId)),
+      arrayOf(names.map(({ transactionId }) => transactionId)),
+    ])
+    return past.length > 0
+  },
   find: async (on: Queries, groupId: string, transactionId: string) =>
     one(await on.run<TransactionRow>(findTransaction, [groupId, transactionId])),
+  /** For each of these, in their order, whether its connection is still one, and the payment that it names, if it names one that there is. */
+  findFrom: async (on: Queries, those: readonly Spoken[]) => {
+    const rows = await on.run<(TransactionRow | { readonly id: null }) & { readonly is_held: boolean }>(
+      findFromConnections,
+      [
+        arrayOf(those.map(({ groupId }) => groupId)),
+        arrayOf(those.map(({ transactionId }) => transactionId)),
+        arrayOf(those.map(({ connectionId }) => connectionId)),
+      ],
+    )
+    return rows.map((row) => ({ isHeld: row.is_held, row: row.id === null ? undefined : row }))
+  },
   /** In another group. */
   exists: async (on: Queries, transactionId: string, groupId: string): Promise<boolean> =>
     one(await on.run<{ found: boolean }>(transactionExists, [transactionId, groupId]))?.found ?? false,

@@ -130,10 +130,10 @@ export const everywhere = joined(
     'X0.clocks.system.log': 'log lines carry system time',
     'X0.clocks.exact': 'whatever is handled after a business deadline finds the deadline already applied',
   }),
-  later('webhook retention', {
+  built({
     'X0.clocks.business.retention': 'what is kept for a time is kept by business time',
   }),
-  later('settlement', {
+  built({
     'X0.clocks.business.settlement': 'settlement runs by business time',
   }),
   built({
@@ -143,7 +143,7 @@ export const everywhere = joined(
   built({
     'X0.clocks.system.heartbeats': 'heartbeats of the processes are counted in system time',
   }),
-  later('terminals', {
+  built({
     'X0.clocks.system.sockets': 'the liveness of a socket is judged by system time',
   }),
 

@@ -1,4 +1,4 @@
-import { built, joined, later } from './rule.ts'
+import { built, joined } from './rule.ts'
 
 /** Merchants, branches, transactions and settlement, as a merchant reads them. */
 export const reporting = joined(
@@ -102,7 +102,7 @@ export const reporting = joined(
     'B3.status.declined.terminals': "a terminal transaction that FAILED with an issuer's decline code is DECLINED",
     'B3.status.voided.terminals': 'a terminal transaction that is VOIDED is VOIDED',
   }),
-  later('terminals', {
+  built({
     'B3.transaction.terminal-details': 'terminal_details has terminal_name, activation_code and serial_number',
     'B3.transaction.terminal-values':
       'terminal_name and serial_number are the device id, and activation_code is that of the branch of the terminal',

@@ -1,4 +1,4 @@
-import { built, joined, later } from './rule.ts'
+import { built, joined } from './rule.ts'
 
 /** Area D over WebSocket: handshake, connections, messages. */
 export const terminalSockets = joined(
@@ -80,8 +80,6 @@ export const terminalSockets = joined(
     'D5.socket.slow': 'a consumer with more than 1 MiB buffered is closed',
     'D5.socket-errors.internal': 'Internal Server Error, Failed to process message',
     'D5.disconnect.other': 'other closes with 4000',
-  }),
-  later('terminals', {
     'D5.socket.device-moved': 'an operator can move a device id to another key',
     'D5.disconnect.admin-action': 'admin_action closes with 4003',
     'D5.socket-errors.connection-not-found':

@@ -1,4 +1,4 @@
-import { built, joined, later } from './rule.ts'
+import { built, joined } from './rule.ts'
 
 /** Area D over HTTP: fields, operations, signatures, amounts and errors. */
 export const terminals = joined(
@@ -112,8 +112,8 @@ export const terminals = joined(
     'D5.errors.internal': 'a defect of ours is 500 INTERNAL_ERROR and tells nothing of its cause in area D',
     'D5.retention.socket': 'a transaction started over WebSocket is gone from this API 7 days after its end',
   }),
-  later('terminals', {
-    'D5.terminal.metadata': 'a terminal may have metadata',
+  built({
+    'D5.terminal.metadata': 'a terminal may have metadata, a JSON object that the operator gave it',
   }),
   built({
     'D5.pay.webhook-mode': 'webhookMode true answers 202 at once with a whole payment response that says PENDING',

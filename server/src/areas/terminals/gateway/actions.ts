@@ -4,12 +4,13 @@ import type { Static } from 'typebox'
 import type { Clock } from '../../../kernel/clock.ts'
 import { Fault } from '../../../kernel/fault.ts'
 import { compile, isMalformed, readJson, type Validator } from '../../../kernel/http/validation.ts'
+import type { Connections } from '../connections.ts'
 import { statuses } from '../errors.ts'
 import { presentTerminal, presentVoid } from '../present.ts'
 import { refuse } from '../refusals.ts'
 import { readAsked } from '../requests.ts'
 import type { TerminalsService } from '../service.ts'
-import type { TerminalCases } from '../service-terminal.ts'
+import { notConnected, type Speaker, type TerminalCases } from '../service-terminal.ts'
 import type { Link } from './links.ts'
 
 type Requests = typeof terminalRequests
@@ -29,6 +30,7 @@ const isEmpty = (value: unknown) => value === undefined || value === null || val
 export interface ActionsDependencies {
   readonly service: TerminalsService
   readonly cases: TerminalCases
+  readonly connections: Pick<Connections, 'isHeld'>
   readonly clock: Clock
   /** Something that nobody expected; what it was stays in the log. */
   readonly onError: (error: unknown) => void
@@ -37,39 +39,40 @@ export interface ActionsDependencies {
 /** What is done with one frame of one link. */
 export type Act = (link: Link, frame: Buffer, isBinary: boolean) => Promise<void>
 
-export function createActions({ service, cases, clock, onError }: ActionsDependencies): Act {
+export function createActions({ service, cases, connections, clock, onError }: ActionsDependencies): Act {
   const timestamp = () => clock.now().toISOString()
 
-  const terminalOf = (link: Link): string => {
-    if (link.terminalId === null) throw refuse('GROUP_MISMATCH', 'Only terminals report of payments.')
-    return link.terminalId
+  const speakerOf = ({ terminalId, connectionId, principal }: Link): Speaker => {
+    if (terminalId === null) throw refuse('GROUP_MISMATCH', 'Only terminals report of payments.')
+    return { groupId: principal.groupId, terminalId, connectionId }
   }
-  const desktopOnly = (link: Link, message: string) => {
-    if (link.principal.role !== 'desktop') throw pair('GROUP_MISMATCH', message)
+  const desktopOnly = async ({ principal, connectionId }: Link, message: string) => {
+    if (principal.role !== 'desktop') throw pair('GROUP_MISMATCH', message)
+    if (!(await connections.isHeld(connectionId, principal.keyId))) throw notConnected()
   }
 
   const handlers: {
     readonly [A in Action]: (link: Link, message: Message<A>, text: string) => Promise<object | undefined>
   } = {
     async getTerminals(link) {
-      desktopOnly(link, 'Only desktop devices can request terminal list')
+      await desktopOnly(link, 'Only desktop devices can request terminal list')
       const rows = await service.listTerminals(link.principal)
       return { action: 'terminalsResponse', terminals: rows.map(presentTerminal), timestamp: timestamp() }
     },
     async payment(link, message, text) {
-      desktopOnly(link, 'Only desktop devices can start payments.')
+      await desktopOnly(link, 'Only desktop devices can start payments.')
       const asked = readAsked(message.paymentRequest, text, ['paymentRequest'])
       const row = await service.startPayment(link.principal, message.terminalId, asked, { way: 'socket' })
       const { transaction_id: transactionId } = row
       return { action: 'paymentAccepted', transactionId, terminalId: message.terminalId, timestamp: timestamp() }
     },
     async cancelPayment(link, { transactionId }) {
-      desktopOnly(link, 'Only desktop devices can cancel payments.')
+      await desktopOnly(link, 'Only desktop devices can cancel payments.')
       await service.cancel(link.principal, transactionId)
       return { action: 'cancelAccepted', transactionId, timestamp: timestamp() }
     },
     async voidPayment(link, { transactionId, reason, requestId }) {
-      desktopOnly(link, 'Only desktop devices can void payments.')
+      await desktopOnly(link, 'Only desktop devices can void payments.')
       // Its answer may take 30 s: other messages of this desktop go on meanwhile.
       const answering = service
         .void(link.principal, transactionId, reason)
@@ -83,7 +86,7 @@ export function createActions({ service, cases, clock, onError }: ActionsDepende
     },
     async paymentResponse(link, { transactionId, paymentResponse }) {
       const { status, amount, currency, authorizationCode, errorCode, errorMessage, receiptData } = paymentResponse
-      await cases.hearResult(link.principal, terminalOf(link), transactionId, {
+      await cases.hearResult(speakerOf(link), transactionId, {
         status,
         amount,
         currency,
@@ -96,11 +99,11 @@ export function createActions({ service, cases, clock, onError }: ActionsDepende
     },
     async paymentStatus(link, { transactionId, status }) {
       const wasAsked = link.asked.delete(transactionId)
-      await cases.hearStatus(link.principal, terminalOf(link), transactionId, { status, wasAsked })
+      await cases.hearStatus(speakerOf(link), transactionId, { status, wasAsked })
       return undefined
     },
     async voidResult(link, { transactionId, success, reason, error }) {
-      await cases.hearVoid(link.principal, terminalOf(link), transactionId, { success, reason, error })
+      await cases.hearVoid(speakerOf(link), transactionId, { success, reason, error })
       return undefined
     },
   }
@@ -144,7 +147,7 @@ export function createActions({ service, cases, clock, onError }: ActionsDepende
     const { field, rule } = violation
     const isResult = link.terminalId !== null && (action === 'paymentResponse' || action === 'voidResult')
     if (isResult && typeof value['transactionId'] === 'string')
-      await cases.hearNonsense(link.principal, link.terminalId, value['transactionId'])
+      await cases.hearNonsense(speakerOf(link), value['transactionId'])
     const isAmount = field === 'paymentRequest.amount' && !isMalformed(violation)
     throw refuse(isAmount ? 'INVALID_AMOUNT' : 'INVALID_REQUEST', `${field}: breaks the rule ${rule}.`, field, rule)
   }
@@ -154,7 +157,7 @@ export function createActions({ service, cases, clock, onError }: ActionsDepende
     try {
       const { text, value } = read(frame, isBinary)
       requestId = value['requestId']
-      if (link.replaced) throw pair('NOT_FOUND', 'Connection not found')
+      if (link.replaced) throw notConnected()
       const { action } = value
       if (!isAction(action)) throw refuse('INVALID_REQUEST', 'action: is none of those that are known.')
       await check(link, action, value)

@@ -22,6 +22,7 @@ import { createActions } from './actions.ts'
 import { createDeliverer } from './deliver.ts'
 import { createLink, createLinks, type Link } from './links.ts'
 import { startLiveness } from './liveness.ts'
+import { startOrders } from './orders.ts'
 
 const frameBytesMax = 64 * 1024
 const framesWaitingMax = 64
@@ -75,7 +76,7 @@ export function createGateway(deps: GatewayDependencies): Gateway {
     maxPayload: frameBytesMax,
     clientTracking: false,
   })
-  const act = createActions({ service, cases, clock, onError })
+  const act = createActions({ service, cases, connections, clock, onError })
   const deliverer = createDeliverer({ db, bus, clock, links, cases, onError })
   const liveness = startLiveness({
     links,
@@ -89,6 +90,17 @@ export function createGateway(deps: GatewayDependencies): Gateway {
         await connections.disconnect(connectionId, isGoodbye)
         unended.delete(connectionId)
       }
+    },
+  })
+  const orders = startOrders({
+    bus,
+    log,
+    identity,
+    connections,
+    links,
+    dismiss(link) {
+      link.byOperator = true
+      deliverer.dismiss(link, 'admin_action')
     },
   })
   // Words that were lost may have told of connections that were replaced elsewhere.
@@ -123,7 +135,7 @@ export function createGateway(deps: GatewayDependencies): Gateway {
       // What was said before the close counts before it.
       const ending = new Promise<void>((done) => {
         link.inTurn(async () => {
-          const isGoodbye = code === 1000 && !link.replaced
+          const isGoodbye = link.byOperator || (code === 1000 && !link.replaced)
           unended.set(link.connectionId, isGoodbye)
           try {
             await connections.disconnect(link.connectionId, isGoodbye)
@@ -159,6 +171,7 @@ export function createGateway(deps: GatewayDependencies): Gateway {
   const upgrade = async (request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> => {
     const gone = (): void => void socket.destroy()
     socket.on('error', gone)
+    const changesBefore = orders.changes
     try {
       if (pathOf(request) !== '/v1') throw new Fault('NOT_FOUND', 'There is nothing at this path.')
       const { principal, device } = await admit(request)
@@ -178,6 +191,8 @@ export function createGateway(deps: GatewayDependencies): Gateway {
       })
       if (!taken) await connections.disconnect(connectionId, false)
       else socket.off('error', gone)
+      const link = links.find(connectionId)
+      if (link !== undefined && orders.changes !== changesBefore) orders.check(link)
     } catch (error) {
       if (!(error instanceof Fault)) onError(error)
       decline(socket, error, clock.now())
@@ -207,6 +222,7 @@ export function createGateway(deps: GatewayDependencies): Gateway {
     async [Symbol.asyncDispose]() {
       await this.drain()
       forget()
+      await orders[Symbol.asyncDispose]()
       deliverer.stop()
       await liveness[Symbol.asyncDispose]()
       server.close()

@@ -14,6 +14,8 @@ export interface Link {
   unanswered: number
   /** Another connection took its place. */
   replaced: boolean
+  /** An operator closed it. */
+  byOperator: boolean
   /** Payments that this connection was asked about. */
   readonly asked: Set<string>
   send(message: Readonly<Record<string, unknown>>): boolean
@@ -49,6 +51,7 @@ export function createLink(
     lastFrameMs: nowMs,
     unanswered: 0,
     replaced: false,
+    byOperator: false,
     asked: new Set(),
     send(message) {
       if (socket.readyState !== socket.OPEN) return false

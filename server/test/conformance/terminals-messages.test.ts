@@ -1,0 +1,132 @@
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+import { statement } from '../../src/kernel/db.ts'
+import { platform } from '../platform.ts'
+import { result, sale, shopOf, type Wire } from '../till.ts'
+import { until } from '../until.ts'
+
+// Messages that come too late, from too far, or while nobody was there.
+
+const p = await platform({ after })
+const shop = shopOf(p)
+const others = shopOf(p, p.seed.merchants[1])
+after(() => shop[Symbol.asyncDispose]())
+after(() => others[Symbol.asyncDispose]())
+const device = shop.first.device_id
+
+test('[D5.push.missed] a till that reconnects is told what it missed, once', async () => {
+  const terminal = await shop.connect()
+  const keeper = await shop.till()
+  const { transactionId } = await keeper.ask({ action: 'payment', terminalId: device, paymentRequest: sale })
+  await terminal.next('payment')
+  keeper.drop()
+  terminal.send(result(transactionId))
+  await until('the end', async () => (await shop.read(transactionId)).json.status === 'COMPLETED')
+  const back = await shop.till()
+  const missed = await back.next('paymentComplete')
+  assert.deepEqual([missed.transactionId, missed.paymentResponse.status], [transactionId, 'SUCCESS'])
+  const unseen = statement(
+    'test.unseen',
+    'select transaction_id from terminals.transactions where complete_unseen and way = $1',
+  )
+  await until('that it was seen', async () => (await p.kaha.db.run(unseen, ['socket'])).length === 0)
+  const again = await shop.till()
+  await again.settled()
+  assert.deepEqual(
+    again.received.filter(({ action }) => action === 'paymentComplete'),
+    [],
+  )
+  await terminal.close()
+})
+
+test('[D5.push.missed] a till that was away is told of a sale and of its void, and after 7 days of neither', async (t) => {
+  const its = await platform(t)
+  const there = shopOf(its)
+  t.after(() => there[Symbol.asyncDispose]())
+  const terminal = await there.connect()
+  const voided = async (transactionId: string) => {
+    const paying = there.pay({ transactionId })
+    await terminal.next('payment')
+    terminal.send(result(transactionId))
+    assert.equal((await paying).status, 200)
+    const voiding = there.voids(transactionId)
+    await terminal.next('voidPayment')
+    terminal.send({ action: 'voidResult', transactionId, success: true })
+    assert.equal((await voiding).json.success, true)
+  }
+  const told = (on: Wire) =>
+    on.received.flatMap(({ action, transactionId }) =>
+      action.startsWith('payment') ? [`${action} ${transactionId}`] : [],
+    )
+  await voided('old')
+  await its.advance(7 * 86_400 - 60)
+  await voided('new')
+  await its.advance(120)
+  const back = await there.till()
+  await until('what it missed', () => told(back).length > 1)
+  await back.settled()
+  assert.deepEqual(told(back), ['paymentComplete new', 'paymentVoided new'])
+})
+
+test('[I1.foreign.terminals] no message reaches a terminal or a payment of another group', async () => {
+  const [terminal, theirs, abroad] = [await shop.connect(), await others.connect(), await others.till()]
+  const transactionId = 'ours-alone'
+  const paying = shop.pay({ transactionId })
+  await terminal.next('payment')
+  const asks: [Wire, Record<string, unknown>][] = [
+    [abroad, { action: 'payment', terminalId: device, paymentRequest: sale }],
+    [abroad, { action: 'cancelPayment', transactionId }],
+    [abroad, { action: 'voidPayment', transactionId }],
+    [theirs, result(transactionId)],
+    [theirs, { action: 'paymentStatus', transactionId, status: 'PENDING' }],
+    [theirs, { action: 'voidResult', transactionId, success: true }],
+  ]
+  for (const [on, message] of asks) {
+    const { action, error, code } = await on.ask(message)
+    // A terminal is told no more than that it has no such payment.
+    const wanted = on === abroad ? ['Forbidden', 'GROUP_MISMATCH'] : ['Not Found', 'TRANSACTION_NOT_FOUND']
+    assert.deepEqual([action, error, code], ['error', ...wanted], String(message['action']))
+  }
+  assert.deepEqual((await abroad.ask({ action: 'getTerminals' })).terminals.length, 1)
+  assert.equal((await shop.read(transactionId)).json.status, 'PENDING')
+  await terminal.settled()
+  assert.deepEqual(
+    terminal.received.filter(({ action }) => action === 'cancelPayment' || action === 'voidPayment'),
+    [],
+  )
+  terminal.send(result(transactionId))
+  assert.equal((await paying).json.status, 'SUCCESS')
+  for (const one of [terminal, theirs]) await one.close()
+})
+
+test('[D5.socket-errors.connection-not-found] a connection whose place another has taken is told so and changes nothing, also where its process has not heard of it yet', async () => {
+  const [desk, terminal] = [await shop.till(), await shop.connect()]
+  const transactionId = 'by-the-newer-one'
+  const paying = shop.pay({ transactionId })
+  await terminal.next('payment')
+  // What another process stores when it lets the same key in, before a word of it is here.
+  const replace = 'update terminals.sockets set connection_id = gen_random_uuid() where group_id = $1 returning key_id'
+  assert.equal((await p.kaha.db.run(statement('test.replace', replace), [shop.groupId])).length, 2)
+  const before = (await shop.read(transactionId)).json
+  const asks: [Wire, Record<string, unknown>][] = [
+    [desk, { action: 'getTerminals' }],
+    [desk, { action: 'payment', terminalId: device, paymentRequest: sale }],
+    [desk, { action: 'cancelPayment', transactionId }],
+    [desk, { action: 'voidPayment', transactionId }],
+    [terminal, result(transactionId)],
+    [terminal, result(transactionId, { status: 'SUCCESS' })],
+    [terminal, { action: 'paymentStatus', transactionId, status: 'PENDING' }],
+    [terminal, { action: 'voidResult', transactionId, success: true }],
+  ]
+  for (const [on, message] of asks) {
+    const { action, error, message: says, code } = await on.ask(message)
+    assert.deepEqual([action, error], ['error', 'Not Found'], String(message['action']))
+    assert.deepEqual([says, code], ['Connection not found', 'NOT_FOUND'])
+  }
+  assert.deepEqual({ ...(await shop.read(transactionId)).json, timestamp: before.timestamp }, before)
+  const newer = await shop.connect()
+  await newer.next('paymentStatus')
+  newer.send(result(transactionId))
+  assert.equal((await paying).json.status, 'SUCCESS')
+  await newer.close()
+})

@@ -1,0 +1,4 @@
+import { betweenByNats } from '../nats.ts'
+import { ordersAcross } from '../terminals-orders.ts'
+
+await ordersAcross(betweenByNats)

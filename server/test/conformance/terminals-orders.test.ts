@@ -1,0 +1,4 @@
+import { betweenByPostgres } from '../nats.ts'
+import { ordersAcross } from '../terminals-orders.ts'
+
+await ordersAcross(betweenByPostgres)
