@@ -12,6 +12,7 @@ import type { Log } from '../../../kernel/log.ts'
 import type { Metrics } from '../../../kernel/metrics.ts'
 import type { TerminalFigures } from '../figures.ts'
 import type { Connections } from '../connections.ts'
+import type { Sending } from '../dependencies.ts'
 import { statuses } from '../errors.ts'
 import { refuse } from '../refusals.ts'
 import { errorOf, requireGroup } from '../routes.ts'
@@ -50,7 +51,7 @@ export interface GatewayDependencies {
   readonly pathOf: (request: IncomingMessage) => string | null
 }
 
-export interface Gateway extends AsyncDisposable {
+export interface Gateway extends AsyncDisposable, Sending {
   /** Takes upgrades from now on. */
   attach(server: Server): void
   /** Says goodbye to every socket and takes no new one. */
@@ -107,7 +108,7 @@ export function createGateway(deps: GatewayDependencies): Gateway {
   const closing = new Set<Promise<void>>()
   let draining = false
 
-  const serve = (socket: WebSocket, link: Link) => {
+  const serve = (socket: WebSocket, link: Link, isNew: boolean) => {
     let waiting = 0
     socket.on('message', (data: RawData, isBinary: boolean) => {
       link.lastFrameMs = clock.wall()
@@ -147,8 +148,9 @@ export function createGateway(deps: GatewayDependencies): Gateway {
       closing.add(ending)
       void ending.finally(() => closing.delete(ending))
     })
-    if (link.principal.role === 'terminal') deliverer.askTerminal(link)
-    else deliverer.catchUp(link)
+    if (link.principal.role === 'desktop') deliverer.catchUp(link)
+    // One that was never here has nothing to be asked about.
+    else if (!isNew) deliverer.askTerminal(link)
   }
 
   const admit = async (request: IncomingMessage): Promise<{ principal: TerminalPrincipal; device: string | null }> => {
@@ -174,7 +176,7 @@ export function createGateway(deps: GatewayDependencies): Gateway {
       if (pathOf(request) !== '/v1') throw new Fault('NOT_FOUND', 'There is nothing at this path.')
       const { principal, device } = await admit(request)
       const connectionId = newId(clock.now())
-      const terminal = await connections.connect(principal, connectionId, device)
+      const { terminal, isNew } = await connections.connect(principal, connectionId, device)
       if (socket.destroyed || draining) {
         await connections.disconnect(connectionId, false)
         return gone()
@@ -185,7 +187,7 @@ export function createGateway(deps: GatewayDependencies): Gateway {
         const about = { connectionId, principal, terminalId: terminal?.id ?? null, deviceId: device }
         const link = createLink(opened, about, clock.wall(), onError)
         links.add(link)
-        serve(opened, link)
+        serve(opened, link, isNew)
       })
       if (!taken) await connections.disconnect(connectionId, false)
       else socket.off('error', gone)
@@ -198,6 +200,11 @@ export function createGateway(deps: GatewayDependencies): Gateway {
   }
 
   return {
+    holds(connectionId) {
+      const link = links.find(connectionId)
+      return link !== undefined && !link.replaced
+    },
+    send: (row) => deliverer.sendStored(row),
     attach(http) {
       // Beside the connections of HTTP.
       http.maxConnections += socketsMax
