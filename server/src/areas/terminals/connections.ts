@@ -105,7 +105,7 @@ export function createConnections({
       const at = clock.now()
       const plans = planned(all, before, known, { nodeId, at })
       const sockets = plans.flatMap((plan) => (plan instanceof Fault ? [] : [plan.socket]))
-      const leaving = plans.flatMap((plan) => (plan instanceof Fault ? [] : plan.leaving))
+      const leaving = plans.flatMap((plan) => (plan instanceof Fault || plan.leaves === null ? [] : [plan.leaves]))
       const gone = leaving.length === 0 ? [] : await store.disconnectAll(tx, leaving)
       const rows = await store.connectAll(tx, sockets, at)
       const replaced = plans.flatMap((plan) => (plan instanceof Fault || plan.loses === null ? [] : [plan.loses]))
@@ -213,8 +213,8 @@ interface Going {
 /** What one connection changes. */
 interface Plan {
   readonly socket: NewSocket
-  /** Terminals that the key was before, under other device ids. */
-  readonly leaving: readonly Gone[]
+  /** The terminal that the key was connected as, under another device id; it may be another key's by now. */
+  readonly leaves: Gone | null
   /** The terminal itself, where its line before this one was not known to be lost. */
   readonly loses: string | null
 }
@@ -227,6 +227,7 @@ function planned(
   { nodeId, at }: { readonly nodeId: string; readonly at: Date },
 ): (Plan | Fault)[] {
   const byDevice = new Map(known.map((row) => [`${row.group_id} ${row.device_id ?? ''}`, row]))
+  const byId = new Map(known.map((row) => [row.id, row]))
   const byKey = Map.groupBy(known, ({ key_id }) => key_id)
   return all.map(({ principal, connectionId, deviceId }) => {
     const { keyId, groupId, partnerId, merchantId, branchId, role } = principal
@@ -240,7 +241,7 @@ function planned(
       device_id: deviceId,
     }
     if (role === 'desktop')
-      return { socket: { ...socket, terminal_id: null, is_new: false, branch_id: null }, leaving: [], loses: null }
+      return { socket: { ...socket, terminal_id: null, is_new: false, branch_id: null }, leaves: null, loses: null }
     const own = byKey.get(keyId) ?? []
     const target =
       deviceId === null ? own.find(({ device_id }) => device_id === null) : byDevice.get(`${groupId} ${deviceId}`)
@@ -248,12 +249,9 @@ function planned(
       return refuse('GROUP_MISMATCH', 'This device id belongs to another key of the group.')
     if (target === undefined && own.length >= devicesPerKeyMax)
       return refuse('GROUP_MISMATCH', 'This key has been used with too many device ids.')
-    const held = before.get(keyId)?.connection_id
-    const leaving = own
-      .filter(({ id, connection_id }) => id !== target?.id && connection_id === held)
-      .map(({ id, connection_id }): Gone => {
-        return { terminal_id: id, connection_id, status: 'offline', offline_at: null }
-      })
+    const held = before.get(keyId)
+    const left = byId.get(held?.terminal_id ?? '')
+    const isLeft = left !== undefined && left.id !== target?.id && left.connection_id === held?.connection_id
     return {
       socket: {
         ...socket,
@@ -261,7 +259,9 @@ function planned(
         is_new: target === undefined,
         branch_id: branchId ?? '',
       },
-      leaving,
+      leaves: isLeft
+        ? { terminal_id: left.id, connection_id: left.connection_id, status: 'offline', offline_at: null }
+        : null,
       loses: target?.status === 'online' ? target.id : null,
     }
   })

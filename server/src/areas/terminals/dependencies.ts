@@ -9,8 +9,10 @@ import type { Waits } from './waits.ts'
 /** Sockets of terminals in this process. */
 export interface Sending {
   holds(connectionId: string): boolean
-  /** Writes a payment to the socket that it was stored with. */
+  /** Writes a payment to the socket that it was stored with, in the moment in which that is committed. */
   send(row: TransactionRow): void
+  /** Payments that may be stored as sent to sockets here, and are not: the outcome of their commit is unknown. They end when that is known. */
+  unsent(ids: readonly string[]): void
 }
 
 /** What the use cases of this room are made of. */

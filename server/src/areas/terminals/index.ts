@@ -70,6 +70,7 @@ export function createTerminals(deps: {
   const sending: Sending = {
     holds: (connectionId) => gatewayHere?.holds(connectionId) ?? false,
     send: (row) => gatewayHere?.send(row),
+    unsent: (ids) => gatewayHere?.unsent(ids),
   }
   const service = createTerminalsService({ ...deps, ledger, waits, sending, hasActiveWebhook })
   const connections = createConnections({ db, bus, clock, ledger, nodeId: newId(clock.now()) })

@@ -1,5 +1,5 @@
 import type { TerminalPrincipal } from '../../identity/terminal-keys.ts'
-import type { Queries } from '../../kernel/db.ts'
+import { isAway, type Queries } from '../../kernel/db.ts'
 import { Fault } from '../../kernel/fault.ts'
 import { newId } from '../../kernel/ids.ts'
 import { together } from '../../kernel/together.ts'
@@ -135,7 +135,7 @@ export function paymentCases(
     return { row, signed }
   }
 
-  const takeIn = async (tx: Queries, all: readonly Taking[]): Promise<(Taken | Fault)[]> => {
+  const takeIn = async (tx: Queries, all: readonly Taking[], toSend: string[]): Promise<(Taken | Fault)[]> => {
     // Payments of one terminal come one after the other.
     const locked = await connectionStore.lockThose(
       tx,
@@ -159,6 +159,7 @@ export function paymentCases(
       return { taking, held, fresh: freshOf(taking, held, at) }
     })
     const fresh = plans.flatMap((plan) => ('fresh' in plan ? [{ ...plan.fresh.row, ...plan.fresh.signed }] : []))
+    for (const { id, sent_to } of fresh) if (sent_to !== null) toSend.push(id)
     const added = fresh.length === 0 ? new Set() : await store.insertAll(tx, fresh)
     // An id that we gave was never used.
     const chosen = fresh.filter(({ id, transaction_id }) => added.has(id) && transaction_id !== id)
@@ -180,7 +181,15 @@ export function paymentCases(
   }
 
   const take = together({
-    work: (all: readonly Taking[]) => db.tx((tx) => takeIn(tx, all)),
+    async work(all: readonly Taking[]) {
+      const toSend: string[] = []
+      try {
+        return await db.tx((tx) => takeIn(tx, all, toSend))
+      } catch (error) {
+        if (isAway(error)) sending.unsent(toSend)
+        throw error
+      }
+    },
     itemsMax: togetherMax,
     apart: ({ principal: { keyId, groupId }, terminal, order, way }) => [
       terminal.id,

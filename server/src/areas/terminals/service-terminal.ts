@@ -131,9 +131,13 @@ export function createTerminalCases({ db, ledger }: { readonly db: Db; readonly 
       return goes ? row : undefined
     },
 
-    /** It was noted and not written: the connection is known to have gone first. */
+    /** It was noted and not written, which is known; whoever lost its connection meanwhile has it asked about. Undefined where it is not stored. */
     notSent: (id: string) =>
-      ledger.change(id, (course, now) => happen({ ...course, sent_to: null }, course.created_at, 'not_reached', now)),
+      ledger.change(id, (course, now) =>
+        course.state === 'PENDING'
+          ? happen({ ...course, sent_to: null }, course.created_at, 'not_reached', now)
+          : { course, effects: [] },
+      ),
   }
 }
 

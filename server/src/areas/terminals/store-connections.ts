@@ -67,13 +67,14 @@ const dropSilentNodes = statement(
   `delete from terminals.nodes where beat_at < clock_timestamp() - interval '1 hour'`,
 )
 
-// By device id or by key.
+// By device id or by key, and what the keys are connected as: an operator may have moved that to another key.
 const lockTerminals = statement(
   'terminals.lockTerminals',
   `select ${columns} from terminals.terminals t
     where t.id in (select d.id from unnest($1::uuid[], $2::text[]) a(group_id, device_id)
                      join terminals.terminals d on d.group_id = a.group_id and d.device_id = a.device_id
-                    union all select k.id from terminals.terminals k where k.key_id = any($3::uuid[]))
+                    union all select k.id from terminals.terminals k where k.key_id = any($3::uuid[])
+                    union all select s.terminal_id from terminals.sockets s where s.key_id = any($3::uuid[]))
     order by t.id for no key update`,
 )
 const lockKeys = statement(
@@ -190,7 +191,7 @@ export const connectionStore = {
 
   /** One connection of a key at a time, until the transaction ends. In one order, so that nobody waits in a circle. */
   lockKeys: (tx: Queries, keyIds: readonly string[]) => tx.run(lockKeys, [arrayOf(keyIds.toSorted())]),
-  /** The terminals of these device ids, and all of these keys. */
+  /** The terminals of these device ids, all of these keys, and those that the keys are connected as. */
   lockTerminalsOf: (tx: Queries, those: readonly Pick<NewSocket, 'group_id' | 'device_id' | 'key_id'>[]) =>
     tx.run<TerminalRow>(lockTerminals, [
       arrayOf(those.map(({ group_id }) => group_id)),

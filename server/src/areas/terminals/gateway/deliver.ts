@@ -99,12 +99,10 @@ export function createDeliverer({
     const row = await cases.beforeSending(id, link.connectionId)
     if (row !== undefined && !writePayment(link, row)) await cases.notSent(id)
   }
+  // At once, not in the link's turn: nothing may become of the payment between its commit and this.
   const sendStored = (row: TransactionRow) => {
     const link = links.find(row.sent_to ?? '')
-    if (link === undefined || link.replaced) return void cases.notSent(row.id).catch(onError)
-    link.inTurn(async () => {
-      if (link.replaced || !writePayment(link, row)) await cases.notSent(row.id)
-    })
+    if (link === undefined || link.replaced || !writePayment(link, row)) void cases.notSent(row.id).catch(onError)
   }
 
   const tell = ([connectionId = '', groupId = '', id = '', action = '']: Words) => {

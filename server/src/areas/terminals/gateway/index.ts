@@ -29,6 +29,9 @@ const framesWaitingMax = 64
 const deviceId = /^[\x21-\x7e]{1,64}$/
 const socketsMax = 20_000
 const stopMsMax = 2_000
+const unsentMax = 10_000
+// A commit that nobody waits for any more may still go through.
+const unsentMsMax = 60_000
 
 export interface GatewayOptions {
   /** How often sockets are pinged. */
@@ -64,6 +67,8 @@ export function createGateway(deps: GatewayDependencies): Gateway {
   const links = createLinks()
   // Connections that have ended here and not yet in the database, which may be away.
   const unended = new Map<string, boolean>()
+  // Payments that may be stored as sent to a socket here and are not, and until which time of the system, in ms, they are looked for.
+  const unsent = new Map<string, number>()
   const onError = (error: unknown) => {
     if (isAway(error)) return
     metrics.unexpectedErrors.inc({ where: 'terminals.socket' })
@@ -90,6 +95,10 @@ export function createGateway(deps: GatewayDependencies): Gateway {
         await connections.disconnect(connectionId, isGoodbye)
         unended.delete(connectionId)
       }
+      const looks = [...unsent].map(async ([id, untilMs]) => {
+        if ((await cases.notSent(id)) !== undefined || clock.wall() >= untilMs) unsent.delete(id)
+      })
+      await Promise.all(looks)
     },
   })
   const orders = startOrders({
@@ -205,6 +214,10 @@ export function createGateway(deps: GatewayDependencies): Gateway {
       return link !== undefined && !link.replaced
     },
     send: (row) => deliverer.sendStored(row),
+    unsent(ids) {
+      const untilMs = clock.wall() + unsentMsMax
+      for (const id of ids) if (unsent.size < unsentMax) unsent.set(id, untilMs)
+    },
     attach(http) {
       // Beside the connections of HTTP.
       http.maxConnections += socketsMax
