@@ -125,7 +125,8 @@ export async function terminalsAcross(between: Between): Promise<void> {
       const moved = await there(shop.first, device)
       assert.equal((await moved.next('voidPayment')).transactionId, transactionId)
       moved.send({ action: 'voidResult', transactionId, success: true })
-      await until('the end', async () => (await stateOf(transactionId)) === 'VOIDED')
+      await moved.settled()
+      assert.equal(await stateOf(transactionId), 'VOIDED')
       assert.equal((await shop.voids(transactionId)).json.success, true)
       await moved.close()
     },

@@ -167,4 +167,25 @@ export async function ordersAcross(between: Between): Promise<void> {
       await isDismissed(now)
     },
   )
+
+  across(
+    '[D5.socket.device-moved, D5.connection.key-moves] a device that was moved to another key is offline once its first key connects as something else',
+    async (its) => {
+      const { p, shop, there } = its
+      const till = await shop.till()
+      const terminal = await there(shop.first, 'counter-10')
+      assert.equal(await told(till, 'counter-10'), 'connected')
+      const spare = await there(shop.second, 'spare')
+      const second = await keyOf(its, spare)
+      // As an operator moves it, and before any process has looked for what he wants closed.
+      await sql(p.kaha.db, `update terminals.terminals set key_id = $1 where device_id = 'counter-10'`, [second])
+      const third = await there(shop.first, 'counter-11')
+      await until('the close', () => terminal.closed === 4001)
+      assert.equal(await told(till, 'counter-10'), 'disconnected')
+      assert.equal((await shop.pay({}, 'counter-10')).json.error.code, 'TERMINAL_OFFLINE')
+      const back = await there(shop.second, 'counter-10')
+      assert.equal(await told(till, 'counter-10'), 'connected')
+      for (const one of [third, back, spare, till]) await one.close()
+    },
+  )
 }

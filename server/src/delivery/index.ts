@@ -58,6 +58,8 @@ export interface DeliveryDependencies {
 export interface Delivery {
   /** Writes an event in the caller's transaction. The caller hints `events` once that is committed. */
   appendEvent(tx: Queries, event: NewEvent): Promise<void>
+  /** The same for several, in one statement. */
+  appendEvents(tx: Queries, events: readonly NewEvent[]): Promise<void>
   readonly destinations: Destinations
   readonly events: Events
   /** Starts dispatching, sending and retention. Disposing stops: what is in flight ends or is given back. */
@@ -100,6 +102,9 @@ export function createDelivery({
   return {
     async appendEvent(tx, event) {
       await eventStore.append(tx, event)
+    },
+    async appendEvents(tx, events) {
+      await eventStore.appendAll(tx, events)
     },
     destinations: createDestinations({ db, work, bus, clock, keyring }),
     events: createEvents({ work, bus, clock }),

@@ -6,7 +6,7 @@ type TerminalKeys = Tables['identity.terminal_keys']
 /** A key of area D, whose it is, and whether those may act. */
 export interface TerminalKeyRow extends Pick<
   TerminalKeys,
-  'id' | 'sealed_secret' | 'role' | 'group_id' | 'branch_id' | 'state'
+  'api_key_hash' | 'id' | 'sealed_secret' | 'role' | 'group_id' | 'branch_id' | 'state'
 > {
   readonly partner_id: string
   readonly merchant_id: string
@@ -14,9 +14,9 @@ export interface TerminalKeyRow extends Pick<
   readonly account_active: boolean
 }
 
-const findTerminalKey = statement(
-  'identity.findTerminalKey',
-  `select k.id, k.sealed_secret, k.role, k.group_id, k.branch_id, k.state, m.partner_id, g.merchant_id,
+const findTerminalKeys = statement(
+  'identity.findTerminalKeys',
+  `select k.api_key_hash, k.id, k.sealed_secret, k.role, k.group_id, k.branch_id, k.state, m.partner_id, g.merchant_id,
           not exists (
             select from identity.entities above
             where above.id in (k.branch_id, g.merchant_id, m.partner_id) and above.state <> 'ACTIVE'
@@ -24,7 +24,7 @@ const findTerminalKey = statement(
      from identity.terminal_keys k
      join identity.groups g on g.id = k.group_id
      join identity.entities m on m.id = g.merchant_id
-    where k.api_key_hash = $1`,
+    where k.api_key_hash = any($1::bytea[])`,
 )
 
 // The row that every change of a state counts up.
@@ -88,5 +88,5 @@ export const terminalKeyStore = {
   /** Those of these keys that are not ACTIVE any more, or whose account is not. */
   stopped: async (on: Queries, keyIds: readonly string[]) =>
     (await on.run<{ id: string }>(listStopped, [keyIds])).map(({ id }) => id),
-  find: async (on: Queries, hash: Buffer) => (await on.run<TerminalKeyRow>(findTerminalKey, [hash]))[0],
+  find: (on: Queries, hashes: readonly Buffer[]) => on.run<TerminalKeyRow>(findTerminalKeys, [hashes]),
 }

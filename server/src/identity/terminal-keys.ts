@@ -5,6 +5,7 @@ import type { Db } from '../kernel/db.ts'
 import { Fault } from '../kernel/fault.ts'
 import type { RateLimit } from '../kernel/rate-limit.ts'
 import type { Keyring } from '../kernel/seal.ts'
+import { together } from '../kernel/together.ts'
 import { sealPlaces } from './store.ts'
 import { terminalKeyStore, type TerminalKeyRow } from './store-terminal-keys.ts'
 
@@ -35,6 +36,7 @@ export interface TerminalIdentity {
   merchantOf(groupId: string): Promise<string | undefined>
 }
 
+const foundTogetherMax = 128
 const keysCachedMax = 20_000
 // However a hint was lost, a revoked key works for a second at most.
 const cachedMsMax = 1_000
@@ -55,12 +57,26 @@ export function createTerminalIdentity({
 }): TerminalIdentity {
   const cache = new Map<
     string,
-    { readonly row: TerminalKeyRow; readonly principal: TerminalPrincipal; readAt: number }
+    { readonly isActive: boolean; readonly principal: TerminalPrincipal; readonly readAt: number }
   >()
   let changes = 0
   bus.listen('keys', () => {
     changes += 1
     cache.clear()
+  })
+
+  // Thousands of terminals come back in one moment.
+  const find = together({
+    async work(slots: readonly string[]) {
+      const rows = await terminalKeyStore.find(
+        db,
+        slots.map((slot) => Buffer.from(slot, 'hex')),
+      )
+      const bySlot = new Map(rows.map((row) => [row.api_key_hash.toString('hex'), row]))
+      return slots.map((slot) => bySlot.get(slot))
+    },
+    itemsMax: foundTogetherMax,
+    lanesMax: 2,
   })
 
   const lookUp = async (apiKey: string) => {
@@ -69,15 +85,16 @@ export function createTerminalIdentity({
     const age = known === undefined ? Infinity : clock.wall() - known.readAt
     if (known !== undefined && age >= 0 && age < cachedMsMax && bus.connected) return known
     const seen = { changes, readAt: clock.wall() }
-    const row = await terminalKeyStore.find(db, Buffer.from(slot, 'hex'))
+    const row = await find(slot)
     cache.delete(slot)
     if (row === undefined) return undefined
-    const found = { row, principal: principalOf(row, keyring), readAt: seen.readAt }
+    const isActive = row.state === 'ACTIVE' && row.account_active
+    const found = { isActive, principal: principalOf(row, keyring), readAt: seen.readAt }
     // What was read before a change must not be remembered after it.
     if (changes !== seen.changes) return found
-    if (cache.size >= keysCachedMax) {
-      const oldest = cache.keys().next()
-      if (!oldest.done) cache.delete(oldest.value)
+    for (const [oldest, { readAt }] of cache) {
+      if (seen.readAt - readAt < cachedMsMax && cache.size < keysCachedMax) break
+      cache.delete(oldest)
     }
     cache.set(slot, found)
     return found
@@ -89,7 +106,7 @@ export function createTerminalIdentity({
     merchantOf: (groupId) => terminalKeyStore.merchantOf(db, groupId),
     async authenticate(apiKey) {
       const found = apiKey !== undefined && form.test(apiKey) ? await lookUp(apiKey) : undefined
-      if (found === undefined || found.row.state !== 'ACTIVE' || !found.row.account_active) {
+      if (found === undefined || !found.isActive) {
         throw new Fault(
           'UNAUTHORIZED',
           'The API key is missing, not known or not active; send one that is in x-api-key.',

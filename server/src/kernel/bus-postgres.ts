@@ -5,9 +5,17 @@ import { connectionConfig, statement, type Db, type DbTarget } from './db.ts'
 const channels: Readonly<Record<Kind, string>> = { hints: 'kaha', words: 'kaha_words' }
 const connectMsMax = 5_000
 
+// Nobody needs to find what was said after a crash: it is not waited for the disk.
+const unsynced = `set_config('synchronous_commit', 'off', true)`
 const notify: Readonly<Record<Kind, ReturnType<typeof statement>>> = {
-  hints: statement('kernel.notify', `select pg_notify('${channels.hints}', line) from unnest($1::text[]) line`),
-  words: statement('kernel.notifyWords', `select pg_notify('${channels.words}', line) from unnest($1::text[]) line`),
+  hints: statement(
+    'kernel.notify',
+    `select ${unsynced}, pg_notify('${channels.hints}', line) from unnest($1::text[]) line`,
+  ),
+  words: statement(
+    'kernel.notifyWords',
+    `select ${unsynced}, pg_notify('${channels.words}', line) from unnest($1::text[]) line`,
+  ),
 }
 
 export interface PostgresBusOptions extends BusOptions {

@@ -2,11 +2,19 @@ import type { TerminalPrincipal } from '../../identity/terminal-keys.ts'
 import type { Bus } from '../../kernel/bus.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import type { Db, Queries } from '../../kernel/db.ts'
+import { Fault } from '../../kernel/fault.ts'
 import { newId } from '../../kernel/ids.ts'
+import { together } from '../../kernel/together.ts'
 import { happen } from './course.ts'
 import type { Changed, Ledger } from './ledger.ts'
 import { refuse } from './refusals.ts'
-import { connectionStore as store, type TerminalRow } from './store-connections.ts'
+import {
+  connectionStore as store,
+  type Gone,
+  type NewSocket,
+  type SocketRow,
+  type TerminalRow,
+} from './store-connections.ts'
 import { transactionStore } from './store-transactions.ts'
 
 /** How long a terminal whose line is lost counts as reconnecting; business time. */
@@ -14,13 +22,21 @@ const reconnectMs = 60_000
 const devicesPerKeyMax = 100
 const silentMsMax = 15_000
 const socketsAtOnceMax = 200
+// A connection locks its key in a table of PostgreSQL's that has room for some thousands.
+const togetherMax = 128
+
+export interface Connected {
+  readonly terminal: TerminalRow | null
+  /** A terminal that was never here before. */
+  readonly isNew: boolean
+}
 
 export interface Connections {
   /**
    * Makes this the connection of its key and of its device; whatever either had before is replaced and told. Resolves to the terminal, null for a
    * desktop. Throws GROUP_MISMATCH for a device id that belongs to another key.
    */
-  connect(principal: TerminalPrincipal, connectionId: string, deviceId: string | null): Promise<TerminalRow | null>
+  connect(principal: TerminalPrincipal, connectionId: string, deviceId: string | null): Promise<Connected>
   /** Ends a connection; one that was replaced before has nothing to end. */
   disconnect(connectionId: string, isGoodbye: boolean): Promise<void>
   /** Notes that this process is alive. */
@@ -52,104 +68,106 @@ export function createConnections({
   readonly ledger: Ledger
   readonly nodeId: string
 }): Connections {
-  /** Open payments of a terminal whose line is gone: those that were written may have arrived. */
-  const lose = async (tx: Queries, terminalId: string): Promise<Changed[]> => {
-    const changes: Changed[] = []
-    for (const id of await transactionStore.openOf(tx, terminalId)) {
-      const changed = await ledger.changeIn(tx, id, (row, now) =>
-        happen(row, row.created_at, row.sent_to === null && row.state === 'PENDING' ? 'not_reached' : 'lost', now),
-      )
-      if (changed !== undefined) changes.push(changed)
-    }
-    return changes
+  /** Open payments of terminals whose line is gone: those that were written may have arrived. */
+  const lose = async (tx: Queries, terminalIds: readonly string[]): Promise<Changed[]> => {
+    if (terminalIds.length === 0) return []
+    const ids = await transactionStore.openOf(tx, terminalIds)
+    return ledger.changeIn(
+      tx,
+      ids.map((id) => ({
+        id,
+        stepper: (row, now) =>
+          happen(row, row.created_at, row.sent_to === null && row.state === 'PENDING' ? 'not_reached' : 'lost', now),
+      })),
+    )
   }
 
   const tellStatus = (row: TerminalRow, status: string) =>
     bus.say('terminals', ['terminal', row.group_id, row.id, row.connection_id, status])
 
-  return {
-    async connect(principal, connectionId, deviceId) {
-      const { keyId, groupId, partnerId, merchantId, branchId } = principal
-      const done = await db.tx(async (tx) => {
-        await store.lockKey(tx, keyId)
-        const at = clock.now()
-        const before = await store.readSocket(tx, keyId)
-        const changes: Changed[] = []
-        const gone: TerminalRow[] = []
-        let terminalId: string | null = null
-        if (principal.role === 'terminal') {
-          const rows = await store.lockTerminalsOf(tx, groupId, deviceId, keyId)
-          const own = rows.filter((row) => row.key_id === keyId)
-          const target = rows.find((row) => row.device_id === deviceId && (deviceId !== null || row.key_id === keyId))
-          if (target !== undefined && target.key_id !== keyId)
-            throw refuse('GROUP_MISMATCH', 'This device id belongs to another key of the group.')
-          if (target === undefined && own.length >= devicesPerKeyMax)
-            throw refuse('GROUP_MISMATCH', 'This key has been used with too many device ids.')
-          for (const other of own) {
-            if (other.id === target?.id || other.connection_id !== before?.connection_id) continue
-            const off = await store.disconnectTerminal(tx, other.id, other.connection_id, 'offline', null)
-            if (off === undefined) continue
-            gone.push(off)
-            changes.push(...(await lose(tx, other.id)))
-          }
-          if (target?.status === 'online') changes.push(...(await lose(tx, target.id)))
-          terminalId = target?.id ?? newId(at)
-          const branch = branchId ?? ''
-          if (target !== undefined) await store.connectTerminal(tx, target, connectionId, branch, at)
-          else {
-            await store.insertTerminal(
+  const connectTogether = async (all: readonly Coming[]): Promise<(Connected | Fault)[]> => {
+    const done = await db.tx(async (tx) => {
+      const keyIds = all.map(({ principal }) => principal.keyId)
+      await store.lockKeys(tx, keyIds)
+      const before = new Map((await store.readSockets(tx, keyIds)).map((row) => [row.key_id, row]))
+      const terminals = all.filter(({ principal }) => principal.role === 'terminal')
+      const known =
+        terminals.length === 0
+          ? []
+          : await store.lockTerminalsOf(
               tx,
-              {
-                id: terminalId,
-                group_id: groupId,
-                partner_id: partnerId,
-                merchant_id: merchantId,
-                branch_id: branch,
-                key_id: keyId,
+              terminals.map(({ principal, deviceId }) => ({
+                group_id: principal.groupId,
                 device_id: deviceId,
-                connection_id: connectionId,
-              },
-              at,
+                key_id: principal.keyId,
+              })),
             )
-          }
-        }
-        const socket = { key_id: keyId, connection_id: connectionId, node_id: nodeId, group_id: groupId }
-        await store.putSocket(tx, { ...socket, terminal_id: terminalId }, at)
-        const terminal = terminalId === null ? undefined : await store.read(tx, terminalId, groupId)
-        return { before, changes, gone, terminal: terminal ?? null }
-      })
-      if (done.before !== undefined)
-        bus.say('terminals', ['close', done.before.connection_id, 'api_key_used_elsewhere'])
-      for (const row of done.gone) tellStatus(row, 'disconnected')
-      if (done.terminal !== null) tellStatus(done.terminal, 'connected')
-      await ledger.follow(done.changes)
-      return done.terminal
-    },
+      const at = clock.now()
+      const plans = planned(all, before, known, { nodeId, at })
+      const sockets = plans.flatMap((plan) => (plan instanceof Fault ? [] : [plan.socket]))
+      const leaving = plans.flatMap((plan) => (plan instanceof Fault || plan.leaves === null ? [] : [plan.leaves]))
+      const gone = leaving.length === 0 ? [] : await store.disconnectAll(tx, leaving)
+      const rows = await store.connectAll(tx, sockets, at)
+      const replaced = plans.flatMap((plan) => (plan instanceof Fault || plan.loses === null ? [] : [plan.loses]))
+      const changes = await lose(tx, [...gone.map(({ id }) => id), ...replaced])
+      return { before, plans, gone, changes, rows: new Map(rows.map((row) => [row.connection_id, row])) }
+    })
+    for (const plan of done.plans) {
+      const older = plan instanceof Fault ? undefined : done.before.get(plan.socket.key_id)
+      if (older !== undefined) bus.say('terminals', ['close', older.connection_id, 'api_key_used_elsewhere'])
+    }
+    for (const row of done.gone) tellStatus(row, 'disconnected')
+    for (const row of done.rows.values()) tellStatus(row, 'connected')
+    await ledger.follow(done.changes)
+    return done.plans.map((plan) =>
+      plan instanceof Fault
+        ? plan
+        : { terminal: done.rows.get(plan.socket.connection_id) ?? null, isNew: plan.socket.is_new },
+    )
+  }
 
-    async disconnect(connectionId, isGoodbye) {
-      const done = await db.tx(async (tx) => {
-        const held = await store.findSocket(tx, connectionId)
-        if (held === undefined) return undefined
-        await store.lockKey(tx, held.key_id)
-        const socket = await store.dropSocket(tx, connectionId)
-        if (socket === undefined || socket.terminal_id === null) return undefined
-        const terminal = await store.lock(tx, socket.terminal_id, socket.group_id)
-        if (terminal === undefined) return undefined
-        const stays = terminal.device_id !== null && !isGoodbye
-        const until = stays ? new Date(clock.now().getTime() + reconnectMs) : null
-        const row = await store.disconnectTerminal(
-          tx,
-          terminal.id,
-          connectionId,
-          stays ? 'reconnecting' : 'offline',
-          until,
-        )
-        return row === undefined ? undefined : { row, changes: await lose(tx, row.id) }
-      })
-      if (done === undefined) return
-      tellStatus(done.row, done.row.status === 'reconnecting' ? 'reconnecting' : 'disconnected')
-      await ledger.follow(done.changes)
-    },
+  const disconnectTogether = async (all: readonly Going[]): Promise<undefined[]> => {
+    const goodbyes = new Set(all.flatMap(({ connectionId, isGoodbye }) => (isGoodbye ? [connectionId] : [])))
+    const connectionIds = all.map(({ connectionId }) => connectionId)
+    const done = await db.tx(async (tx) => {
+      const held = await store.findSockets(tx, connectionIds)
+      if (held.length === 0) return { rows: [], changes: [] }
+      await store.lockKeys(
+        tx,
+        held.map(({ key_id }) => key_id),
+      )
+      const dropped = await store.dropSockets(tx, connectionIds)
+      const ofTerminals = dropped.flatMap((one) => (one.terminal_id === null ? [] : [{ ...one, id: one.terminal_id }]))
+      if (ofTerminals.length === 0) return { rows: [], changes: [] }
+      const ids = ofTerminals.map(({ id }) => id)
+      const terminals = new Map((await store.lockThose(tx, ids)).map((row) => [row.id, row]))
+      const rows = await store.disconnectAll(
+        tx,
+        ofTerminals.map(({ id, connection_id }) => {
+          const stays = (terminals.get(id)?.device_id ?? null) !== null && !goodbyes.has(connection_id)
+          const offline_at = stays ? new Date(clock.now().getTime() + reconnectMs) : null
+          return { terminal_id: id, connection_id, status: stays ? 'reconnecting' : 'offline', offline_at }
+        }),
+      )
+      const lost = rows.map(({ id }) => id)
+      return { rows, changes: await lose(tx, lost) }
+    })
+    for (const row of done.rows) tellStatus(row, row.status === 'reconnecting' ? 'reconnecting' : 'disconnected')
+    await ledger.follow(done.changes)
+    return all.map(() => undefined)
+  }
+
+  const connect = together({
+    work: connectTogether,
+    itemsMax: togetherMax,
+    apart: ({ principal: { keyId, groupId }, deviceId }) =>
+      deviceId === null ? [keyId] : [keyId, `${groupId} ${deviceId}`],
+  })
+  const disconnect = together({ work: disconnectTogether, itemsMax: togetherMax })
+
+  return {
+    connect: (principal, connectionId, deviceId) => connect({ principal, connectionId, deviceId }),
+    disconnect: (connectionId, isGoodbye) => disconnect({ connectionId, isGoodbye }),
 
     async beat() {
       await store.beat(db, nodeId)
@@ -157,7 +175,7 @@ export function createConnections({
 
     async reap() {
       const silent = await store.silentSockets(db, silentMsMax, socketsAtOnceMax)
-      for (const { connection_id: connectionId } of silent) await this.disconnect(connectionId, false)
+      await Promise.all(silent.map(({ connection_id: connectionId }) => disconnect({ connectionId, isGoodbye: false })))
       if (silent.length === 0) await store.dropSilentNodes(db)
       return silent.length
     },
@@ -179,4 +197,72 @@ export function createConnections({
       await store.forgetNode(db, nodeId)
     },
   }
+}
+
+interface Coming {
+  readonly principal: TerminalPrincipal
+  readonly connectionId: string
+  readonly deviceId: string | null
+}
+
+interface Going {
+  readonly connectionId: string
+  readonly isGoodbye: boolean
+}
+
+/** What one connection changes. */
+interface Plan {
+  readonly socket: NewSocket
+  /** The terminal that the key was connected as, under another device id; it may be another key's by now. */
+  readonly leaves: Gone | null
+  /** The terminal itself, where its line before this one was not known to be lost. */
+  readonly loses: string | null
+}
+
+/** For each that comes what it changes, or why it may not come. Their keys and device ids are all different. */
+function planned(
+  all: readonly Coming[],
+  before: ReadonlyMap<string, SocketRow>,
+  known: readonly TerminalRow[],
+  { nodeId, at }: { readonly nodeId: string; readonly at: Date },
+): (Plan | Fault)[] {
+  const byDevice = new Map(known.map((row) => [`${row.group_id} ${row.device_id ?? ''}`, row]))
+  const byId = new Map(known.map((row) => [row.id, row]))
+  const byKey = Map.groupBy(known, ({ key_id }) => key_id)
+  return all.map(({ principal, connectionId, deviceId }) => {
+    const { keyId, groupId, partnerId, merchantId, branchId, role } = principal
+    const socket = {
+      key_id: keyId,
+      connection_id: connectionId,
+      node_id: nodeId,
+      group_id: groupId,
+      partner_id: partnerId,
+      merchant_id: merchantId,
+      device_id: deviceId,
+    }
+    if (role === 'desktop')
+      return { socket: { ...socket, terminal_id: null, is_new: false, branch_id: null }, leaves: null, loses: null }
+    const own = byKey.get(keyId) ?? []
+    const target =
+      deviceId === null ? own.find(({ device_id }) => device_id === null) : byDevice.get(`${groupId} ${deviceId}`)
+    if (target !== undefined && target.key_id !== keyId)
+      return refuse('GROUP_MISMATCH', 'This device id belongs to another key of the group.')
+    if (target === undefined && own.length >= devicesPerKeyMax)
+      return refuse('GROUP_MISMATCH', 'This key has been used with too many device ids.')
+    const held = before.get(keyId)
+    const left = byId.get(held?.terminal_id ?? '')
+    const isLeft = left !== undefined && left.id !== target?.id && left.connection_id === held?.connection_id
+    return {
+      socket: {
+        ...socket,
+        terminal_id: target?.id ?? newId(at),
+        is_new: target === undefined,
+        branch_id: branchId ?? '',
+      },
+      leaves: isLeft
+        ? { terminal_id: left.id, connection_id: left.connection_id, status: 'offline', offline_at: null }
+        : null,
+      loses: target?.status === 'online' ? target.id : null,
+    }
+  })
 }

@@ -47,6 +47,39 @@ export interface Course {
   readonly void_at: Date | null
 }
 
+/** Of a payment that begins. */
+export const newCourse: Course = {
+  state: 'PENDING',
+  given_up: null,
+  given_up_at: null,
+  announced: null,
+  sent_to: null,
+  cancel_asked: false,
+  outcome: null,
+  our_code: null,
+  authorization_code: null,
+  error_code: null,
+  error_message: null,
+  receipt_data: null,
+  outcome_at: null,
+  void_cause: null,
+  void_state: null,
+  void_reason: null,
+  void_error: null,
+  void_asked_at: null,
+  void_step_s: null,
+  voided_at: null,
+  complete_unseen: false,
+  voided_unseen: false,
+  ended_at: null,
+  reach_at: null,
+  grace_at: null,
+  wait_at: null,
+  no_result_at: null,
+  cancel_at: null,
+  void_at: null,
+}
+
 export type Told = 'payment' | 'cancelPayment' | 'voidPayment' | 'paymentStatus'
 export type Alarm = 'void_refused' | 'void_unanswered' | 'foreign_result' | 'malformed_result'
 

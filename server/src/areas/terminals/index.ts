@@ -1,20 +1,20 @@
 import type { IncomingMessage } from 'node:http'
 import type { Egress } from '../../delivery/egress.ts'
-import type { Delivery } from '../../delivery/index.ts'
+import type { Delivery, NewEvent } from '../../delivery/index.ts'
 import type { TerminalIdentity } from '../../identity/terminal-keys.ts'
 import type { Bus } from '../../kernel/bus.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import type { Cursors } from '../../kernel/cursor.ts'
-import type { Db } from '../../kernel/db.ts'
+import type { Db, Queries } from '../../kernel/db.ts'
 import { newId } from '../../kernel/ids.ts'
 import type { Log } from '../../kernel/log.ts'
 import { startLoop, type Loop } from '../../kernel/loop.ts'
 import type { Metrics } from '../../kernel/metrics.ts'
 import { createConnections } from './connections.ts'
+import type { Sending } from './dependencies.ts'
 import { createGateway, type Gateway, type GatewayOptions } from './gateway/index.ts'
 import { createTerminalFigures } from './figures.ts'
 import { createLedger } from './ledger.ts'
-import { createAnnounce } from './notifications.ts'
 import { startRetention } from './retention.ts'
 import { createTerminalsService, type TerminalsService } from './service.ts'
 import { createTerminalCases } from './service-terminal.ts'
@@ -60,12 +60,19 @@ export function createTerminals(deps: {
     waitingCalls: () => waits.count,
     open: () => transactionStore.openAttention(db),
   })
-  const announce = createAnnounce((tx, event) => delivery.appendEvent(tx, event))
-  const ledger = createLedger({ db, bus, clock, log, figures, announce })
+  const appendEvents = (tx: Queries, events: readonly NewEvent[]) => delivery.appendEvents(tx, events)
+  const ledger = createLedger({ db, bus, clock, log, figures, waits, appendEvents })
   const { destinations } = delivery
   const webhooks = createTerminalWebhooks({ destinations, egress, clock, sandbox: settings.sandbox, pingMsMax })
   const hasActiveWebhook = (groupId: string) => webhooks.hasActive(groupId)
-  const service = createTerminalsService({ ...deps, ledger, waits, hasActiveWebhook })
+  // Until there is a gateway here, no terminal is.
+  let gatewayHere: Gateway | undefined
+  const sending: Sending = {
+    holds: (connectionId) => gatewayHere?.holds(connectionId) ?? false,
+    send: (row) => gatewayHere?.send(row),
+    unsent: (ids) => gatewayHere?.unsent(ids),
+  }
+  const service = createTerminalsService({ ...deps, ledger, waits, sending, hasActiveWebhook })
   const connections = createConnections({ db, bus, clock, ledger, nodeId: newId(clock.now()) })
   const cases = createTerminalCases({ db, ledger })
   return {
@@ -73,7 +80,7 @@ export function createTerminals(deps: {
     webhooks,
     async gateway({ pathOf, ...options }) {
       await connections.beat()
-      return createGateway({
+      gatewayHere = createGateway({
         db,
         bus,
         clock,
@@ -87,6 +94,7 @@ export function createTerminals(deps: {
         options,
         pathOf,
       })
+      return gatewayHere
     },
     worker() {
       const parts = new AsyncDisposableStack()

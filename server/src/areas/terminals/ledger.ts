@@ -1,13 +1,16 @@
+import type { NewEvent } from '../../delivery/index.ts'
 import type { Bus } from '../../kernel/bus.ts'
 import type { Clock } from '../../kernel/clock.ts'
-import type { Db, Queries } from '../../kernel/db.ts'
+import { isAway, type Db, type Queries } from '../../kernel/db.ts'
 import type { Log } from '../../kernel/log.ts'
+import { together } from '../../kernel/together.ts'
 import { asOf, type Effect, type Step } from './course.ts'
 import type { TerminalFigures } from './figures.ts'
 import { isOpen } from './machine.ts'
-import type { Announce } from './notifications.ts'
+import { announcementOf } from './notifications.ts'
 import { connectionStore } from './store-connections.ts'
-import { transactionStore as store, type TransactionRow } from './store-transactions.ts'
+import { StaleRow, transactionStore as store, type TransactionRow } from './store-transactions.ts'
+import type { Waits } from './waits.ts'
 
 /** What to do with a payment as it stands, every deadline up to now applied. */
 export type Stepper = (row: TransactionRow, now: Date) => Step
@@ -19,10 +22,14 @@ export interface Changed {
 }
 
 export interface Ledger {
-  /** One change of one payment in a transaction of its own, with all that belongs to it. Undefined where there is no such payment. */
+  /** A payment that this process has begun. */
+  begun(row: TransactionRow): void
+  /** An open payment, where this process was the last to write it; what cannot change of it is right. */
+  recall(groupId: string, transactionId: string): TransactionRow | undefined
+  /** One change of one payment, committed with all that belongs to it. Undefined where there is no such payment. */
   change(id: string, stepper: Stepper): Promise<TransactionRow | undefined>
   /** The same within the caller's transaction; `follow` is called after its commit. */
-  changeIn(tx: Queries, id: string, stepper: Stepper): Promise<Changed | undefined>
+  changeIn(tx: Queries, asked: readonly { readonly id: string; readonly stepper: Stepper }[]): Promise<Changed[]>
   follow(changes: readonly Changed[]): Promise<void>
   /** Applies what is due, and resolves to the ms until something else is. */
   runDue(): Promise<number>
@@ -34,10 +41,13 @@ export interface LedgerDependencies {
   readonly clock: Clock
   readonly log: Log
   readonly figures: TerminalFigures
-  readonly announce: Announce
+  readonly waits: Waits
+  readonly appendEvents: (tx: Queries, events: readonly NewEvent[]) => Promise<void>
 }
 
 const claimedMax = 50
+const togetherMax = 64
+const rememberedMax = 20_000
 const idleMs = 5_000
 
 /** Codes with which an issuer or a rule of it declines; any other failure is one on the way. */
@@ -70,36 +80,121 @@ function reportStatusOf({ state, error_code, our_code }: Pick<TransactionRow, 's
   }
 }
 
+interface Asked {
+  readonly id: string
+  readonly stepper: Stepper
+}
+
+/** What is to be written of one payment. */
+interface Draft {
+  readonly before: TransactionRow
+  readonly row: TransactionRow
+  readonly at: Date
+  readonly effects: readonly Effect[]
+}
+
+const nameOf = (groupId: string, transactionId: string) => `${groupId} ${transactionId}`
+const noStep: Stepper = (course) => ({ course, effects: [] })
+
 /** The one place where a payment changes. */
-export function createLedger({ db, bus, clock, log, figures, announce }: LedgerDependencies): Ledger {
-  const write = async (tx: Queries, before: TransactionRow, stepper: Stepper): Promise<Changed> => {
-    const now = new Date(Math.max(clock.now().getTime(), before.created_at.getTime()))
-    const due = asOf(before, before.created_at, now)
-    const step = stepper(due.course === before ? before : { ...before, ...due.course }, now)
-    const effects = [...due.effects, ...step.effects]
-    const row = { ...before, ...step.course }
-    if (step.course === before) return { row, effects: [] }
-    await store.save(tx, before, step.course, now)
-    if (reportStatusOf(before) !== reportStatusOf(row))
-      await store.report(tx, row, reportStatusOf(row), row.authorization_code, now, false)
-    for (const effect of effects) {
-      if (effect.kind === 'announce') await announce(tx, row, effect.type, now)
-      if (effect.kind !== 'alarm') continue
-      if (!(await store.raise(tx, row.id, effect.alarm, effect.detail, now))) continue
-      figures.attention(effect.alarm)
-      log.warn({ transaction: row.id, cause: effect.alarm }, 'a terminal payment needs a person')
+export function createLedger({ db, bus, clock, log, figures, waits, appendEvents }: LedgerDependencies): Ledger {
+  const draft = (before: TransactionRow, stepper: Stepper): Draft => {
+    const at = new Date(Math.max(clock.now().getTime(), before.created_at.getTime()))
+    const due = asOf(before, before.created_at, at)
+    const step = stepper(due.course === before ? before : { ...before, ...due.course }, at)
+    if (step.course === before) return { before, row: before, at, effects: [] }
+    const row = { ...before, ...step.course, version: before.version + 1, updated_at: at }
+    return { before, row, at, effects: [...due.effects, ...step.effects] }
+  }
+
+  const writeAll = async (tx: Queries, drafts: readonly Draft[]): Promise<Changed[]> => {
+    const changed = drafts.filter(({ before, row }) => row !== before)
+    if (changed.length > 0) {
+      await store.saveAll(
+        tx,
+        changed.map(({ before, row, at }) => {
+          const report = reportStatusOf(row)
+          return { before, course: row, at, report: report === reportStatusOf(before) ? null : report }
+        }),
+      )
     }
-    return { row: { ...row, version: before.version + 1, updated_at: now }, effects }
+    const events = changed.flatMap(({ row, at, effects }) =>
+      effects.flatMap((effect) => (effect.kind === 'announce' ? [announcementOf(row, effect.type, at)] : [])),
+    )
+    if (events.length > 0) await appendEvents(tx, events)
+    for (const { row, at, effects } of changed) {
+      for (const effect of effects) {
+        if (effect.kind !== 'alarm' || !(await store.raise(tx, row.id, effect.alarm, effect.detail, at))) continue
+        figures.attention(effect.alarm)
+        log.warn({ transaction: row.id, cause: effect.alarm }, 'a terminal payment needs a person')
+      }
+    }
+    return drafts.map(({ row, effects }) => ({ row, effects }))
   }
 
-  const changeIn = async (tx: Queries, id: string, stepper: Stepper): Promise<Changed | undefined> => {
-    const before = await store.lock(tx, id)
-    return before === undefined ? undefined : write(tx, before, stepper)
+  const changeIn = async (tx: Queries, asked: readonly Asked[]): Promise<Changed[]> => {
+    if (asked.length === 0) return []
+    const steppers = new Map(asked.map(({ id, stepper }) => [id, stepper]))
+    const rows = await store.lock(tx, [...steppers.keys()])
+    return writeAll(
+      tx,
+      rows.map((row) => draft(row, steppers.get(row.id) ?? noStep)),
+    )
   }
 
+  // Open payments as this process wrote them last: they are changed from there, unless somebody else was first.
+  const latest = new Map<string, TransactionRow>()
+  const byName = new Map<string, string>()
+  const forget = (row: TransactionRow) => {
+    latest.delete(row.id)
+    byName.delete(nameOf(row.group_id, row.transaction_id))
+  }
+  const remember = (row: TransactionRow) => {
+    forget(row)
+    if (!isOpen(row.state)) return
+    for (const oldest of latest.size >= rememberedMax ? latest.values().take(1) : []) forget(oldest)
+    latest.set(row.id, row)
+    byName.set(nameOf(row.group_id, row.transaction_id), row.id)
+  }
+
+  const changeFromLatest = async (asked: readonly Asked[]): Promise<readonly Changed[] | undefined> => {
+    const rows = asked.flatMap(({ id }) => latest.get(id) ?? [])
+    if (rows.length < asked.length) return undefined
+    const drafts = asked.map(({ stepper }, index) => draft(rows[index] as TransactionRow, stepper))
+    // What is written finds out whether the row was still the same; that nothing is to be done must be looked up.
+    if (drafts.some(({ before, row }) => row === before)) return undefined
+    try {
+      return await db.tx((tx) => writeAll(tx, drafts))
+    } catch (error) {
+      rows.forEach(forget)
+      if (!(error instanceof StaleRow)) throw error
+      return undefined
+    }
+  }
+
+  // Changes of many payments in one moment are one transaction: each costs as much as its row, not as much as its way to the disk.
+  const change = together({
+    async work(asked: readonly Asked[]) {
+      const changes = (await changeFromLatest(asked)) ?? (await db.tx((tx) => changeIn(tx, asked)))
+      await follow(changes)
+      const rows = new Map(changes.map(({ row }) => [row.id, row]))
+      return asked.map(({ id }) => rows.get(id))
+    },
+    itemsMax: togetherMax,
+    apart: ({ id }) => [id],
+    lanesMax: 2,
+  })
+
+  // What is to be said is lost then, and made up for by timers and by whoever looks again.
+  const unread = (error: unknown) => {
+    if (!isAway(error)) log.error({ err: error }, 'a terminal could not be told of its payment')
+    return undefined
+  }
   const follow = async (changes: readonly Changed[]): Promise<void> => {
     for (const { row, effects } of changes) {
+      remember(row)
       bus.say('terminals', ['changed', row.id])
+      waits.give(row)
       if (effects.some(({ kind }) => kind === 'announce')) bus.hint('events')
       for (const effect of effects) {
         if (effect.kind === 'push') bus.say('terminals', ['push', row.group_id, row.id, effect.push])
@@ -107,7 +202,7 @@ export function createLedger({ db, bus, clock, log, figures, announce }: LedgerD
       const told = new Set(effects.flatMap((effect) => (effect.kind === 'tell' ? [effect.action] : [])))
       if (told.has('cancelPayment') && !isOpen(row.state)) told.delete('cancelPayment')
       if (told.size === 0) continue
-      const terminal = await connectionStore.read(db, row.terminal_id, row.group_id)
+      const terminal = await connectionStore.read(db, row.terminal_id, row.group_id).catch(unread)
       if (terminal?.status !== 'online') continue
       for (const action of told) bus.say('terminals', ['tell', terminal.connection_id, row.group_id, row.id, action])
     }
@@ -116,20 +211,16 @@ export function createLedger({ db, bus, clock, log, figures, announce }: LedgerD
   return {
     changeIn,
     follow,
-    async change(id, stepper) {
-      const changed = await db.tx((tx) => changeIn(tx, id, stepper))
-      if (changed === undefined) return undefined
-      // Words that are lost are made up for by timers and by whoever looks again.
-      await follow([changed])
-      return changed.row
-    },
+    begun: remember,
+    recall: (groupId, transactionId) => latest.get(byName.get(nameOf(groupId, transactionId)) ?? ''),
+    change: (id, stepper) => change({ id, stepper }),
     async runDue() {
       const changes = await db.tx(async (tx) => {
-        const done: Changed[] = []
-        for (const row of await store.claimDue(tx, claimedMax)) {
-          done.push(await write(tx, row, (course) => ({ course, effects: [] })))
-        }
-        return done
+        const rows = await store.claimDue(tx, claimedMax)
+        return writeAll(
+          tx,
+          rows.map((row) => draft(row, noStep)),
+        )
       })
       await follow(changes)
       if (changes.length === claimedMax) return 0

@@ -3,15 +3,11 @@ import type { TerminalWebhookPayload, TerminalWebhookPing } from '@kaha/contract
 import { signed, signedMessage, type Dialect, type Prepared } from '../../delivery/dialects.ts'
 import type { NewEvent } from '../../delivery/index.ts'
 import type { Clock } from '../../kernel/clock.ts'
-import type { Queries } from '../../kernel/db.ts'
 import { newId, ulidOf } from '../../kernel/ids.ts'
 import { minorToDecimal } from '../../kernel/money.ts'
 import type { Announcement } from './machine.ts'
 import { givenUpMessages, requestOf } from './present.ts'
 import type { TransactionRow } from './store-transactions.ts'
-
-/** Writes what the endpoints of the group are told of a payment, in the transaction that decides it. */
-export type Announce = (tx: Queries, row: TransactionRow, type: Announcement, at: Date) => Promise<void>
 
 /** An event as endpoints know it. */
 const eventNameOf = (id: string): string => `evt_${ulidOf(id)}`
@@ -69,21 +65,20 @@ function payloadOf(id: string, row: TransactionRow, type: Announcement, at: Date
   }
 }
 
-export function createAnnounce(appendEvent: (tx: Queries, event: NewEvent) => Promise<void>): Announce {
-  return async (tx, row, type, at) => {
-    const id = newId(at)
-    await appendEvent(tx, {
-      id,
-      dialect: 'terminal',
-      type,
-      partnerId: row.partner_id,
-      merchantId: row.merchant_id,
-      branchId: row.branch_id,
-      groupId: row.group_id,
-      paymentIntentId: null,
-      paymentLinkId: null,
-      body: JSON.stringify(payloadOf(id, row, type, at)),
-      at,
-    })
+/** What the endpoints of the group are told of a payment; to be written in the transaction that decides it. */
+export function announcementOf(row: TransactionRow, type: Announcement, at: Date): NewEvent {
+  const id = newId(at)
+  return {
+    id,
+    dialect: 'terminal',
+    type,
+    partnerId: row.partner_id,
+    merchantId: row.merchant_id,
+    branchId: row.branch_id,
+    groupId: row.group_id,
+    paymentIntentId: null,
+    paymentLinkId: null,
+    body: JSON.stringify(payloadOf(id, row, type, at)),
+    at,
   }
 }

@@ -1,11 +1,12 @@
 import type { Db } from '../../kernel/db.ts'
 import { Fault } from '../../kernel/fault.ts'
 import { decimalToMinor } from '../../kernel/money.ts'
-import { happen, hearVoid, type Alarm, type Result } from './course.ts'
+import { together } from '../../kernel/together.ts'
+import { happen, hearVoid, type Alarm, type Result, type Step } from './course.ts'
 import type { Ledger } from './ledger.ts'
 import type { TransactionEvent } from './machine.ts'
 import { refuse } from './refusals.ts'
-import { transactionStore as store, type TransactionRow } from './store-transactions.ts'
+import { transactionStore as store, type Spoken, type TransactionRow } from './store-transactions.ts'
 
 /** What a terminal says of a payment. */
 export interface TerminalResult extends Result {
@@ -31,24 +32,40 @@ export interface VoidAnswer {
 }
 
 const detailCharactersMax = 1_000
+const foundTogetherMax = 128
 
 /** What a terminal can say, of payments of its group. */
 export function createTerminalCases({ db, ledger }: { readonly db: Db; readonly ledger: Ledger }) {
-  const alarm = (row: TransactionRow, cause: Alarm, said: unknown) =>
-    ledger.change(row.id, (course) => ({
-      // A change in nothing: the alarm is what is written.
-      course: { ...course },
-      effects: [{ kind: 'alarm', alarm: cause, detail: JSON.stringify(said).slice(0, detailCharactersMax) }],
-    }))
+  // A change in nothing: the alarm is what is written.
+  const alarming = (course: TransactionRow, cause: Alarm, said: unknown): Step => ({
+    course: { ...course },
+    effects: [{ kind: 'alarm', alarm: cause, detail: JSON.stringify(said).slice(0, detailCharactersMax) }],
+  })
+
+  const find = together({
+    work: (those: readonly Spoken[]) => store.findFrom(db, those),
+    itemsMax: foundTogetherMax,
+  })
+
+  /** What it speaks of, and whether its connection is still one: that is looked up even where the payment is remembered. */
+  const hear = async ({ groupId, connectionId }: Speaker, transactionId: string) => {
+    const known = ledger.recall(groupId, transactionId)
+    const { row, isHeld } = await find({
+      groupId,
+      connectionId,
+      transactionId: known === undefined ? transactionId : null,
+    })
+    return { row: known ?? row, isHeld }
+  }
 
   /** The payment that a terminal speaks of. What it says of another terminal's is kept for a person, and refused. */
   const own = async (from: Speaker, transactionId: string, said: unknown) => {
-    const row = await store.findFrom(db, from.groupId, transactionId, from.connectionId)
+    const { row, isHeld } = await hear(from, transactionId)
     if (row === undefined) throw refuse('TRANSACTION_NOT_FOUND', 'There is no such transaction.')
     // The connection that took its place is asked for what this one says.
-    if (!row.is_held) throw notConnected()
+    if (!isHeld) throw notConnected()
     if (row.terminal_id === from.terminalId) return row
-    await alarm(row, 'foreign_result', said)
+    await ledger.change(row.id, (course) => alarming(course, 'foreign_result', said))
     throw refuse('GROUP_MISMATCH', 'This payment was sent to another terminal.')
   }
 
@@ -70,7 +87,7 @@ export function createTerminalCases({ db, ledger }: { readonly db: Db; readonly 
           result.amount !== undefined &&
           result.currency !== undefined)
       if (!isWhole) {
-        await alarm(row, 'malformed_result', result)
+        await ledger.change(row.id, (course) => alarming(course, 'malformed_result', result))
         throw refuse('INVALID_REQUEST', 'A SUCCESS needs authorizationCode, amount and currency; nothing was changed.')
       }
       await ledger.change(row.id, (course, now) => happen(course, course.created_at, eventOf(row, result), now, result))
@@ -97,9 +114,9 @@ export function createTerminalCases({ db, ledger }: { readonly db: Db; readonly 
 
     /** Something that is no result, of a payment that may be this terminal's. */
     async hearNonsense(from: Speaker, transactionId: string) {
-      const row = await store.findFrom(db, from.groupId, transactionId, from.connectionId)
-      if (row?.is_held === true && row.terminal_id === from.terminalId)
-        await alarm(row, 'malformed_result', 'malformed')
+      const { row, isHeld } = await hear(from, transactionId)
+      if (isHeld && row?.terminal_id === from.terminalId)
+        await ledger.change(row.id, (course) => alarming(course, 'malformed_result', 'malformed'))
     },
 
     /** Notes that it is about to be written to this connection; false where it need not be any more. */
@@ -114,9 +131,13 @@ export function createTerminalCases({ db, ledger }: { readonly db: Db; readonly 
       return goes ? row : undefined
     },
 
-    /** It was noted and not written: the connection is known to have gone first. */
+    /** It was noted and not written, which is known; whoever lost its connection meanwhile has it asked about. Undefined where it is not stored. */
     notSent: (id: string) =>
-      ledger.change(id, (course, now) => happen({ ...course, sent_to: null }, course.created_at, 'not_reached', now)),
+      ledger.change(id, (course, now) =>
+        course.state === 'PENDING'
+          ? happen({ ...course, sent_to: null }, course.created_at, 'not_reached', now)
+          : { course, effects: [] },
+      ),
   }
 }
 

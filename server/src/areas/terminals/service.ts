@@ -1,6 +1,7 @@
 import type { TerminalPrincipal } from '../../identity/terminal-keys.ts'
 import { isUuid, largestId } from '../../kernel/ids.ts'
 import { listedBy, pageSizeDefault, type Listed } from '../../kernel/list.ts'
+import { together } from '../../kernel/together.ts'
 import { askVoid, happen, voidWaitMs } from './course.ts'
 import type { TerminalsDependencies } from './dependencies.ts'
 import { isOpen, type TransactionState } from './machine.ts'
@@ -30,16 +31,27 @@ export interface Voided {
 export type TerminalsService = ReturnType<typeof createTerminalsService>
 
 const pollMs = 5_000
+const readTogetherMax = 128
 
 /** What a till can do, whichever way it speaks. Every call is within the group of its key. */
 export function createTerminalsService(deps: TerminalsDependencies) {
   const { db, clock, cursors, ledger, waits } = deps
   const stopping = new AbortController()
 
+  const findByDevice = together({
+    async work(those: readonly { readonly groupId: string; readonly deviceId: string }[]) {
+      const rows = await connectionStore.findByDevice(db, those)
+      const byName = new Map(rows.map((row) => [`${row.group_id} ${row.device_id ?? ''}`, row]))
+      return those.map(({ groupId, deviceId }) => byName.get(`${groupId} ${deviceId}`))
+    },
+    itemsMax: readTogetherMax,
+    lanesMax: 2,
+  })
+
   /** The terminal by its device id, else by its connection id. */
   const findTerminal = async (groupId: string, terminalId: string): Promise<TerminalRow> => {
     const found =
-      (await connectionStore.findByDevice(db, groupId, terminalId)) ??
+      (await findByDevice({ groupId, deviceId: terminalId })) ??
       (isUuid(terminalId) ? await connectionStore.findByConnection(db, groupId, terminalId) : undefined)
     if (found !== undefined) return found
     if (await connectionStore.exists(db, terminalId, isUuid(terminalId) ? terminalId : null, groupId))
@@ -55,31 +67,40 @@ export function createTerminalsService(deps: TerminalsDependencies) {
     throw refuse('TRANSACTION_NOT_FOUND', 'There is no such transaction, or its retention has ended.')
   }
 
+  const read = together({
+    async work(those: readonly TransactionRow[]) {
+      const rows = await store.readAll(
+        db,
+        those.map(({ id, group_id: groupId }) => ({ id, groupId })),
+      )
+      const byId = new Map(rows.map((row) => [row.id, row]))
+      return those.map(({ id }) => byId.get(id))
+    },
+    itemsMax: readTogetherMax,
+  })
+
   /** Waits until the payment is as wanted, until a deadline of business time, or until the server stops. */
   const waitUntil = async (
     row: TransactionRow,
     isDone: (row: TransactionRow) => boolean,
     deadlineOf: (row: TransactionRow) => Date | null,
+    isFresh = false,
   ): Promise<TransactionRow> => {
-    let current = row
-    while (!isDone(current) && !stopping.signal.aborted) {
-      const wait = waits.next(row.id)
-      try {
-        current = (await store.read(db, row.id, row.group_id)) ?? current
-        if (isDone(current)) break
+    const wait = waits.next(row.id)
+    try {
+      let current = isFresh ? row : ((await read(row)) ?? row)
+      while (!isDone(current) && !stopping.signal.aborted) {
         const deadline = deadlineOf(current)
         const leftMs = deadline === null ? pollMs : deadline.getTime() - clock.now().getTime()
-        if (leftMs <= 0) {
-          // The deadline is a row that a worker claims; whoever waits for it need not wait for the worker.
-          current = (await ledger.change(row.id, (course) => ({ course, effects: [] }))) ?? current
-          break
-        }
-        if (!stopping.signal.aborted) await wait.happened(Math.min(leftMs, pollMs))
-      } finally {
-        wait.leave()
+        // The deadline is a row that a worker claims; whoever waits for it need not wait for the worker.
+        if (leftMs <= 0) return (await ledger.change(row.id, (course) => ({ course, effects: [] }))) ?? current
+        const given = await wait.happened(Math.min(leftMs, pollMs))
+        current = given === undefined || given.version < current.version ? ((await read(row)) ?? current) : given
       }
+      return current
+    } finally {
+      wait.leave()
     }
-    return current
   }
 
   const isSettled = (row: TransactionRow) => row.given_up !== null || !isOpen(row.state)
@@ -99,7 +120,10 @@ export function createTerminalsService(deps: TerminalsDependencies) {
     row.void_state === 'ASKED' && row.void_asked_at !== null && now.getTime() < row.void_asked_at.getTime() + voidWaitMs
 
   return {
-    ...paymentCases(deps, { findTerminal, waitFor: (row) => waitUntil(row, isSettled, (one) => one.wait_at) }),
+    ...paymentCases(deps, {
+      findTerminal,
+      waitFor: (row, isFresh) => waitUntil(row, isSettled, (one) => one.wait_at, isFresh),
+    }),
 
     /** Terminals that are online or reconnecting. */
     listTerminals: (principal: TerminalPrincipal): Promise<TerminalRow[]> =>

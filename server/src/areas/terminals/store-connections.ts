@@ -1,3 +1,4 @@
+import { arrayOf } from '../../kernel/array.ts'
 import { statement, type Queries } from '../../kernel/db.ts'
 
 export type ConnectionStatus = 'online' | 'reconnecting' | 'offline'
@@ -28,6 +29,24 @@ export interface SocketRow {
   readonly terminal_id: string | null
 }
 
+/** A socket that is to be registered, and the terminal that it is, if it is one. */
+export interface NewSocket extends SocketRow {
+  /** Of a terminal that was never here. */
+  readonly is_new: boolean
+  readonly partner_id: string
+  readonly merchant_id: string
+  readonly branch_id: string | null
+  readonly device_id: string | null
+}
+
+/** A terminal that loses its connection. */
+export interface Gone {
+  readonly terminal_id: string
+  readonly connection_id: string
+  readonly status: 'reconnecting' | 'offline'
+  readonly offline_at: Date | null
+}
+
 // A deadline that has passed counts, whether or not a worker has stored it.
 const columns = `t.id, t.group_id, t.partner_id, t.merchant_id, t.branch_id, t.key_id, t.device_id, t.connection_id,
   case when t.offline_at <= kernel.now() then 'offline' else t.status end as status, t.connected_at, t.last_activity_at, t.offline_at,
@@ -48,27 +67,48 @@ const dropSilentNodes = statement(
   `delete from terminals.nodes where beat_at < clock_timestamp() - interval '1 hour'`,
 )
 
+// By device id or by key, and what the keys are connected as: an operator may have moved that to another key.
 const lockTerminals = statement(
   'terminals.lockTerminals',
   `select ${columns} from terminals.terminals t
-    where (t.group_id = $1 and t.device_id = $2) or t.key_id = $3 order by t.id for no key update`,
+    where t.id in (select d.id from unnest($1::uuid[], $2::text[]) a(group_id, device_id)
+                     join terminals.terminals d on d.group_id = a.group_id and d.device_id = a.device_id
+                    union all select k.id from terminals.terminals k where k.key_id = any($3::uuid[])
+                    union all select s.terminal_id from terminals.sockets s where s.key_id = any($3::uuid[]))
+    order by t.id for no key update`,
 )
-const lockKey = statement('terminals.lockKey', `select pg_advisory_xact_lock(hashtextextended('terminals ' || $1, 0))`)
-const insertTerminal = statement(
-  'terminals.insertTerminal',
-  `insert into terminals.terminals (id, group_id, partner_id, merchant_id, branch_id, key_id, device_id, connection_id, status,
-     connected_at, last_activity_at) values ($1, $2, $3, $4, $5, $6, $7, $8, 'online', $9, $9)`,
+const lockKeys = statement(
+  'terminals.lockKeys',
+  `select pg_advisory_xact_lock(hashtextextended('terminals ' || k, 0)) from unnest($1::text[]) k`,
 )
-const connectTerminal = statement(
-  'terminals.connectTerminal',
-  `update terminals.terminals set status = 'online', connection_id = $2, branch_id = $4, connected_at = $3, last_activity_at = $3, offline_at = null
-    where id = $1 and group_id = $5 returning id`,
+// The terminals as new or as they come back, and the sockets of their keys: one statement for however many connect in one moment.
+const connectAll = statement(
+  'terminals.connectAll',
+  `with given as materialized (
+     select * from json_to_recordset($1::json) as g(key_id uuid, connection_id uuid, node_id uuid, group_id uuid, terminal_id uuid, is_new boolean,
+       partner_id uuid, merchant_id uuid, branch_id uuid, device_id text)),
+   added as (
+     insert into terminals.terminals as t (id, group_id, partner_id, merchant_id, branch_id, key_id, device_id, connection_id, status,
+       connected_at, last_activity_at)
+     select g.terminal_id, g.group_id, g.partner_id, g.merchant_id, g.branch_id, g.key_id, g.device_id, g.connection_id, 'online', $2, $2
+       from given g where g.is_new returning ${columns}),
+   back as (
+     update terminals.terminals t set status = 'online', connection_id = g.connection_id, branch_id = g.branch_id, connected_at = $2,
+       last_activity_at = $2, offline_at = null
+       from given g where t.id = g.terminal_id and t.group_id = g.group_id and not g.is_new returning ${columns}),
+   held as (
+     insert into terminals.sockets (key_id, connection_id, node_id, group_id, terminal_id, connected_at)
+     select g.key_id, g.connection_id, g.node_id, g.group_id, g.terminal_id, $2 from given g
+     on conflict (key_id) do update set connection_id = excluded.connection_id, node_id = excluded.node_id, terminal_id = excluded.terminal_id,
+       connected_at = excluded.connected_at, dismissed = false)
+   select * from added union all select * from back`,
 )
 // Only what the connection itself has: its late close must not take away the one that came after it.
-const disconnectTerminal = statement(
-  'terminals.disconnectTerminal',
-  `update terminals.terminals t set status = $3, offline_at = $4
-    where t.id = $1 and t.connection_id = $2 and t.status = 'online' returning ${columns}`,
+const disconnectTerminals = statement(
+  'terminals.disconnectTerminals',
+  `update terminals.terminals t set status = g.status, offline_at = g.offline_at
+     from json_to_recordset($1::json) as g(terminal_id uuid, connection_id uuid, status text, offline_at timestamptz)
+    where t.id = g.terminal_id and t.connection_id = g.connection_id and t.status = 'online' returning ${columns}`,
 )
 const expireReconnecting = statement(
   'terminals.expireReconnecting',
@@ -81,23 +121,22 @@ const touchTerminals = statement(
      from unnest($1::uuid[], $2::timestamptz[]) a(connection_id, at) where t.connection_id = a.connection_id`,
 )
 
-const putSocket = statement(
-  'terminals.putSocket',
-  `insert into terminals.sockets (key_id, connection_id, node_id, group_id, terminal_id, connected_at) values ($1, $2, $3, $4, $5, $6)
-   on conflict (key_id) do update set connection_id = excluded.connection_id, node_id = excluded.node_id, terminal_id = excluded.terminal_id,
-     connected_at = excluded.connected_at, dismissed = false`,
+const socketColumns = 's.key_id, s.connection_id, s.node_id, s.group_id, s.terminal_id'
+const readSockets = statement(
+  'terminals.readSockets',
+  `select ${socketColumns} from terminals.sockets s where s.key_id = any($1::uuid[])`,
 )
-const readSocket = statement(
-  'terminals.readSocket',
-  `select key_id, connection_id, node_id, group_id, terminal_id from terminals.sockets where key_id = $1`,
+const findSockets = statement(
+  'terminals.findSockets',
+  `select ${socketColumns} from terminals.sockets s where s.connection_id = any($1::uuid[])`,
 )
-const findSocket = statement(
-  'terminals.findSocket',
-  `select key_id, connection_id, node_id, group_id, terminal_id from terminals.sockets where connection_id = $1`,
+const dropSockets = statement(
+  'terminals.dropSockets',
+  `delete from terminals.sockets s where s.connection_id = any($1::uuid[]) returning ${socketColumns}`,
 )
-const dropSocket = statement(
-  'terminals.dropSocket',
-  `delete from terminals.sockets where connection_id = $1 returning key_id, connection_id, node_id, group_id, terminal_id`,
+const lockThose = statement(
+  'terminals.lockThose',
+  `select ${columns} from terminals.terminals t where t.id = any($1::uuid[]) order by t.id for no key update`,
 )
 
 const missingSockets = statement(
@@ -119,17 +158,18 @@ const listConnected = statement(
   `select ${columns} from terminals.terminals t
     where t.group_id = $1 and t.status <> 'offline' and (t.offline_at is null or t.offline_at > kernel.now()) order by t.id limit $2`,
 )
-const byDevice = `select ${columns} from terminals.terminals t where t.group_id = $1 and t.device_id = $2`
-const findByDevice = statement('terminals.findByDevice', byDevice)
-const byConnection = `select ${columns} from terminals.terminals t where t.group_id = $1 and t.connection_id = $2`
-const findByConnection = statement('terminals.findByConnection', byConnection)
+const findByDevice = statement(
+  'terminals.findByDevice',
+  `select ${columns} from unnest($1::uuid[], $2::text[]) n(group_id, device_id)
+     join terminals.terminals t on t.group_id = n.group_id and t.device_id = n.device_id`,
+)
+const findByConnection = statement(
+  'terminals.findByConnection',
+  `select ${columns} from terminals.terminals t where t.group_id = $1 and t.connection_id = $2`,
+)
 const readTerminal = statement(
   'terminals.readTerminal',
   `select ${columns} from terminals.terminals t where t.id = $1 and t.group_id = $2`,
-)
-const lockTerminal = statement(
-  'terminals.lockTerminal',
-  `select ${columns} from terminals.terminals t where t.id = $1 and t.group_id = $2 for no key update`,
 )
 // The answer to a key that may not see it, and nothing else.
 const terminalExists = statement(
@@ -149,51 +189,36 @@ export const connectionStore = {
     on.run<SocketRow>(silentSockets, [`${silentMs} milliseconds`, rowsMax]),
   dropSilentNodes: (on: Queries) => on.run(dropSilentNodes, []),
 
-  /** One connection of a key at a time, until the transaction ends. */
-  lockKey: (tx: Queries, keyId: string) => tx.run(lockKey, [keyId]),
-  lockTerminalsOf: (tx: Queries, groupId: string, deviceId: string | null, keyId: string) =>
-    tx.run<TerminalRow>(lockTerminals, [groupId, deviceId, keyId]),
-  insertTerminal: (
-    tx: Queries,
-    row: Pick<
-      TerminalRow,
-      'id' | 'group_id' | 'partner_id' | 'merchant_id' | 'branch_id' | 'key_id' | 'device_id' | 'connection_id'
-    >,
-    at: Date,
-  ) =>
-    tx.run(insertTerminal, [
-      row.id,
-      row.group_id,
-      row.partner_id,
-      row.merchant_id,
-      row.branch_id,
-      row.key_id,
-      row.device_id,
-      row.connection_id,
-      at,
+  /** One connection of a key at a time, until the transaction ends. In one order, so that nobody waits in a circle. */
+  lockKeys: (tx: Queries, keyIds: readonly string[]) => tx.run(lockKeys, [arrayOf(keyIds.toSorted())]),
+  /** The terminals of these device ids, all of these keys, and those that the keys are connected as. */
+  lockTerminalsOf: (tx: Queries, those: readonly Pick<NewSocket, 'group_id' | 'device_id' | 'key_id'>[]) =>
+    tx.run<TerminalRow>(lockTerminals, [
+      arrayOf(those.map(({ group_id }) => group_id)),
+      arrayOf(those.map(({ device_id }) => device_id)),
+      arrayOf(those.map(({ key_id }) => key_id)),
     ]),
-  connectTerminal: async (tx: Queries, row: TerminalRow, connectionId: string, branchId: string, at: Date) => {
-    const done = await tx.run(connectTerminal, [row.id, connectionId, at, branchId, row.group_id])
-    if (done.length !== 1) throw new Error(`the terminal ${row.id} is gone`)
+  /** Registers these sockets, and gives their terminals. */
+  async connectAll(tx: Queries, sockets: readonly NewSocket[], at: Date): Promise<TerminalRow[]> {
+    const rows = await tx.run<TerminalRow>(connectAll, [JSON.stringify(sockets), at])
+    const terminals = sockets.filter(({ terminal_id }) => terminal_id !== null).length
+    if (rows.length !== terminals) throw new Error('a terminal that was locked is gone')
+    return rows
   },
-  /** Undefined where the connection is no longer the terminal's. */
-  disconnectTerminal: async (
-    tx: Queries,
-    terminalId: string,
-    connectionId: string,
-    to: 'reconnecting' | 'offline',
-    offlineAt: Date | null,
-  ) => one(await tx.run<TerminalRow>(disconnectTerminal, [terminalId, connectionId, to, offlineAt])),
+  /** Without those whose connection is no longer the terminal's. */
+  disconnectAll: (tx: Queries, gone: readonly Gone[]) =>
+    tx.run<TerminalRow>(disconnectTerminals, [JSON.stringify(gone)]),
   expireReconnecting: (on: Queries) => on.run<TerminalRow>(expireReconnecting, []),
   touch: (on: Queries, seen: readonly { connectionId: string; at: Date }[]) =>
     on.run(touchTerminals, [seen.map(({ connectionId }) => connectionId), seen.map(({ at }) => at)]),
 
-  putSocket: (tx: Queries, row: SocketRow, at: Date) =>
-    tx.run(putSocket, [row.key_id, row.connection_id, row.node_id, row.group_id, row.terminal_id, at]),
-  readSocket: async (tx: Queries, keyId: string) => one(await tx.run<SocketRow>(readSocket, [keyId])),
-  findSocket: async (tx: Queries, connectionId: string) => one(await tx.run<SocketRow>(findSocket, [connectionId])),
-  /** Undefined where it was replaced or dropped before. */
-  dropSocket: async (tx: Queries, connectionId: string) => one(await tx.run<SocketRow>(dropSocket, [connectionId])),
+  readSockets: (tx: Queries, keyIds: readonly string[]) => tx.run<SocketRow>(readSockets, [arrayOf(keyIds)]),
+  findSockets: (tx: Queries, connectionIds: readonly string[]) =>
+    tx.run<SocketRow>(findSockets, [arrayOf(connectionIds)]),
+  /** Without those that were replaced or dropped before. */
+  dropSockets: (tx: Queries, connectionIds: readonly string[]) =>
+    tx.run<SocketRow>(dropSockets, [arrayOf(connectionIds)]),
+  lockThose: (tx: Queries, ids: readonly string[]) => tx.run<TerminalRow>(lockThose, [arrayOf(ids)]),
 
   /** Those of these connections that are registered no more. */
   missing: async (on: Queries, connectionIds: readonly string[]) =>
@@ -205,12 +230,14 @@ export const connectionStore = {
   dismissed: async (on: Queries, nodeId: string) =>
     (await on.run<{ connection_id: string }>(dismissedSockets, [nodeId])).map((row) => row.connection_id),
   listConnected: (on: Queries, groupId: string) => on.run<TerminalRow>(listConnected, [groupId, listedMax]),
-  findByDevice: async (on: Queries, groupId: string, deviceId: string) =>
-    one(await on.run<TerminalRow>(findByDevice, [groupId, deviceId])),
+  findByDevice: (on: Queries, those: readonly { readonly groupId: string; readonly deviceId: string }[]) =>
+    on.run<TerminalRow>(findByDevice, [
+      arrayOf(those.map(({ groupId }) => groupId)),
+      arrayOf(those.map(({ deviceId }) => deviceId)),
+    ]),
   findByConnection: async (on: Queries, groupId: string, connectionId: string) =>
     one(await on.run<TerminalRow>(findByConnection, [groupId, connectionId])),
   read: async (on: Queries, id: string, groupId: string) => one(await on.run<TerminalRow>(readTerminal, [id, groupId])),
-  lock: async (tx: Queries, id: string, groupId: string) => one(await tx.run<TerminalRow>(lockTerminal, [id, groupId])),
   /** In another group: one of this group that connects just now is none of theirs. */
   exists: async (on: Queries, deviceId: string, connectionId: string | null, groupId: string): Promise<boolean> =>
     one(await on.run<{ found: boolean }>(terminalExists, [deviceId, connectionId, groupId]))?.found ?? false,

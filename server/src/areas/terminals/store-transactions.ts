@@ -1,3 +1,4 @@
+import { arrayOf } from '../../kernel/array.ts'
 import { statement, type Queries } from '../../kernel/db.ts'
 import type { Alarm, Course } from './course.ts'
 import type { TransactionState } from './machine.ts'
@@ -45,99 +46,164 @@ export type NewTransaction = Pick<
   | 'amount'
   | 'currency'
   | 'payment_method'
+  | 'sent_to'
   | 'created_at'
   | 'reach_at'
   | 'wait_at'
 >
 
-// What may change, in the order of the values below. Named once, so that nothing is forgotten on its way.
-const courseColumns = [
-  'state',
-  'given_up',
-  'given_up_at',
-  'announced',
-  'sent_to',
-  'cancel_asked',
-  'outcome',
-  'our_code',
-  'authorization_code',
-  'error_code',
-  'error_message',
-  'receipt_data',
-  'outcome_at',
-  'void_cause',
-  'void_state',
-  'void_reason',
-  'void_error',
-  'void_asked_at',
-  'void_step_s',
-  'voided_at',
-  'complete_unseen',
-  'voided_unseen',
-  'ended_at',
-  'reach_at',
-  'grace_at',
-  'wait_at',
-  'no_result_at',
-  'cancel_at',
-  'void_at',
-] as const satisfies readonly (keyof Course)[]
+/** Of a signed request: what makes it itself, and until when it could come again. */
+export interface Signed {
+  readonly signature: Buffer | null
+  readonly signed_until_ms: number | null
+}
+
+/** A payment by the name that its group knows. */
+export interface Named {
+  readonly groupId: string
+  readonly transactionId: string
+}
+
+/** What a connection speaks of; null where that is known, and only the connection is to be looked up. */
+export interface Spoken {
+  readonly groupId: string
+  readonly transactionId: string | null
+  readonly connectionId: string
+}
+
+/** Somebody else has changed it meanwhile: nothing was written. */
+export class StaleRow extends Error {}
+
+export interface Save {
+  readonly before: TransactionRow
+  readonly course: Course
+  readonly at: Date
+  readonly report: string | null
+}
+
+// What may change, with its type. Named once, so that nothing is forgotten on its way.
+const courseTypes: Readonly<Record<keyof Course, string>> = {
+  state: 'text',
+  given_up: 'text',
+  given_up_at: 'timestamptz',
+  announced: 'text',
+  sent_to: 'uuid',
+  cancel_asked: 'boolean',
+  outcome: 'text',
+  our_code: 'text',
+  authorization_code: 'text',
+  error_code: 'text',
+  error_message: 'text',
+  receipt_data: 'text',
+  outcome_at: 'timestamptz',
+  void_cause: 'text',
+  void_state: 'text',
+  void_reason: 'text',
+  void_error: 'text',
+  void_asked_at: 'timestamptz',
+  void_step_s: 'integer',
+  voided_at: 'timestamptz',
+  complete_unseen: 'boolean',
+  voided_unseen: 'boolean',
+  ended_at: 'timestamptz',
+  reach_at: 'timestamptz',
+  grace_at: 'timestamptz',
+  wait_at: 'timestamptz',
+  no_result_at: 'timestamptz',
+  cancel_at: 'timestamptz',
+  void_at: 'timestamptz',
+}
+const courseColumns = Object.keys(courseTypes) as (keyof Course)[]
 
 const columns = `t.id, t.group_id, t.transaction_id, t.partner_id, t.merchant_id, t.branch_id, t.terminal_id, t.device_id, t.addressed, t.key_id, t.way,
   t.webhook_mode, t.request_hash, t.request, t.amount, t.currency, t.payment_method, t.created_at, t.updated_at, t.version,
   ${courseColumns.map((name) => `t.${name}`).join(', ')}`
 
-const insertTransaction = statement(
-  'terminals.insertTransaction',
-  `insert into terminals.transactions (id, group_id, transaction_id, partner_id, merchant_id, branch_id, terminal_id, device_id, addressed, key_id, way,
-     webhook_mode, request_hash, request, amount, currency, payment_method, state, created_at, updated_at, reach_at, wait_at)
-   values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, 'PENDING', $18, $18, $19, $20)
-   on conflict (group_id, transaction_id) do nothing returning id`,
+// The payments, their signatures and what reports show of them: one statement for however many are taken in one moment.
+const insertTransactions = statement(
+  'terminals.insertTransactions',
+  `with given as materialized (
+     select * from json_to_recordset($1::json) as g(id uuid, group_id uuid, transaction_id text, partner_id uuid, merchant_id uuid, branch_id uuid,
+       terminal_id uuid, device_id text, addressed text, key_id uuid, way text, webhook_mode boolean, request_hash text, request text, amount bigint,
+       currency text, payment_method text, sent_to uuid, created_at timestamptz, reach_at timestamptz, wait_at timestamptz, signature text, signed_until_ms float8)),
+   added as (
+     insert into terminals.transactions (id, group_id, transaction_id, partner_id, merchant_id, branch_id, terminal_id, device_id, addressed, key_id,
+       way, webhook_mode, request_hash, request, amount, currency, payment_method, state, sent_to, created_at, updated_at, reach_at, wait_at)
+     select id, group_id, transaction_id, partner_id, merchant_id, branch_id, terminal_id, device_id, addressed, key_id, way, webhook_mode,
+            decode(request_hash, 'hex'), request, amount, currency, payment_method, 'PENDING', sent_to, created_at, created_at, reach_at, wait_at
+       from given g
+      where not exists (select from terminals.past_ids p where p.group_id = g.group_id and p.transaction_id = g.transaction_id)
+      order by id
+     on conflict (group_id, transaction_id) do nothing returning id),
+   signed as (
+     insert into terminals.used_signatures (key_id, signature, transaction_id, expires_at)
+     select g.key_id, decode(g.signature, 'hex'), g.id, to_timestamp(g.signed_until_ms / 1000) from given g join added using (id)
+      where g.signature is not null
+     on conflict do nothing),
+   reported as materialized (
+     select payments.begin_terminal_transactions(json_agg(g)) from given g join added using (id) having count(*) > 0)
+   select a.id from added a left join reported on true`,
 )
 
-const saveTransaction = statement(
-  'terminals.saveTransaction',
-  `update terminals.transactions set ${courseColumns.map((name, index) => `${name} = $${index + 6}`).join(', ')},
-     updated_at = $4, version = version + 1
-    where id = $1 and version = $2 and state = $3 and group_id = $5 returning id`,
+const saveTransactions = statement(
+  'terminals.saveTransactions',
+  `with saved as (
+     update terminals.transactions t set ${courseColumns.map((name) => `${name} = g.${name}`).join(', ')},
+            updated_at = g.updated_at, version = t.version + 1
+       from json_to_recordset($1::json) as g(id uuid, group_id uuid, before_version integer, before_state text, updated_at timestamptz, report text,
+              ${courseColumns.map((name) => `${name} ${courseTypes[name]}`).join(', ')})
+      where t.id = g.id and t.version = g.before_version and t.state = g.before_state and t.group_id = g.group_id
+     returning t.id, t.authorization_code as approval_code, t.updated_at as at, g.report as status),
+   reported as materialized (
+     select payments.change_terminal_transactions(json_agg(s)) from saved s where s.status is not null having count(*) > 0)
+   select s.id from saved s left join reported on true`,
 )
 
-const lockTransaction = statement(
-  'terminals.lockTransaction',
-  `select ${columns} from terminals.transactions t where t.id = $1 for no key update`,
+// In one order, so that nobody waits in a circle.
+const lockTransactions = statement(
+  'terminals.lockTransactions',
+  `select ${columns} from terminals.transactions t where t.id = any($1::uuid[]) order by t.id for no key update`,
+)
+const findTransactions = statement(
+  'terminals.findTransactions',
+  `select ${columns} from unnest($1::uuid[], $2::text[]) n(group_id, transaction_id)
+     join terminals.transactions t on t.group_id = n.group_id and t.transaction_id = n.transaction_id`,
 )
 const findTransaction = statement(
   'terminals.findTransaction',
   `select ${columns} from terminals.transactions t where t.group_id = $1 and t.transaction_id = $2`,
 )
-// The same, and whether the connection that speaks of it is still one.
-const findFromConnection = statement(
-  'terminals.findFromConnection',
-  `select ${columns}, exists (select from terminals.sockets s where s.connection_id = $3) as is_held
-     from terminals.transactions t where t.group_id = $1 and t.transaction_id = $2`,
+// The same of several, and whether the connections that speak of them are still some.
+const findFromConnections = statement(
+  'terminals.findFromConnections',
+  `select ${columns}, exists (select from terminals.sockets s where s.connection_id = n.connection_id) as is_held
+     from unnest($1::uuid[], $2::text[], $3::uuid[]) with ordinality n(group_id, transaction_id, connection_id, place)
+     left join terminals.transactions t on t.group_id = n.group_id and t.transaction_id = n.transaction_id
+    order by n.place`,
 )
 // The answer to a key that may not see it, and nothing else.
 const transactionExists = statement(
   'terminals.transactionExists',
   `select exists (select from terminals.transactions where transaction_id = $1 and group_id <> $2) as found`,
 )
-const readTransaction = statement(
-  'terminals.readTransaction',
-  `select ${columns} from terminals.transactions t where t.id = $1 and t.group_id = $2`,
+const readTransactions = statement(
+  'terminals.readTransactions',
+  `select ${columns} from unnest($1::uuid[], $2::uuid[]) n(id, group_id)
+     join terminals.transactions t on t.id = n.id and t.group_id = n.group_id`,
 )
 
 // In a statement after the insert: an id whose row goes in this very moment is seen to be taken all the same.
-const readNew = statement(
-  'terminals.readNew',
-  `select ${columns}, exists (select from terminals.past_ids p where p.group_id = t.group_id and p.transaction_id = t.transaction_id) as is_past
-     from terminals.transactions t where t.id = $1 and t.group_id = $2`,
+const findPastIds = statement(
+  'terminals.findPastIds',
+  `select p.transaction_id from unnest($1::uuid[], $2::text[]) n(group_id, transaction_id)
+     join terminals.past_ids p on p.group_id = n.group_id and p.transaction_id = n.transaction_id`,
 )
 
 // Busy: open and not given up, or given up less than two minutes ago.
-const busyTransaction = statement(
-  'terminals.busyTransaction',
-  `select t.id from terminals.transactions t
-    where t.terminal_id = $1 and t.state in ('PENDING', 'AWAITING_RECONNECT') and (t.given_up_at is null or t.given_up_at > $2) limit 1`,
+const busyTerminals = statement(
+  'terminals.busyTerminals',
+  `select t.terminal_id from terminals.transactions t
+    where t.terminal_id = any($1::uuid[]) and t.state in ('PENDING', 'AWAITING_RECONNECT') and (t.given_up_at is null or t.given_up_at > $2)`,
 )
 
 const listTransactions = statement(
@@ -150,15 +216,12 @@ const listTransactions = statement(
     order by t.id desc limit $8`,
 )
 
-const useSignature = statement(
-  'terminals.useSignature',
-  `insert into terminals.used_signatures (key_id, signature, transaction_id, expires_at)
-   values ($1, $2, $3, to_timestamp($4::double precision / 1000)) on conflict do nothing`,
-)
-const findBySignature = statement(
-  'terminals.findBySignature',
-  `select ${columns} from terminals.used_signatures u join terminals.transactions t on t.id = u.transaction_id
-    where u.key_id = $1 and u.signature = $2 and t.group_id = $3`,
+const findBySignatures = statement(
+  'terminals.findBySignatures',
+  `select encode(u.signature, 'hex') as signature, u.key_id as signer_id, ${columns}
+     from unnest($1::uuid[], $2::text[], $3::uuid[]) n(key_id, signature, group_id)
+     join terminals.used_signatures u on u.key_id = n.key_id and u.signature = decode(n.signature, 'hex')
+     join terminals.transactions t on t.id = u.transaction_id and t.group_id = n.group_id`,
 )
 const dropSignatures = statement(
   'terminals.dropSignatures',
@@ -173,18 +236,20 @@ const claimDue = statement(
 )
 const nextDue = statement('terminals.nextDue', 'select terminals.next_due() as at')
 
-const openOfTerminal = statement(
-  'terminals.openOfTerminal',
-  `select t.id from terminals.transactions t where t.terminal_id = $1 and t.state in ('PENDING', 'AWAITING_RECONNECT') order by t.id`,
+const openOfTerminals = statement(
+  'terminals.openOfTerminals',
+  `select t.id from terminals.transactions t where t.terminal_id = any($1::uuid[]) and t.state in ('PENDING', 'AWAITING_RECONNECT') order by t.id`,
 )
 
 // Open, or ended without a word of the terminal, or with a void that it has not answered: what a terminal that is back is asked about.
 const toAsk = statement(
   'terminals.toAsk',
-  `select ${columns} from terminals.transactions t
-    where t.terminal_id = $1 and t.sent_to is not null and t.sent_to <> $2
-      and (t.state in ('PENDING', 'AWAITING_RECONNECT') or t.our_code = 'NO_RESULT' or t.void_state = 'ASKED')
-    order by t.id desc limit $3`,
+  `select ${columns} from unnest($1::uuid[], $2::uuid[]) c(terminal_id, connection_id) cross join lateral (
+     select * from terminals.transactions t
+      where t.terminal_id = c.terminal_id and t.sent_to is not null and t.sent_to <> c.connection_id
+        and (t.state in ('PENDING', 'AWAITING_RECONNECT') or t.our_code = 'NO_RESULT' or t.void_state = 'ASKED')
+      order by t.id desc limit $3) t
+    order by t.id`,
 )
 
 const unseen = statement(
@@ -210,73 +275,72 @@ const openAttention = statement(
   'select count(*)::integer as open from terminals.attention where settled_at is null',
 )
 
-const putReport = statement(
-  'terminals.putReport',
-  `select payments.put_terminal_transaction($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
-)
-
 const rowsToAskMax = 200
 const unseenMax = 1_000
 
 const one = <Row>(rows: readonly Row[]): Row | undefined => rows[0]
 
 export const transactionStore = {
-  /** False where the id is taken. */
-  insert: async (tx: Queries, row: NewTransaction): Promise<boolean> =>
-    (
-      await tx.run(insertTransaction, [
-        row.id,
-        row.group_id,
-        row.transaction_id,
-        row.partner_id,
-        row.merchant_id,
-        row.branch_id,
-        row.terminal_id,
-        row.device_id,
-        row.addressed,
-        row.key_id,
-        row.way,
-        row.webhook_mode,
-        row.request_hash,
-        row.request,
-        row.amount,
-        row.currency,
-        row.payment_method,
-        row.created_at,
-        row.reach_at,
-        row.wait_at,
-      ])
-    ).length === 1,
-  /** Throws where the row is no longer as it was read. */
-  async save(tx: Queries, before: TransactionRow, course: Course, at: Date): Promise<void> {
-    const values = courseColumns.map((name) => course[name])
-    const saved = await tx.run(saveTransaction, [
-      before.id,
-      before.version,
-      before.state,
-      at,
-      before.group_id,
-      ...values,
-    ])
-    if (saved.length !== 1) throw new Error(`the transaction ${before.id} was changed by somebody else under its lock`)
+  /** Stores new payments; gives the ids of those whose transactionId was not taken, by a payment or by one whose row is gone. */
+  insertAll: async (tx: Queries, rows: readonly (NewTransaction & Signed)[]): Promise<Set<string>> => {
+    const given = rows.map(({ request_hash, amount, signature, ...row }) => ({
+      ...row,
+      request_hash: request_hash.toString('hex'),
+      amount: String(amount),
+      signature: signature?.toString('hex') ?? null,
+    }))
+    return new Set((await tx.run<{ id: string }>(insertTransactions, [JSON.stringify(given)])).map(({ id }) => id))
   },
-  lock: async (tx: Queries, id: string) => one(await tx.run<TransactionRow>(lockTransaction, [id])),
+  /** Throws a StaleRow where one is no longer as it was read. `report` is how reports call it from now on, null where that stays. */
+  async saveAll(tx: Queries, saves: readonly Save[]): Promise<void> {
+    const given = saves.map(({ before, course, at, report }) => {
+      const { id, group_id, version, state } = before
+      const values = Object.fromEntries(courseColumns.map((name) => [name, course[name]]))
+      return { ...values, id, group_id, before_version: version, before_state: state, updated_at: at, report }
+    })
+    const saved = await tx.run(saveTransactions, [JSON.stringify(given)])
+    if (saved.length !== saves.length) throw new StaleRow('a transaction is no longer as it was read')
+  },
+  lock: (tx: Queries, ids: readonly string[]) => tx.run<TransactionRow>(lockTransactions, [arrayOf(ids)]),
+  findAll: (on: Queries, names: readonly Named[]) =>
+    on.run<TransactionRow>(findTransactions, [
+      arrayOf(names.map(({ groupId }) => groupId)),
+      arrayOf(names.map(({ transactionId }) => transactionId)),
+    ]),
+  /** Whether one of these ids was used by a payment whose row is gone. */
+  isAnyPast: async (tx: Queries, names: readonly Named[]): Promise<boolean> => {
+    const past = await tx.run<{ transaction_id: string }>(findPastIds, [
+      arrayOf(names.map(({ groupId }) => groupId)),
+      arrayOf(names.map(({ transactionId }) => transactionId)),
+    ])
+    return past.length > 0
+  },
   find: async (on: Queries, groupId: string, transactionId: string) =>
     one(await on.run<TransactionRow>(findTransaction, [groupId, transactionId])),
-  findFrom: async (on: Queries, groupId: string, transactionId: string, connectionId: string) =>
-    one(
-      await on.run<TransactionRow & { is_held: boolean }>(findFromConnection, [groupId, transactionId, connectionId]),
-    ),
+  /** For each of these, in their order, whether its connection is still one, and the payment that it names, if it names one that there is. */
+  findFrom: async (on: Queries, those: readonly Spoken[]) => {
+    const rows = await on.run<(TransactionRow | { readonly id: null }) & { readonly is_held: boolean }>(
+      findFromConnections,
+      [
+        arrayOf(those.map(({ groupId }) => groupId)),
+        arrayOf(those.map(({ transactionId }) => transactionId)),
+        arrayOf(those.map(({ connectionId }) => connectionId)),
+      ],
+    )
+    return rows.map((row) => ({ isHeld: row.is_held, row: row.id === null ? undefined : row }))
+  },
   /** In another group. */
   exists: async (on: Queries, transactionId: string, groupId: string): Promise<boolean> =>
     one(await on.run<{ found: boolean }>(transactionExists, [transactionId, groupId]))?.found ?? false,
-  read: async (on: Queries, id: string, groupId: string) =>
-    one(await on.run<TransactionRow>(readTransaction, [id, groupId])),
-  /** One that was inserted just now, and whether its id was used by a payment whose row is gone. */
-  readNew: async (tx: Queries, id: string, groupId: string) =>
-    one(await tx.run<TransactionRow & { is_past: boolean }>(readNew, [id, groupId])),
-  isBusy: async (tx: Queries, terminalId: string, givenUpAfter: Date): Promise<boolean> =>
-    (await tx.run(busyTransaction, [terminalId, givenUpAfter])).length > 0,
+  readAll: (on: Queries, those: readonly { readonly id: string; readonly groupId: string }[]) =>
+    on.run<TransactionRow>(readTransactions, [
+      arrayOf(those.map(({ id }) => id)),
+      arrayOf(those.map(({ groupId }) => groupId)),
+    ]),
+  busyOf: async (tx: Queries, terminalIds: readonly string[], givenUpAfter: Date): Promise<Set<string>> => {
+    const rows = await tx.run<{ terminal_id: string }>(busyTerminals, [arrayOf(terminalIds), givenUpAfter])
+    return new Set(rows.map(({ terminal_id }) => terminal_id))
+  },
   list: (
     on: Queries,
     groupId: string,
@@ -300,18 +364,28 @@ export const transactionStore = {
       filter.now,
       filter.rowsMax,
     ]),
-  useSignature: (tx: Queries, used: { keyId: string; signature: Buffer; transactionId: string; untilMs: number }) =>
-    tx.run(useSignature, [used.keyId, used.signature, used.transactionId, used.untilMs]),
-  findBySignature: async (on: Queries, keyId: string, signature: Buffer, groupId: string) =>
-    one(await on.run<TransactionRow>(findBySignature, [keyId, signature, groupId])),
+  findBySignatures: (
+    on: Queries,
+    those: readonly { readonly keyId: string; readonly signature: Buffer; readonly groupId: string }[],
+  ) =>
+    on.run<TransactionRow & { readonly signature: string; readonly signer_id: string }>(findBySignatures, [
+      arrayOf(those.map(({ keyId }) => keyId)),
+      arrayOf(those.map(({ signature }) => signature.toString('hex'))),
+      arrayOf(those.map(({ groupId }) => groupId)),
+    ]),
   dropSignatures: async (on: Queries, wallMs: number, rowsMax: number): Promise<number> =>
     (await on.run(dropSignatures, [wallMs, rowsMax])).length,
   claimDue: (tx: Queries, rowsMax: number) => tx.run<TransactionRow>(claimDue, [rowsMax]),
   nextDue: async (on: Queries): Promise<Date | null> => one(await on.run<{ at: Date | null }>(nextDue, []))?.at ?? null,
-  openOf: async (on: Queries, terminalId: string): Promise<string[]> =>
-    (await on.run<{ id: string }>(openOfTerminal, [terminalId])).map(({ id }) => id),
-  toAsk: (on: Queries, terminalId: string, connectionId: string) =>
-    on.run<TransactionRow>(toAsk, [terminalId, connectionId, rowsToAskMax]),
+  openOf: async (on: Queries, terminalIds: readonly string[]): Promise<string[]> =>
+    (await on.run<{ id: string }>(openOfTerminals, [arrayOf(terminalIds)])).map(({ id }) => id),
+  /** Of terminals on these new connections of theirs; the newest of each, in the order in which they came. */
+  toAsk: (on: Queries, those: readonly { readonly terminalId: string; readonly connectionId: string }[]) =>
+    on.run<TransactionRow>(toAsk, [
+      arrayOf(those.map(({ terminalId }) => terminalId)),
+      arrayOf(those.map(({ connectionId }) => connectionId)),
+      rowsToAskMax,
+    ]),
   unseen: (on: Queries, keyId: string, now: Date) => on.run<TransactionRow>(unseen, [keyId, now, unseenMax]),
   markSeen: (on: Queries, seen: readonly { id: string; complete: boolean; voided: boolean }[]) =>
     on.run(markSeen, [seen.map(({ id }) => id), seen.map((s) => s.complete), seen.map((s) => s.voided)]),
@@ -320,27 +394,4 @@ export const transactionStore = {
     (await tx.run(raiseAlarm, [transactionId, alarm, detail, at])).length === 1,
   openAttention: async (on: Queries): Promise<number> =>
     (await on.run<{ open: number }>(openAttention, []))[0]?.open ?? 0,
-  report: (
-    tx: Queries,
-    row: TransactionRow | NewTransaction,
-    status: string,
-    approvalCode: string | null,
-    at: Date,
-    isNew: boolean,
-  ) =>
-    tx.run(putReport, [
-      row.id,
-      row.partner_id,
-      row.merchant_id,
-      row.branch_id,
-      status,
-      row.amount,
-      row.currency,
-      row.payment_method,
-      row.device_id,
-      approvalCode,
-      row.transaction_id,
-      at,
-      isNew,
-    ]),
 }

@@ -1,6 +1,7 @@
 import type { Bus, Words } from '../../../kernel/bus.ts'
 import type { Clock } from '../../../kernel/clock.ts'
 import type { Db } from '../../../kernel/db.ts'
+import { together } from '../../../kernel/together.ts'
 import { isOpen } from '../machine.ts'
 import { presentNow, presentTerminal } from '../present.ts'
 import type { TerminalCases } from '../service-terminal.ts'
@@ -10,6 +11,9 @@ import type { Link, Links } from './links.ts'
 
 export type DisconnectReason =
   'api_key_used_elsewhere' | 'stale_connection_timeout' | 'admin_action' | 'server_restarting' | 'other'
+
+const askedTogetherMax = 128
+const readTogetherMax = 128
 
 /** The code that a socket is closed with, for each reason. */
 const closeCodes: Readonly<Record<DisconnectReason, number>> = {
@@ -31,6 +35,8 @@ const sentences: Readonly<Record<DisconnectReason, string>> = {
 export interface Deliverer {
   /** Says why, and closes. */
   dismiss(link: Link, reason: DisconnectReason): void
+  /** Writes a payment that was stored as sent to one of the sockets here. */
+  sendStored(row: TransactionRow): void
   /** A terminal that has connected is asked about what it may have missed. */
   askTerminal(link: Link): void
   /** A desktop that has connected is told what it missed. */
@@ -63,6 +69,13 @@ export function createDeliverer({
     link.close(closeCodes[reason], reason)
   }
 
+  const read = together({
+    async work(those: readonly { readonly id: string; readonly groupId: string }[]) {
+      const rows = new Map((await store.readAll(db, those)).map((row) => [row.id, row]))
+      return those.map(({ id }) => rows.get(id))
+    },
+    itemsMax: readTogetherMax,
+  })
   const tellVoid = (link: Link, row: TransactionRow) =>
     link.send({
       action: 'voidPayment',
@@ -73,10 +86,8 @@ export function createDeliverer({
   const tellCancel = (link: Link, row: TransactionRow) =>
     link.send({ action: 'cancelPayment', transactionId: row.transaction_id, ...stamp(row.group_id) })
 
-  const sendPayment = async (link: Link, id: string) => {
-    const row = await cases.beforeSending(id, link.connectionId)
-    if (row === undefined) return
-    const sent = link.send({
+  const writePayment = (link: Link, row: TransactionRow) =>
+    link.send({
       action: 'payment',
       transactionId: row.transaction_id,
       terminalId: terminalIdOf(row, link),
@@ -84,7 +95,14 @@ export function createDeliverer({
       paymentRequest: JSON.parse(row.request) as unknown,
       ...stamp(row.group_id),
     })
-    if (!sent) await cases.notSent(id)
+  const sendPayment = async (link: Link, id: string) => {
+    const row = await cases.beforeSending(id, link.connectionId)
+    if (row !== undefined && !writePayment(link, row)) await cases.notSent(id)
+  }
+  // At once, not in the link's turn: nothing may become of the payment between its commit and this.
+  const sendStored = (row: TransactionRow) => {
+    const link = links.find(row.sent_to ?? '')
+    if (link === undefined || link.replaced || !writePayment(link, row)) void cases.notSent(row.id).catch(onError)
   }
 
   const tell = ([connectionId = '', groupId = '', id = '', action = '']: Words) => {
@@ -92,7 +110,7 @@ export function createDeliverer({
     if (link === undefined || link.replaced) return
     link.inTurn(async () => {
       if (action === 'payment') return sendPayment(link, id)
-      const row = await store.read(db, id, groupId)
+      const row = await read({ id, groupId })
       if (row === undefined) return
       if (action === 'cancelPayment' && isOpen(row.state)) tellCancel(link, row)
       if (action === 'voidPayment' && row.void_state === 'ASKED') tellVoid(link, row)
@@ -128,7 +146,7 @@ export function createDeliverer({
   const push = ([groupId = '', id = '', what = '']: Words) => {
     const those = [...links.desktopsOf(groupId)]
     if (those.length === 0) return
-    const reading = store.read(db, id, groupId)
+    const reading = read({ id, groupId })
     for (const link of those) {
       link.inTurn(async () => {
         const row = await reading
@@ -169,12 +187,19 @@ export function createDeliverer({
     if (link !== undefined && !link.replaced) dismiss(link, reason as DisconnectReason)
   }
 
+  const toAsk = together({
+    async work(those: readonly { readonly terminalId: string; readonly connectionId: string }[]) {
+      const rows = Map.groupBy(await store.toAsk(db, those), ({ terminal_id }) => terminal_id)
+      return those.map(({ terminalId }) => rows.get(terminalId) ?? [])
+    },
+    itemsMax: askedTogetherMax,
+    apart: ({ terminalId }) => [terminalId],
+  })
   const askTerminal = (link: Link) => {
     const { terminalId } = link
     if (terminalId === null) return
     link.inTurn(async () => {
-      const rows = (await store.toAsk(db, terminalId, link.connectionId)).toReversed()
-      for (const row of rows) {
+      for (const row of await toAsk({ terminalId, connectionId: link.connectionId })) {
         const isOver = !isOpen(row.state) && row.our_code !== 'NO_RESULT'
         if (!isOver) {
           link.asked.add(row.transaction_id)
@@ -207,6 +232,7 @@ export function createDeliverer({
   ]
   return {
     dismiss,
+    sendStored,
     askTerminal,
     catchUp,
     stop() {

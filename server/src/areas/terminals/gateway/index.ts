@@ -12,6 +12,7 @@ import type { Log } from '../../../kernel/log.ts'
 import type { Metrics } from '../../../kernel/metrics.ts'
 import type { TerminalFigures } from '../figures.ts'
 import type { Connections } from '../connections.ts'
+import type { Sending } from '../dependencies.ts'
 import { statuses } from '../errors.ts'
 import { refuse } from '../refusals.ts'
 import { errorOf, requireGroup } from '../routes.ts'
@@ -28,6 +29,9 @@ const framesWaitingMax = 64
 const deviceId = /^[\x21-\x7e]{1,64}$/
 const socketsMax = 20_000
 const stopMsMax = 2_000
+const unsentMax = 10_000
+// A commit that nobody waits for any more may still go through.
+const unsentMsMax = 60_000
 
 export interface GatewayOptions {
   /** How often sockets are pinged. */
@@ -50,7 +54,7 @@ export interface GatewayDependencies {
   readonly pathOf: (request: IncomingMessage) => string | null
 }
 
-export interface Gateway extends AsyncDisposable {
+export interface Gateway extends AsyncDisposable, Sending {
   /** Takes upgrades from now on. */
   attach(server: Server): void
   /** Says goodbye to every socket and takes no new one. */
@@ -63,6 +67,8 @@ export function createGateway(deps: GatewayDependencies): Gateway {
   const links = createLinks()
   // Connections that have ended here and not yet in the database, which may be away.
   const unended = new Map<string, boolean>()
+  // Payments that may be stored as sent to a socket here and are not, and until which time of the system, in ms, they are looked for.
+  const unsent = new Map<string, number>()
   const onError = (error: unknown) => {
     if (isAway(error)) return
     metrics.unexpectedErrors.inc({ where: 'terminals.socket' })
@@ -89,6 +95,10 @@ export function createGateway(deps: GatewayDependencies): Gateway {
         await connections.disconnect(connectionId, isGoodbye)
         unended.delete(connectionId)
       }
+      const looks = [...unsent].map(async ([id, untilMs]) => {
+        if ((await cases.notSent(id)) !== undefined || clock.wall() >= untilMs) unsent.delete(id)
+      })
+      await Promise.all(looks)
     },
   })
   const orders = startOrders({
@@ -107,7 +117,7 @@ export function createGateway(deps: GatewayDependencies): Gateway {
   const closing = new Set<Promise<void>>()
   let draining = false
 
-  const serve = (socket: WebSocket, link: Link) => {
+  const serve = (socket: WebSocket, link: Link, isNew: boolean) => {
     let waiting = 0
     socket.on('message', (data: RawData, isBinary: boolean) => {
       link.lastFrameMs = clock.wall()
@@ -147,8 +157,9 @@ export function createGateway(deps: GatewayDependencies): Gateway {
       closing.add(ending)
       void ending.finally(() => closing.delete(ending))
     })
-    if (link.principal.role === 'terminal') deliverer.askTerminal(link)
-    else deliverer.catchUp(link)
+    if (link.principal.role === 'desktop') deliverer.catchUp(link)
+    // One that was never here has nothing to be asked about.
+    else if (!isNew) deliverer.askTerminal(link)
   }
 
   const admit = async (request: IncomingMessage): Promise<{ principal: TerminalPrincipal; device: string | null }> => {
@@ -174,7 +185,7 @@ export function createGateway(deps: GatewayDependencies): Gateway {
       if (pathOf(request) !== '/v1') throw new Fault('NOT_FOUND', 'There is nothing at this path.')
       const { principal, device } = await admit(request)
       const connectionId = newId(clock.now())
-      const terminal = await connections.connect(principal, connectionId, device)
+      const { terminal, isNew } = await connections.connect(principal, connectionId, device)
       if (socket.destroyed || draining) {
         await connections.disconnect(connectionId, false)
         return gone()
@@ -185,7 +196,7 @@ export function createGateway(deps: GatewayDependencies): Gateway {
         const about = { connectionId, principal, terminalId: terminal?.id ?? null, deviceId: device }
         const link = createLink(opened, about, clock.wall(), onError)
         links.add(link)
-        serve(opened, link)
+        serve(opened, link, isNew)
       })
       if (!taken) await connections.disconnect(connectionId, false)
       else socket.off('error', gone)
@@ -198,6 +209,15 @@ export function createGateway(deps: GatewayDependencies): Gateway {
   }
 
   return {
+    holds(connectionId) {
+      const link = links.find(connectionId)
+      return link !== undefined && !link.replaced
+    },
+    send: (row) => deliverer.sendStored(row),
+    unsent(ids) {
+      const untilMs = clock.wall() + unsentMsMax
+      for (const id of ids) if (unsent.size < unsentMax) unsent.set(id, untilMs)
+    },
     attach(http) {
       // Beside the connections of HTTP.
       http.maxConnections += socketsMax

@@ -25,7 +25,7 @@ export function startLiveness({
   readonly onError: (error: unknown) => void
   readonly pingMs: number
   readonly dismiss: (link: Link, reason: 'stale_connection_timeout' | 'other') => void
-  /** Ends connections whose end could not be stored. */
+  /** Makes up for what could not be stored when it happened. */
   readonly settle: () => Promise<void>
 }): AsyncDisposable & { checkSoon(): void } {
   let turn = 0

@@ -1,0 +1,91 @@
+import assert from 'node:assert/strict'
+import { setImmediate as turn } from 'node:timers/promises'
+import { test } from 'node:test'
+import { Fault } from './fault.ts'
+import { together } from './together.ts'
+
+/** Work that says what it was given, and waits to be let through. */
+function gate(itemsMax: number, apart: (item: string) => readonly string[] = () => []) {
+  const batches: (readonly string[])[] = []
+  const waiting: PromiseWithResolvers<void>[] = []
+  const refused = new Set<string>()
+  const broken = new Set<string>()
+  const away = { now: false }
+  const does = together({
+    async work(items: readonly string[]) {
+      batches.push(items)
+      const one = Promise.withResolvers<void>()
+      waiting.push(one)
+      await one.promise
+      if (away.now) throw new Fault('UNAVAILABLE', 'away')
+      if (items.some((item) => broken.has(item))) throw new Error('broken')
+      return items.map((item) => (refused.has(item) ? new Fault('CONFLICT', item) : `did ${item}`))
+    },
+    itemsMax,
+    apart,
+  })
+  const pass = async () => {
+    while (waiting.length === 0) await turn()
+    waiting.shift()?.resolve()
+  }
+  return { does, pass, batches, refused, broken, away }
+}
+
+test('what comes in while a batch is under way is the next batch, each with its own result', async () => {
+  const { does, pass, batches } = gate(10)
+  const first = does('a')
+  while (batches.length === 0) await turn()
+  const others = [does('b'), does('c')]
+  await pass()
+  assert.equal(await first, 'did a')
+  await pass()
+  assert.deepEqual(await Promise.all(others), ['did b', 'did c'])
+  assert.deepEqual(batches, [['a'], ['b', 'c']])
+})
+
+test('a batch has so many at most, and the others come after it in their order', async () => {
+  const { does, pass, batches } = gate(2)
+  const all = Promise.all(['a', 'b', 'c', 'd', 'e'].map(does))
+  for (let batch = 0; batch < 3; batch += 1) await pass()
+  await all
+  assert.deepEqual(batches, [['a', 'b'], ['c', 'd'], ['e']])
+})
+
+test('what must stay apart is done one after the other, and holds up nobody else', async () => {
+  const { does, pass, batches } = gate(10, (item) => [item.slice(0, 1)])
+  const all = Promise.all(['a1', 'a2', 'b1', 'a3', 'b2'].map(does))
+  for (let batch = 0; batch < 3; batch += 1) await pass()
+  await all
+  assert.deepEqual(batches, [['a1', 'b1'], ['a2', 'b2'], ['a3']])
+})
+
+test('a refusal is that of one alone', async () => {
+  const { does, pass, refused } = gate(10)
+  refused.add('b')
+  const all = Promise.allSettled(['a', 'b', 'c'].map(does))
+  await pass()
+  const [a, b, c] = await all
+  assert.deepEqual([a?.status, b?.status, c?.status], ['fulfilled', 'rejected', 'fulfilled'])
+})
+
+test('one that cannot be done fails alone: the others of its batch are done without it', async () => {
+  const { does, pass, broken, batches } = gate(10)
+  broken.add('c')
+  const all = Promise.allSettled(['a', 'b', 'c', 'd'].map(does))
+  for (let batch = 0; batch < 5; batch += 1) await pass()
+  const results = (await all).map(({ status }) => status)
+  assert.deepEqual(results, ['fulfilled', 'fulfilled', 'rejected', 'fulfilled'])
+  assert.deepEqual(batches, [['a', 'b', 'c', 'd'], ['a', 'b'], ['c', 'd'], ['c'], ['d']])
+})
+
+test('where the database is away, everybody who waits is told at once', async () => {
+  const { does, pass, away, batches } = gate(2)
+  away.now = true
+  const all = Promise.allSettled(['a', 'b', 'c', 'd'].map(does))
+  await pass()
+  assert.deepEqual(
+    (await all).map(({ status }) => status),
+    ['rejected', 'rejected', 'rejected', 'rejected'],
+  )
+  assert.equal(batches.length, 1)
+})

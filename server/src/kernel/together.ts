@@ -1,0 +1,98 @@
+import { setImmediate as turn } from 'node:timers/promises'
+import { Fault } from './fault.ts'
+import { isAway } from './db.ts'
+
+export interface TogetherOptions<Item, Result> {
+  /**
+   * Does all of these, in one transaction or one statement, and gives a result for each in their order; a Fault is that one's refusal.
+   * Where it throws, nothing has happened.
+   */
+  readonly work: (items: readonly Item[]) => Promise<readonly (Result | Fault)[]>
+  readonly itemsMax: number
+  /** Items that have one of these in common are not done together, but in the order in which they came. */
+  readonly apart?: (item: Item) => readonly string[]
+  /** Batches under way at once. */
+  readonly lanesMax?: number
+}
+
+interface Waiting<Item, Result> {
+  readonly item: Item
+  readonly names: readonly string[]
+  readonly promised: PromiseWithResolvers<Result>
+}
+
+const waitingMax = 30_000
+
+/**
+ * Does many small things of one kind together: what comes in while a batch is under way is the next one, so that a batch is as large as
+ * the load, and whoever comes alone does not wait. One that cannot be done fails alone: a batch that fails is tried again in halves. Where
+ * the database is away everybody who waits is told so at once. UNAVAILABLE when too many wait.
+ */
+export function together<Item, Result>(options: TogetherOptions<Item, Result>): (item: Item) => Promise<Result> {
+  const { work, itemsMax, apart = () => [], lanesMax = 1 } = options
+  let waiting: Waiting<Item, Result>[] = []
+  const busy = new Set<string>()
+  let lanes = 0
+
+  const settle = async (batch: readonly Waiting<Item, Result>[]): Promise<void> => {
+    try {
+      const results = await work(batch.map(({ item }) => item))
+      batch.forEach(({ promised }, index) => {
+        const result = results[index] as Result | Fault
+        if (result instanceof Fault) promised.reject(result)
+        else promised.resolve(result)
+      })
+    } catch (error) {
+      if (isAway(error)) {
+        const told = [...batch, ...waiting]
+        waiting = []
+        for (const { promised } of told) promised.reject(error)
+        return
+      }
+      if (batch.length === 1) {
+        for (const { promised } of batch) promised.reject(error)
+        return
+      }
+      const half = Math.ceil(batch.length / 2)
+      await settle(batch.slice(0, half))
+      await settle(batch.slice(half))
+    }
+  }
+
+  /** The first that wait, without those that must wait for another; these keep their places. */
+  const take = (): readonly Waiting<Item, Result>[] => {
+    const batch: Waiting<Item, Result>[] = []
+    const left: Waiting<Item, Result>[] = []
+    const passed = new Set<string>()
+    let looked = 0
+    while (looked < waiting.length && batch.length < itemsMax) {
+      const one = waiting[looked] as Waiting<Item, Result>
+      const mustWait = one.names.some((name) => busy.has(name) || passed.has(name))
+      for (const name of one.names) (mustWait ? passed : busy).add(name)
+      ;(mustWait ? left : batch).push(one)
+      looked += 1
+    }
+    waiting = [...left, ...waiting.slice(looked)]
+    return batch
+  }
+
+  const run = async (): Promise<void> => {
+    lanes += 1
+    // Whoever comes in this turn of the event loop comes along.
+    await turn()
+    for (let batch = take(); batch.length > 0; batch = take()) {
+      await settle(batch)
+      for (const { names } of batch) for (const name of names) busy.delete(name)
+    }
+    lanes -= 1
+  }
+
+  return (item) => {
+    if (waiting.length >= waitingMax)
+      return Promise.reject(new Fault('UNAVAILABLE', 'Too much is waiting; try again.', { retryAfterSeconds: 1 }))
+    const promised = Promise.withResolvers<Result>()
+    waiting.push({ item, names: apart(item), promised })
+    if (lanes < lanesMax) void run()
+    return promised.promise
+  }
+}

@@ -1,0 +1,101 @@
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+import { createDb } from '../../src/kernel/db.ts'
+import { freshDatabase } from '../cluster.ts'
+import { platform } from '../platform.ts'
+import { startPostgresProxy } from '../postgres-proxy.ts'
+import { sql } from '../sql.ts'
+import { result, shopOf } from '../till.ts'
+import { until } from '../until.ts'
+
+// Between the commit of a payment and the moment in which its terminal has it.
+
+const database = await freshDatabase()
+after(() => database[Symbol.asyncDispose]())
+const line = await startPostgresProxy(database.target)
+after(() => line[Symbol.asyncDispose]())
+const direct = createDb({ target: database.target, onError: () => {} })
+after(() => direct[Symbol.asyncDispose]())
+const p = await platform({ after }, { database: line.target })
+const shop = shopOf(p)
+after(() => shop[Symbol.asyncDispose]())
+
+const rowOf = async (transactionId: string) =>
+  (
+    await sql<{ state: string; sent_to: string | null }>(
+      direct,
+      'select state, sent_to from terminals.transactions where transaction_id = $1',
+      [transactionId],
+    )
+  )[0]
+const isWaiting = (query: string) =>
+  sql(
+    direct,
+    `select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and query like $1`,
+    [query],
+  ).then((rows) => rows.length > 0)
+
+test('[D5.machine.pending.not-reached] a payment is not sent and ends where nobody can know whether its commit went through, and its terminal is free', async () => {
+  const terminal = await shop.connect()
+  await sql(
+    direct,
+    `create function terminals.wait_here() returns trigger language plpgsql as $$
+     begin perform pg_advisory_xact_lock_shared(1); return null; end $$`,
+  )
+  await sql(
+    direct,
+    `create constraint trigger wait_here after insert on terminals.transactions deferrable initially deferred
+     for each row when (new.transaction_id = 'of-unknown-outcome') execute function terminals.wait_here()`,
+  )
+  const transactionId = 'of-unknown-outcome'
+  const [begun, goesOn] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const holding = direct.tx(async (tx) => {
+    await sql(tx, 'select pg_advisory_xact_lock(1)')
+    begun.resolve()
+    await goesOn.promise
+  })
+  await begun.promise
+  const paying = shop.pay({ transactionId })
+  await until('the commit to wait', () => isWaiting('commit'))
+  // The line goes, and the commit goes through.
+  line.becomes('closed')
+  const { status, json } = await paying
+  assert.deepEqual([status, json.error.code], [503, 'UNAVAILABLE'])
+  line.becomes('passes')
+  goesOn.resolve()
+  await holding
+  await until('the row', async () => (await rowOf(transactionId)) !== undefined)
+  await until('the end', async () => (await rowOf(transactionId))?.state === 'FAILED')
+  const again = await shop.pay({ transactionId })
+  assert.deepEqual([again.status, again.json.error.code], [502, 'TERMINAL_CONNECTION_ERROR'])
+  await terminal.settled()
+  assert.deepEqual(
+    terminal.received.filter(({ action }) => action === 'payment'),
+    [],
+  )
+  const next = shop.pay({ transactionId: 'the-next-one' })
+  assert.equal((await terminal.next('payment')).transactionId, 'the-next-one')
+  terminal.send(result('the-next-one'))
+  assert.equal((await next).json.status, 'SUCCESS')
+  await terminal.close()
+})
+
+test('[D5.message.to-terminal.payment] a payment is sent in the moment in which it is stored, whatever else its terminal has said and waits for', async () => {
+  const terminal = await shop.connect()
+  const before = shop.pay({ transactionId: 'before' })
+  await terminal.next('payment')
+  terminal.send(result('before'))
+  assert.equal((await before).json.status, 'SUCCESS')
+  const paying = await direct.tx(async (tx) => {
+    await sql(tx, `select 1 from terminals.transactions where transaction_id = 'before' for update`)
+    terminal.send({ action: 'voidResult', transactionId: 'before', success: true })
+    await until('the void to wait', () => isWaiting('%for no key update%'))
+    const paid = shop.pay({ transactionId: 'after' })
+    assert.equal((await terminal.next('payment')).transactionId, 'after')
+    return { paid }
+  })
+  terminal.send(result('after'))
+  assert.equal((await paying.paid).json.status, 'SUCCESS')
+  await until('the void', async () => (await rowOf('before'))?.state === 'VOIDED')
+  await terminal.close()
+})

@@ -1,0 +1,202 @@
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { after, test } from 'node:test'
+import { createTerminalFigures } from '../../src/areas/terminals/figures.ts'
+import { createLedger } from '../../src/areas/terminals/ledger.ts'
+import { readAsked } from '../../src/areas/terminals/requests.ts'
+import { createTerminalsService } from '../../src/areas/terminals/service.ts'
+import { createWaits } from '../../src/areas/terminals/waits.ts'
+import { createTerminalIdentity } from '../../src/identity/terminal-keys.ts'
+import { createCursors } from '../../src/kernel/cursor.ts'
+import { Fault } from '../../src/kernel/fault.ts'
+import { newId } from '../../src/kernel/ids.ts'
+import { createLog } from '../../src/kernel/log.ts'
+import { createMetrics } from '../../src/kernel/metrics.ts'
+import { createRateLimit } from '../../src/kernel/rate-limit.ts'
+import { platform } from '../platform.ts'
+import { sql } from '../sql.ts'
+import { result, sale, shopOf, type Wire } from '../till.ts'
+import { until } from '../until.ts'
+
+// What becomes of one of many that are written in one statement.
+
+const p = await platform({ after })
+const [shop, far] = [shopOf(p), shopOf(p, p.seed.merchants[1])]
+after(async () => {
+  await shop[Symbol.asyncDispose]()
+  await far[Symbol.asyncDispose]()
+})
+
+const { db, bus, clock, keyring } = p.kaha
+const waits = createWaits(bus)
+after(() => waits[Symbol.asyncDispose]())
+const log = createLog('silent')
+const figures = createTerminalFigures(createMetrics(), { waitingCalls: () => 0, open: async () => 0 })
+const ledger = createLedger({ db, bus, clock, log, figures, waits, appendEvents: async () => {} })
+/** The use cases as they are, so that several calls can come in one turn. */
+const service = createTerminalsService({
+  db,
+  bus,
+  clock,
+  cursors: createCursors(keyring),
+  ledger,
+  waits,
+  sending: { holds: () => false, send: () => {}, unsent: () => {} },
+  hasActiveWebhook: async () => false,
+  settings: { currencies: ['PHP'] },
+})
+const rateLimit = createRateLimit({ perSecond: 1_000, burst: 1_000, wall: clock.wall })
+const identity = createTerminalIdentity({ db, bus, clock, keyring, rateLimit })
+const principals = await Promise.all([shop, far].map(({ desktop }) => identity.authenticate(desktop.api_key)))
+
+/** Payments at three terminals of two shops, asked for in one turn; what became of each. */
+async function payAtOnce(ids: readonly [string, string, string]) {
+  const places = [
+    [principals[0], shop.first],
+    [principals[0], shop.second],
+    [principals[1], far.first],
+  ] as const
+  const all = places.map(async ([principal, terminal], index) => {
+    assert.ok(principal)
+    const body = { ...sale, transactionId: ids[index] } as Parameters<typeof readAsked>[0]
+    const signed = { signature: randomBytes(32), atMs: clock.wall() }
+    const asked = readAsked(body, JSON.stringify(body))
+    await service.startPayment(principal, terminal.device_id, asked, { way: 'http', signed })
+    return 'taken'
+  })
+  const settled = await Promise.allSettled(all)
+  return settled.map((one) =>
+    one.status === 'fulfilled' ? one.value : one.reason instanceof Fault ? one.reason.code : String(one.reason),
+  )
+}
+
+/** The payments of these ids that are stored: by which transaction, and whether with a signature and a report. */
+const storedOf = (ids: readonly string[]) =>
+  sql<{ transaction_id: string; written_by: string; whole: boolean }>(
+    db,
+    `select t.transaction_id, t.xmin::text as written_by,
+            exists (select from terminals.used_signatures u where u.transaction_id = t.id) and
+            exists (select from payments.transactions r where r.id = t.id) as whole
+       from terminals.transactions t where t.transaction_id = any($1) order by t.transaction_id`,
+    [ids],
+  )
+const countOf = async (table: string) =>
+  (await sql<{ count: bigint }>(db, `select count(*) as count from ${table}`))[0]?.count ?? 0n
+
+/** Three terminals that are there, for the length of one test. */
+async function terminals() {
+  const all = [await shop.connect(shop.first), await shop.connect(shop.second), await far.connect(far.first)]
+  const ends = async (ids: readonly string[]) => {
+    for (const [index, id] of ids.entries()) {
+      const terminal = all[index] as Wire
+      if (!(await storedOf([id])).length) continue
+      assert.equal((await terminal.next('payment')).transactionId, id)
+      terminal.send(result(id))
+      await terminal.settled()
+    }
+    for (const one of all) await one.close()
+  }
+  return { all, ends }
+}
+
+test('[D5.id.past-retention, D5.id.unique] of payments that come together the one whose id was used long ago is refused, and nothing of it is kept', async () => {
+  const { ends } = await terminals()
+  const ids = ['together-a', 'together-past', 'together-c'] as const
+  await sql(db, 'insert into terminals.past_ids (group_id, transaction_id) values ($1, $2)', [shop.groupId, ids[1]])
+  const before = [await countOf('payments.transactions'), await countOf('terminals.used_signatures')]
+  assert.deepEqual(await payAtOnce(ids), ['taken', 'TRANSACTION_CONFLICT', 'taken'])
+  const stored = await storedOf(ids)
+  assert.deepEqual(
+    stored.map(({ transaction_id, whole }) => [transaction_id, whole]),
+    [
+      [ids[0], true],
+      [ids[2], true],
+    ],
+  )
+  // Else they did not come together.
+  assert.equal(stored[0]?.written_by, stored[1]?.written_by)
+  assert.deepEqual(
+    [await countOf('payments.transactions'), await countOf('terminals.used_signatures')],
+    before.map((count) => count + 2n),
+  )
+  await ends(ids)
+})
+
+test('[D5.id.unique] of payments that come together the one whose id goes in that very moment is refused, and the others are taken', async () => {
+  const { ends } = await terminals()
+  const ids = ['moment-a', 'moment-past', 'moment-c'] as const
+  const [taken, waited] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const columns = `partner_id, merchant_id, branch_id, terminal_id, addressed, key_id, way, webhook_mode, request_hash, request, amount, currency,
+    payment_method, state, created_at, updated_at, group_id`
+  const dropping = db.tx(async (tx) => {
+    await sql(
+      tx,
+      `insert into terminals.transactions (id, transaction_id, ${columns})
+       select $2, $1, ${columns} from terminals.transactions where transaction_id = 'together-a'`,
+      [ids[1], newId(new Date())],
+    )
+    taken.resolve()
+    await waited.promise
+    await sql(
+      tx,
+      `with past as (delete from terminals.transactions where transaction_id = $1 returning group_id, transaction_id)
+       insert into terminals.past_ids select group_id, transaction_id from past`,
+      [ids[1]],
+    )
+  })
+  await taken.promise
+  const before = await countOf('payments.transactions')
+  const paying = payAtOnce(ids)
+  const isWaiting = `select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and query like 'with given as materialized%insert into terminals.transactions%'`
+  await until('the payments to wait', async () => (await sql(p.kaha.work, isWaiting)).length > 0)
+  waited.resolve()
+  await dropping
+  assert.deepEqual(await paying, ['taken', 'TRANSACTION_CONFLICT', 'taken'])
+  const stored = await storedOf(ids)
+  assert.deepEqual(
+    stored.map(({ transaction_id, whole }) => [transaction_id, whole]),
+    [
+      [ids[0], true],
+      [ids[2], true],
+    ],
+  )
+  assert.equal(await countOf('payments.transactions'), before + 2n)
+  await ends(ids)
+})
+
+test('[D5.socket-errors.connection-not-found] of results that are heard together the one of a connection whose place another has taken changes nothing', async () => {
+  const [near, other, busy] = [await shop.connect(shop.first), await shop.connect(shop.second), await far.connect()]
+  const ids = ['heard-replaced', 'heard-held', 'heard-first'] as const
+  const paying = [
+    shop.pay({ transactionId: ids[0] }),
+    shop.pay({ transactionId: ids[1] }, shop.second.device_id),
+    far.pay({ transactionId: ids[2] }),
+  ]
+  for (const one of [near, other, busy]) await one.next('payment')
+  const arrived = (one: Wire) => {
+    one.socket.ping()
+    return once(one.socket, 'pong')
+  }
+  await db.tx(async (tx) => {
+    await sql(tx, 'lock table terminals.sockets in access exclusive mode')
+    busy.send(result(ids[2]))
+    const isWaiting = `select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and query like '%is_held%unnest%'`
+    await until('the first result to wait', async () => (await sql(p.kaha.work, isWaiting)).length > 0)
+    near.send(result(ids[0]))
+    other.send(result(ids[1]))
+    await Promise.all([near, other].map(arrived))
+    // What another process stores that lets the same terminal in.
+    const replace = `update terminals.sockets s set connection_id = gen_random_uuid() from terminals.terminals t
+      where t.id = s.terminal_id and t.device_id = $1 and t.group_id = $2 returning s.key_id`
+    assert.equal((await sql(tx, replace, [shop.first.device_id, shop.groupId])).length, 1)
+  })
+  assert.equal((await near.next('error')).message, 'Connection not found')
+  for (const index of [1, 2]) assert.equal((await paying[index])?.json.status, 'SUCCESS')
+  assert.equal((await shop.read(ids[0])).json.status, 'PENDING')
+  const newer = await shop.connect(shop.first)
+  assert.equal((await newer.next('paymentStatus')).transactionId, ids[0])
+  newer.send(result(ids[0]))
+  assert.equal((await paying[0])?.json.status, 'SUCCESS')
+  for (const one of [newer, other, busy]) await one.close()
+})
