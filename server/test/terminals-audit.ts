@@ -118,7 +118,9 @@ export async function startAudit(p: Platform, shop: ReturnType<typeof shopOf>) {
       const codes = Object.groupBy(told.values(), ({ status, json }) =>
         String(json.error?.code ?? `${status} ${json.status}`),
       )
-      const states = Object.groupBy(rows, ({ state }) => state)
+      const states = Object.groupBy(rows, ({ state, void_cause: cause }) =>
+        cause === null ? state : `${state} ${cause}`,
+      )
       const counts = (groups: Partial<Record<string, readonly unknown[]>>) =>
         Object.entries(groups)
           .map(([name, all]) => `${all?.length} ${name}`)

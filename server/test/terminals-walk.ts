@@ -48,12 +48,13 @@ export async function breakableNats({ after }: Hooks): Promise<Breakable> {
 
 // A line that says nothing is found out within a second.
 const pingMs = 300
-const sayings = [{}, {}, {}, { amount: '1.00' }, { authorizationCode: '' }]
+const sayings = [{}, {}, {}, {}, {}, { amount: '1.00' }, { authorizationCode: '' }]
 
-/** A card terminal: its line, and those that it lost without a word. */
+/** A card terminal: the line that it talks on, all that it ever had, and what it reported. */
 interface Device {
   readonly keys: Keys
   line?: Wire | undefined
+  readonly lines: Wire[]
   readonly said: ReturnType<typeof result>[]
 }
 
@@ -77,8 +78,8 @@ export async function walkTerminals(
   const chance = chanceFrom(seed)
   const world = happeningsIn({ p, shop, audit, between, chance, start, processes: [p.kaha, await start()] })
   const { restart: _restart, breaks: _breaks, ...usual } = world.happenings
-  const often = ['pay', 'connect', 'result', 'result'] as const
-  const usually = [...(Object.keys(usual) as (keyof typeof usual)[]), ...often, ...often, ...often]
+  const often = ['pay', 'result', 'result', 'result', 'time'] as const
+  const usually = [...(Object.keys(usual) as (keyof typeof usual)[]), ...often, ...often]
 
   const done: string[] = []
   try {
@@ -116,15 +117,16 @@ interface World {
 
 /** What may happen, most of it to one device; and how everything is brought to its end. */
 function happeningsIn({ p, shop, audit, between, chance: { below, pick }, start, processes }: World) {
-  const devices: readonly Device[] = [shop.first, shop.second].map((keys) => ({ keys, said: [] }))
-  const lines: Wire[] = []
+  const devices: readonly Device[] = [shop.first, shop.second].map((keys) => ({ keys, lines: [], said: [] }))
   const calls: Promise<void>[] = []
   // What a process that is going away does not answer, it has said nothing about.
   const unanswered = () => undefined
 
-  const idOf = ({ line }: Device): string => {
-    const last = line?.received.findLast(({ action }) => action === 'payment' || action === 'paymentStatus')
-    return (below(4) > 0 ? (last?.transactionId as string | undefined) : undefined) ?? pick(['none', ...audit.ids()])
+  /** Mostly of the payment in hand or of the few before it, and now and then of any that a till asked for. */
+  const idOf = ({ lines }: Device): string => {
+    const payments = lines.slice(-5).flatMap(({ received }) => received.filter(({ action }) => action === 'payment'))
+    const few = payments.slice(-3).map(({ transactionId }) => transactionId as string)
+    return pick([few.at(-1), few.at(-1), few.at(-1), pick(few)]) ?? pick(['none', ...audit.ids()])
   }
   const says = async ({ line }: Device, message: Record<string, unknown>) => {
     if (!isOpen(line)) return
@@ -134,7 +136,7 @@ function happeningsIn({ p, shop, audit, between, chance: { below, pick }, start,
   const connect = async (device: Device) => {
     const at = pick(processes).localUrl
     device.line = await wire(at, device.keys, { deviceId: device.keys.device_id })
-    lines.push(device.line)
+    device.lines.push(device.line)
     await handled(device.line)
   }
 
@@ -166,7 +168,7 @@ function happeningsIn({ p, shop, audit, between, chance: { below, pick }, start,
       device.line = undefined
     },
     async result(device) {
-      const status = pick(['SUCCESS', 'SUCCESS', 'FAILED', 'CANCELLED', 'PENDING'])
+      const status = pick(['SUCCESS', 'SUCCESS', 'SUCCESS', 'FAILED', 'CANCELLED', 'PENDING'])
       const message = result(idOf(device), { ...approval, status, ...pick(sayings) })
       device.said.push(message)
       await says(device, message)
@@ -176,7 +178,11 @@ function happeningsIn({ p, shop, audit, between, chance: { below, pick }, start,
       if (message !== undefined) await says(device, message)
     },
     async status(device) {
-      const message = { action: 'paymentStatus', transactionId: idOf(device), status: pick(['PENDING', 'UNKNOWN']) }
+      const message = {
+        action: 'paymentStatus',
+        transactionId: idOf(device),
+        status: pick(['PENDING', 'PENDING', 'PENDING', 'UNKNOWN']),
+      }
       await says(device, message)
     },
     async voidResult(device) {
@@ -206,7 +212,7 @@ function happeningsIn({ p, shop, audit, between, chance: { below, pick }, start,
     /** No line is left, and every wait is over. */
     async rest() {
       await between.mends()
-      for (const line of lines) line.drop()
+      for (const { lines } of devices) for (const line of lines) line.drop()
       await p.advance(25 * 3_600)
       await Promise.all(calls)
     },
