@@ -97,6 +97,8 @@ test('a dispatch hands over what there is room for, leaves the reserve alone, an
   const slots = createSlots(options)
   const idle = slots.handRequest()
   assert.deepEqual([idle.full, idle.busy, idle.worth], [[], [], options.perDestinationMax])
+  // All deliveries of a dispatch of so many events.
+  assert.equal(idle.rowsMax, 500)
   for (let taken = 0; taken < options.perDestinationMax; taken += 1) slots.take('a', false)
   assert.deepEqual(slots.handRequest().full, ['a'])
   assert.equal(slots.handRequest().worth, 0)

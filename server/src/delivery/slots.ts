@@ -36,6 +36,9 @@ interface Lane {
 }
 
 const claimedMax = 256
+// As many as one dispatch makes of events with one destination each: what it does not hand over goes through the queue, and so does what
+// comes for the same destination after it.
+const handedMax = 500
 const reserveShareOfAll = 1 / 4
 const quickShareOfFree = 1 / 4
 const slowShareOfAll = 1 / 2
@@ -115,7 +118,7 @@ export function createSlots({ inHandMax, perDestinationMax, flyingMax }: SlotOpt
         else full.push(destinationId)
         if (room > 0 && !lane.slow) worth += room
       }
-      return { rowsMax: Math.max(0, Math.min(free, claimedMax)), full, busy, quickRoom, worth }
+      return { rowsMax: Math.max(0, Math.min(free, handedMax)), full, busy, quickRoom, worth }
     },
     oneByOne(taking) {
       const taken = lastTaking.then(taking)

@@ -98,7 +98,7 @@ const dispatchDue = statement(
      select o.event_id, o.type, o.dialect, o.branch_id, o.merchant_id, o.partner_id, o.group_id, o.created_at
        from delivery.outbox o
       where o.run_at <= (select now from moment) and (o.lease_until is null or o.lease_until <= clock_timestamp())
-      order by o.run_at, o.event_id
+      order by o.run_at
       limit $1::integer
         for update skip locked
    ),
@@ -107,7 +107,7 @@ const dispatchDue = statement(
       and l.place <= coalesce((select b.room from busy b where b.destination_id = l.destination_id), $6::integer)`,
      'm.lease',
    )},
-          handed.*,
+          handed.*, (select extract(epoch from m.now)::float8 * 1000 from moment m) as handed_at_ms,
           case when (select count(*) from taken) < $1 then extract(epoch from least(
             (select min(o.run_at) from delivery.outbox o where o.run_at > (select now from moment)) - (select now from moment),
             (select min(o.lease_until) - clock_timestamp() from delivery.outbox o
@@ -127,7 +127,7 @@ const claimEvents = statement(
      select o.event_id
        from delivery.outbox o
       where o.run_at <= (select now from moment) and (o.lease_until is null or o.lease_until <= clock_timestamp())
-      order by o.run_at, o.event_id
+      order by o.run_at
       limit $1::integer
         for update skip locked
    ),
@@ -173,6 +173,7 @@ type DispatchedLine = Dispatched & {
   readonly handed_ids: string | null
   readonly handed_event_ids: string | null
   readonly handed_destination_ids: string | null
+  readonly handed_at_ms: number
   readonly look_in_ms: number
 }
 
@@ -198,6 +199,7 @@ export const dispatchStore = {
       ids: row?.handed_ids ?? '{}',
       eventIds: row?.handed_event_ids ?? '{}',
       destinationIds: row?.handed_destination_ids ?? '{}',
+      atMs: row?.handed_at_ms ?? 0,
     }
     return { queued: row?.queued ?? 0, lags: row?.lags ?? [], handed, lookInMs: row?.look_in_ms ?? 0 }
   },

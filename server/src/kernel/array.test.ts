@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { freshDatabase } from '../../test/cluster.ts'
-import { arrayOf } from './array.ts'
+import { arrayOf, elementsOf, sparseColumnOf } from './array.ts'
 import { createDb, statement } from './db.ts'
 
 const echo = statement(
@@ -37,4 +37,14 @@ test('whatever texts and numbers an array holds, PostgreSQL reads the same', asy
     }),
     { numRuns: 200 },
   )
+})
+
+test('numbers and ids that PostgreSQL wrote as an array are read as they were', () => {
+  const elements = fc.array(fc.oneof(fc.uuid(), fc.bigInt().map(String)))
+  fc.assert(fc.property(elements, (values) => assert.deepEqual(elementsOf(arrayOf(values)), values)))
+})
+
+test('a column of nothing but nulls is left empty, and one with a value is not', () => {
+  const column = (values: readonly (number | null)[]) => sparseColumnOf(values, (value) => value)
+  assert.deepEqual([column([]), column([null, null]), column([null, 1])], ['{}', '{}', '{NULL,1}'])
 })

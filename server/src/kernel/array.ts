@@ -11,6 +11,14 @@ export function columnOf<Row>(rows: readonly Row[], valueOf: (row: Row) => Eleme
   return `{${elements}}`
 }
 
+/** The same, but empty where every value is null, for an `unnest` of several arrays: it fills up those that are shorter. */
+export function sparseColumnOf<Row>(rows: readonly Row[], valueOf: (row: Row) => Element): string {
+  return rows.every((row) => valueOf(row) === null) ? '{}' : columnOf(rows, valueOf)
+}
+
+/** The elements of such an array where none is quoted or null: numbers and ids. */
+export const elementsOf = (array: string): string[] => (array === '{}' ? [] : array.slice(1, -1).split(','))
+
 type Element = string | number | bigint | boolean | null
 
 function elementOf(value: Element): string {
