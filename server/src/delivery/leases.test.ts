@@ -104,6 +104,40 @@ test('whoever comes after its lease can no longer settle; the owner of the next 
   assert.equal((await room.query('select * from delivery.attempts')).length, 1)
 })
 
+test('of results that are stored together, only those of deliveries that somebody else has taken are left out', async () => {
+  await using room = await startDeliveryRoom()
+  await room.endpoint('http://127.0.0.1:9/hook')
+  await dispatched(room, 6)
+  const rows = await claim(room)
+  const taken = [rows[1], rows[4]].filter((row) => row !== undefined)
+  for (const { id } of taken) await room.query('update delivery.queue set fence = fence + 1 where id = $1', [id])
+  const names = taken.map(({ id, fence }) => ({ id, fence }))
+
+  const ended = rows.slice(0, 3).map((row) => delivered(room, row))
+  assert.deepEqual(await settleStore.settle(room.workDb, ended.toReversed(), []), names.slice(0, 1))
+  const failed = attempt(room, { status: 500, owner: 'destination' })
+  const runAt = new Date(room.clock.now().getTime() + 60_000)
+  const waiting = rows.slice(3).map((held) => ({ held, end: null, runAt, attempt: failed }))
+  assert.deepEqual(await settleStore.settle(room.workDb, waiting.toReversed(), []), names.slice(1))
+
+  const attempts = await room.query<{ event_id: string }>('select event_id from delivery.attempts')
+  const stored = [rows[0], rows[2], rows[3], rows[5]].map((row) => row?.event_id)
+  assert.deepEqual(new Set(attempts.map(({ event_id }) => event_id)), new Set(stored))
+  assert.equal(attempts.length, stored.length)
+  const left = await room.query<{ id: bigint; attempt_no: number; lease_until: Date | null }>(
+    'select id, attempt_no, lease_until from delivery.queue order by id',
+  )
+  assert.deepEqual(
+    left.map(({ id, attempt_no, lease_until }) => [id, attempt_no, lease_until === null]),
+    [
+      [rows[1]?.id, 0, false],
+      [rows[3]?.id, 1, true],
+      [rows[4]?.id, 0, false],
+      [rows[5]?.id, 1, true],
+    ],
+  )
+})
+
 test('a claim is respected for 15 seconds at most, whatever becomes of business time', async () => {
   await using room = await startDeliveryRoom()
   await room.endpoint('http://127.0.0.1:9/hook')

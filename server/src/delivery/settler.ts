@@ -49,7 +49,9 @@ export function createSettler(dependencies: SettlerDependencies): Settler {
     const batch = results.values().take(batchMax).toArray()
     if (batch.length === 0) return Infinity
     try {
-      await store(batch)
+      for (const part of [batch.filter(ends), batch.filter((result) => !ends(result))]) {
+        if (part.length > 0) await store(part)
+      }
       troubled = false
     } catch (error) {
       troubled = true
@@ -88,6 +90,8 @@ export function createSettler(dependencies: SettlerDependencies): Settler {
     [Symbol.asyncDispose]: () => loop[Symbol.asyncDispose](),
   }
 }
+
+const ends = ({ settlement }: Result): boolean => settlement.end !== null
 
 /** Stores a batch. One result that cannot be stored must not hold up the others, nor be sent again and again. */
 function storing({ db, log, setbackOf }: SettlerDependencies, done: (result: Result, ours: boolean) => void) {
