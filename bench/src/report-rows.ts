@@ -32,7 +32,10 @@ export async function fillReport(client: pg.Client, rows: number): Promise<Fille
       where indrelid = 'payments.transactions'::regclass and not indisprimary`,
   )
   for (const { name } of indexes) await client.query(`drop index ${name}`)
-  await client.query(`set maintenance_work_mem = '512MB'`)
+  // One sort of an index in memory, and no checkpoint amid them.
+  await client.query(`set maintenance_work_mem = '1GB'`)
+  await client.query(`alter system set max_wal_size = '16GB'`)
+  await client.query('select pg_reload_conf()')
   for (let from = 1; from <= rows; from += rowsAtOnce)
     await client.query(transactions(from, Math.min(rows, from + rowsAtOnce - 1), rows))
   for (const { definition } of indexes) await client.query(definition)
@@ -63,48 +66,51 @@ const entities = `
   insert into identity.activation_codes (code, branch_id, created_at)
   select 'REPORT-' || b, ${uuidOf(3, 'b')}, now() from generate_series(1, ${branches}) b`
 
-// Everything of a row follows from its number, so that a run can be repeated. h1 to h5 are evenly spread from 0 to 1. Each step is
-// materialized: what one expression makes of another would otherwise be made again for each of its uses.
-const part = (place: number): string => `(('x' || substr(hash, ${place}, 6))::bit(24)::integer / 16777216.0)`
+// Everything of a row follows from its number, so that a run can be repeated. h1 to h5 are evenly spread from 0 to 1. `offset 0` keeps each
+// step by itself: what one expression makes of another would otherwise be made again for each of its uses.
+const chance = (seed: number): string => `(hashint8extended(n, ${seed}) & 16777215)::float8 / 16777216 as h${seed}`
 const transactions = (from: number, to: number, of: number): string => `
-  with numbers as materialized (
-    select n, md5(n::text) as hash,
-           date_trunc('milliseconds', now() - (${of} - n) * (interval '${spanDays} days' / ${of})) as created_at
-      from generate_series(${from}, ${to}) n
-  ), chances as materialized (
-    select *, ${part(1)} as h1, ${part(7)} as h2, ${part(13)} as h3, ${part(19)} as h4, ${part(25)} as h5 from numbers
-  ), chosen as materialized (
-    select *,
-           case when h1 < 0.1 then 1 when h1 < 0.2 then 2 + floor(h2 * 19)::integer else 21 + floor(h2 * ${branches - 20})::integer end as b,
-           case when h3 < 0.8 then 'CAPTURED' when h3 < 0.9 then 'DECLINED' when h3 < 0.93 then 'FAILED' when h3 < 0.955 then 'EXPIRED'
-                when h3 < 0.97 then 'CANCELLED' when h3 < 0.985 then 'REFUNDED' when h3 < 0.995 then 'PARTIALLY_REFUNDED'
-                when h3 < 0.999 then 'VOIDED' when n > ${of} - ${of} / 1000 then 'PENDING' else 'DECLINED' end as status,
-           case when h4 < 0.75 then 'CARD_NOT_PRESENT' when h4 < 0.9 then 'CARD_PRESENT' when h4 < 0.995 then 'QR_PH'
-                when h4 < 0.999 then 'CASH' else 'OTHER' end as payment_method,
-           case when h5 < 0.5 then 'VISA' when h5 < 0.9 then 'MASTERCARD' when h5 < 0.95 then 'JCB' when h5 < 0.98 then 'AMEX'
-                when h5 < 0.998 then 'UNIONPAY' else 'DISCOVER' end as brand,
-           (1 + floor(power(1 - h2, 3) * 5000)::integer) * 100 as amount
-      from chances
-  ), told as materialized (
-    select *, ${partnerOf(merchantOf('b'))} as p, ${merchantOf('b')} as m, status in ('CAPTURED', 'REFUNDED', 'PARTIALLY_REFUNDED') as paid,
-           (date_trunc('day', created_at at time zone 'Asia/Manila') + interval '1 day') at time zone 'Asia/Manila' as settles_at
-      from chosen
+  with branches as materialized (
+    select row_number() over (order by id) as b, partner_id, merchant_id, id as branch_id from identity.entities where level = 'branch'
   )
   insert into payments.transactions (id, partner_id, merchant_id, branch_id, status, amount, currency, payment_method, card_brand,
     card_last_four, correlation_id, amount_authorized, amount_received, amount_refunded, amount_refunded_settled, approval_code,
     reference_number, receipt_number, settlement_status, captured_at, settled_at, batch_number, created_at, updated_at)
   select (lpad(to_hex((extract(epoch from created_at) * 1000)::bigint), 12, '0') || '7' || substr(hash, 1, 3) || '8' || substr(hash, 4, 15))::uuid,
-         ${uuidOf(1, 'p')}, ${uuidOf(2, 'm')}, ${uuidOf(3, 'b')}, status, amount, 'PHP', payment_method,
-         case when payment_method like 'CARD%' then brand end, case when payment_method like 'CARD%' then lpad((n % 10000)::text, 4, '0') end,
-         md5(hash)::uuid, case when paid then amount else 0 end, case when paid then amount else 0 end, refunded,
-         case when paid and settles_at <= now() then refunded else 0 end, case when paid then lpad((n % 1000000)::text, 6, '0') end,
-         case when paid then 'R' || n end, case when paid then lpad(n::text, 10, '0') end,
-         case when not paid then 'NOT_APPLICABLE' when settles_at <= now() then 'SETTLED' else 'UNSETTLED' end,
-         case when paid then created_at end, case when paid and settles_at <= now() then settles_at end,
-         case when paid and settles_at <= now() then to_char(settles_at at time zone 'Asia/Manila', 'YYYY-MM-DD') end,
-         created_at, case when paid and settles_at <= now() then settles_at else created_at + interval '1 second' end
-    from told cross join lateral (
-      select case status when 'REFUNDED' then amount when 'PARTIALLY_REFUNDED' then amount / 2 else 0 end as refunded) r`
+         partner_id, merchant_id, branch_id, status, amount, 'PHP', payment_method,
+         case when is_card then brand end, case when is_card then lpad((n % 10000)::text, 4, '0') end,
+         hash::uuid, received, received, refunded, case when is_settled then refunded else 0 end,
+         case when is_paid then lpad((n % 1000000)::text, 6, '0') end,
+         case when is_paid then 'R' || n end, case when is_paid then lpad(n::text, 10, '0') end,
+         case when not is_paid then 'NOT_APPLICABLE' when is_settled then 'SETTLED' else 'UNSETTLED' end,
+         case when is_paid then created_at end, case when is_settled then settles_at end,
+         case when is_settled then to_char(settles_at at time zone 'Asia/Manila', 'YYYY-MM-DD') end,
+         created_at, case when is_settled then settles_at else created_at + interval '1 second' end
+    from (
+      select *, md5(n::text) as hash, case when is_paid then amount else 0 end as received, is_paid and settles_at <= now() as is_settled,
+             case status when 'REFUNDED' then amount when 'PARTIALLY_REFUNDED' then amount / 2 else 0 end as refunded
+        from (
+          select *, status in ('CAPTURED', 'REFUNDED', 'PARTIALLY_REFUNDED') as is_paid, payment_method like 'CARD%' as is_card,
+                 payments.settlement_after(created_at) as settles_at
+            from (
+              select n, date_trunc('milliseconds', now() - (${of} - n) * (interval '${spanDays} days' / ${of})) as created_at,
+                     case when h1 < 0.1 then 1 when h1 < 0.2 then 2 + floor(h2 * 19) else 21 + floor(h2 * ${branches - 20}) end::bigint as b,
+                     case when h3 < 0.8 then 'CAPTURED' when h3 < 0.9 then 'DECLINED' when h3 < 0.93 then 'FAILED'
+                          when h3 < 0.955 then 'EXPIRED' when h3 < 0.97 then 'CANCELLED' when h3 < 0.985 then 'REFUNDED'
+                          when h3 < 0.995 then 'PARTIALLY_REFUNDED' when h3 < 0.999 then 'VOIDED'
+                          when n > ${of} - ${of} / 1000 then 'PENDING' else 'DECLINED' end as status,
+                     case when h4 < 0.75 then 'CARD_NOT_PRESENT' when h4 < 0.9 then 'CARD_PRESENT' when h4 < 0.995 then 'QR_PH'
+                          when h4 < 0.999 then 'CASH' else 'OTHER' end as payment_method,
+                     case when h5 < 0.5 then 'VISA' when h5 < 0.9 then 'MASTERCARD' when h5 < 0.95 then 'JCB' when h5 < 0.98 then 'AMEX'
+                          when h5 < 0.998 then 'UNIONPAY' else 'DISCOVER' end as brand,
+                     (1 + floor(power(1 - h2, 3) * 5000)::bigint) * 100 as amount
+                from (select n, ${[1, 2, 3, 4, 5].map(chance).join(', ')} from generate_series(${from}::bigint, ${to}) n offset 0) chances
+              offset 0
+            ) chosen
+          offset 0
+        ) told
+      offset 0
+    ) whole join branches using (b)`
 
 async function keysOf(client: pg.Client): Promise<Filled> {
   const { rows } = await client.query<{ level: Reader['level']; id: string }>(

@@ -14,6 +14,7 @@ import {
   ecommerceOperations,
   ecommerceWireCodes,
 } from './ecommerce.ts'
+import { ecommerceErrorExamples, reportingErrorExamples, type ErrorExample } from './error-examples.ts'
 import { EcommerceError, ReportingError, WebhooksError } from './errors.ts'
 import { deliveries, terminalDeliveries, type Deliveries } from './openapi-deliveries.ts'
 import type { Area, Operation } from './operation.ts'
@@ -112,6 +113,8 @@ export interface AreaPage {
   /** Codes that every operation of the area can give; of those about bodies, every operation that takes one. */
   readonly commonErrors: readonly string[]
   readonly envelope: TObject
+  /** What the server says in one case of each code. */
+  readonly errorExamples?: Readonly<Record<string, ErrorExample>>
   /** An example of it. */
   error?(code: string, message: string, id: string): unknown
   /** Codes that come as an envelope which only the account can open; its schema is SealedError. */
@@ -214,6 +217,7 @@ export const areaPages: Readonly<Record<Area, AreaPage>> = {
     wireCodes: {},
     commonErrors,
     envelope: ReportingError,
+    errorExamples: reportingErrorExamples,
     schemas: {
       Merchant,
       MerchantPage: Page(Merchant),
@@ -248,6 +252,7 @@ export const areaPages: Readonly<Record<Area, AreaPage>> = {
     wireCodes: ecommerceWireCodes,
     commonErrors,
     envelope: EcommerceError,
+    errorExamples: ecommerceErrorExamples,
     schemas: {
       PaymentLink,
       CreatePaymentLink,

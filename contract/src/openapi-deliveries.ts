@@ -1,3 +1,4 @@
+import { exampleIds } from './example-ids.ts'
 import type { TerminalWebhookPayload, TerminalWebhookPing, terminalEventTypes } from './terminals.ts'
 import type { WebhookPayload, eventTypes } from './webhooks.ts'
 
@@ -22,30 +23,21 @@ export interface Deliveries {
   readonly events: readonly Delivery[]
 }
 
-const ids = {
-  event: '0198f5a2-7c1e-7d3a-9b1f-2a6f0c9d4e11',
-  intent: '0198f5a2-6f10-7a44-8c57-1f0e6a2b9d01',
-  link: '0198f5a1-11c2-7b90-a3de-77f4c0aa3b02',
-  attempt: '0198f5a2-7a02-7e15-92c4-5be01d6f8c03',
-  merchant: '0198f4c0-0a00-7c21-b6f0-000000000004',
-  branch: '0198f4c0-0a01-7f32-8a11-000000000005',
-}
-
 const payment = {
-  payment_intent_id: ids.intent,
-  payment_link_id: ids.link,
-  payment_attempt_id: ids.attempt,
+  payment_intent_id: exampleIds.intent,
+  payment_link_id: exampleIds.link,
+  payment_attempt_id: exampleIds.attempt,
   amount: 25000,
   currency: 'PHP',
 }
 const of = {
-  merchant_id: ids.merchant,
-  branch_id: ids.branch,
+  merchant_id: exampleIds.merchant,
+  branch_id: exampleIds.branch,
   merchant_branch_name: 'Makati',
   metadata: { cart: '7781' },
 }
 const card = { order_reference: 'ORDER-1001', card_brand: 'VISA', card_last_four: '4242' }
-const about = { id: ids.event, created_at: '2026-01-15T10:30:00.000Z' }
+const about = { id: exampleIds.event, created_at: '2026-01-15T10:30:00.000Z' }
 
 const events: readonly Delivery<(typeof eventTypes)[number], WebhookPayload>[] = [
   {
@@ -85,7 +77,7 @@ const events: readonly Delivery<(typeof eventTypes)[number], WebhookPayload>[] =
     example: {
       ...about,
       type: 'payment.expired',
-      data: { payment_link_id: ids.link, amount: 25000, currency: 'PHP', status: 'EXPIRED', ...of },
+      data: { payment_link_id: exampleIds.link, amount: 25000, currency: 'PHP', status: 'EXPIRED', ...of },
     },
   },
 ]

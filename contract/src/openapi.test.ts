@@ -39,10 +39,15 @@ for (const operation of operations) {
     assert.equal((shown.parameters ?? []).length, named + sends)
   })
 
-  test(`the example of ${operation.id} is a body that it takes`, () => {
-    if (operation.body === undefined) return assert.equal(operation.example, undefined)
+  test(`the examples of ${operation.id} are bodies that it takes and answers that it gives`, () => {
+    const others = Object.values(operation.success).flatMap(({ schema, example, examples = {} }) => {
+      const answers = [...(example === undefined ? [] : [example]), ...Object.values(examples).map((one) => one.answer)]
+      for (const answer of answers) assert.deepEqual([...Value.Errors(schema, answer)], [])
+      return Object.values(examples).flatMap(({ request }) => (request === undefined ? [] : [request]))
+    })
+    if (operation.body === undefined) return assert.deepEqual([operation.example, ...others], [undefined])
     assert.ok(operation.example !== undefined, 'a body without an example')
-    assert.deepEqual([...Value.Errors(operation.body, operation.example)], [])
+    for (const sent of [operation.example, ...others]) assert.deepEqual([...Value.Errors(operation.body, sent)], [])
   })
 }
 

@@ -1,8 +1,8 @@
-import type { TObject, TSchema } from 'typebox'
-import { errorMeanings } from './error-meanings.ts'
+import type { TSchema } from 'typebox'
 import { areaPages, type AreaPage } from './openapi-areas.ts'
 import type { Deliveries, Delivery } from './openapi-deliveries.ts'
-import { scopesOf, type Area, type Operation } from './operation.ts'
+import { answerExamples, meaningOf, refusalExample, requestExamples } from './openapi-examples.ts'
+import { scopesOf, type Area, type Operation, type Success } from './operation.ts'
 import { IdempotencyKey } from './primitives.ts'
 
 /** A value of JSON, as far as this module looks into it. */
@@ -184,25 +184,26 @@ function operationOf(operation: Operation, page: AreaPage, shown: Schemas, share
     ...(parameters.length === 0 ? {} : { parameters }),
     ...(operation.body === undefined ? {} : { requestBody: requestBodyOf(operation, operation.body, shown) }),
     responses: Object.fromEntries([
-      ...Object.entries(operation.success).map(([status, { description, schema, csv, text, empty }]) => [
+      ...Object.entries(operation.success).map(([status, success]) => [
         status,
         {
-          description,
+          description: success.description,
           headers: {
             ...correlation,
             ...(operation.idempotency === undefined ? {} : { 'Idempotent-Replayed': header('IdempotentReplayed') }),
           },
-          ...(empty === undefined ? { content: contentOf(shown.show(schema), csv, text) } : {}),
+          ...(success.empty === undefined ? { content: contentOf(success, shown) } : {}),
         },
       ]),
-      ...refusalsOf(operation).map((refusal) => [String(refusal.status), responseOf(refusal, page, shared)]),
+      ...refusalsOf(operation).map((refusal) => [String(refusal.status), responseOf(refusal, operation, page, shared)]),
     ]),
   }
 }
 
-function contentOf(schema: unknown, csv: true | undefined, text: true | undefined): Tree {
-  if (text !== undefined) return { 'text/plain': { schema } }
-  return { ...json({ schema }), ...(csv === undefined ? {} : csvContent) }
+function contentOf(success: Success, shown: Schemas): Tree {
+  const content = { schema: shown.show(success.schema), ...answerExamples(success) }
+  if (success.text !== undefined) return { 'text/plain': content }
+  return { ...json(content), ...(success.csv === undefined ? {} : csvContent(success.csv)) }
 }
 
 function whoMay(operation: Operation): string {
@@ -217,21 +218,23 @@ function whoMay(operation: Operation): string {
     : `With a secret key: ${needs} With the client_secret in the body: no key.`
 }
 
-const requestBodyOf = ({ bodyOptional, example }: Operation, body: TSchema, shown: Schemas): Tree => ({
-  required: bodyOptional !== true,
-  content: json({ schema: shown.show(body), ...(example === undefined ? {} : { example }) }),
+const requestBodyOf = (operation: Operation, body: TSchema, shown: Schemas): Tree => ({
+  required: operation.bodyOptional !== true,
+  content: json({ schema: shown.show(body), ...requestExamples(operation) }),
 })
 
-function parametersOf({ params, query, idempotency }: Operation, shown: Schemas): Tree[] {
+function parametersOf({ params, query, idempotency, exampleParameters = {} }: Operation, shown: Schemas): Tree[] {
   const properties = (schema: Operation['query']) =>
     Object.entries((schema?.properties ?? {}) as Record<string, TSchema>)
   const required = (query?.required ?? []) as readonly string[]
+  const exampleOf = (name: string) => (name in exampleParameters ? { example: exampleParameters[name] } : {})
   return [
     ...properties(params).map(([name, schema]) => ({
       name,
       in: 'path',
       required: true,
       ...parameterOf(schema, shown.show),
+      ...exampleOf(name),
     })),
     ...properties(query).map(([name, schema]) => ({
       name,
@@ -239,6 +242,7 @@ function parametersOf({ params, query, idempotency }: Operation, shown: Schemas)
       required: required.includes(name),
       ...parameterOf(schema, shown.show),
       ...('items' in schema ? { style: 'form', explode: false } : {}),
+      ...exampleOf(name),
     })),
     ...(idempotency === 'required' ? [{ $ref: '#/components/parameters/IdempotencyKey' }] : []),
     ...(idempotency === 'optional' ? [{ ...idempotencyKey, required: false }] : []),
@@ -279,16 +283,17 @@ const headersOf = (creates: boolean): Tree => ({
     : {}),
 })
 
-const correlationId = '0198f5a2-9d3b-7c55-8e02-4b7a90c1d2e3'
-
-const meaningOf = (code: string): string => errorMeanings[code as keyof typeof errorMeanings]
-
 /** One response for a status. What every operation of the area shares stands once, among the components. */
-function responseOf({ status, codes }: Refusal, page: AreaPage, shared: Shared): Tree {
+function responseOf(
+  { status, codes }: Refusal,
+  { errorExamples: own = {} }: Operation,
+  page: AreaPage,
+  shared: Shared,
+): Tree {
   const { commonErrors: common, sealedCodes = [] } = page
   const isSealed = codes.every(({ code }) => sealedCodes.includes(code))
-  for (const { code, wire } of codes) {
-    if (!isSealed) shared.examples.set(code, { value: exampleOf(page, wire, meaningOf(code)) })
+  for (const one of codes) {
+    if (!isSealed && !(one.code in own)) shared.examples.set(one.code, { value: refusalExample(page, one) })
   }
   const response = {
     description: codes.map(({ code, wire }) => `- \`${wire}\`: ${meaningOf(code)}`).join('\n'),
@@ -301,7 +306,9 @@ function responseOf({ status, codes }: Refusal, page: AreaPage, shared: Shared):
             examples: Object.fromEntries(
               codes.map(({ code, wire }) => [
                 codes.some((one) => one.wire === wire && one.code !== code) ? code : wire,
-                { $ref: `#/components/examples/${code}` },
+                code in own
+                  ? { value: refusalExample(page, { code, wire }, own[code]) }
+                  : { $ref: `#/components/examples/${code}` },
               ]),
             ),
           }),
@@ -314,18 +321,12 @@ function responseOf({ status, codes }: Refusal, page: AreaPage, shared: Shared):
   return { $ref: `#/components/responses/${name}` }
 }
 
-function exampleOf({ error, envelope }: AreaPage, wire: string, message: string): unknown {
-  if (error !== undefined) return error(wire, message, correlationId)
-  const { properties } = envelope.properties['error'] as TObject
-  return {
-    error: { code: wire, message, ...('correlation_id' in properties ? { correlation_id: correlationId } : {}) },
-  }
-}
-
 const pascal = (code: string): string =>
   code.replaceAll(/_?([A-Z])([A-Z]*)/g, (_all, first: string, rest: string) => first + rest.toLowerCase())
 
-const csvContent = { 'text/csv': { schema: { type: 'string', description: 'The same fields, a row each.' } } }
+const csvContent = ({ example }: NonNullable<Success['csv']>): Tree => ({
+  'text/csv': { schema: { type: 'string', description: 'The same fields, a row each.' }, example },
+})
 
 const json = (content: Tree): Tree => ({ 'application/json': content })
 

@@ -1,4 +1,5 @@
 import type { Static, TObject, TSchema } from 'typebox'
+import type { ErrorExample } from './error-examples.ts'
 
 /** What a key may do. Every operation names what it needs: mostly one scope, sometimes several together. */
 export const scopes = [
@@ -24,15 +25,24 @@ export type Scope = (typeof scopes)[number]
 export type Area = 'webhooks' | 'reporting' | 'ecommerce' | 'terminals' | 'qr' | 'qr_webhooks' | 'sandbox'
 export type Method = 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE'
 
+/** What is answered, and to which body where that is not the example of the operation. */
+export interface Example<Answer = unknown> {
+  readonly request?: unknown
+  readonly answer: Answer
+}
+
 export interface Success {
   readonly description: string
   readonly schema: TSchema
-  /** Whether the same rows come as CSV to whoever asks for `text/csv`. */
-  readonly csv?: true
+  /** The same rows come as CSV to whoever asks for `text/csv`. */
+  readonly csv?: { readonly example: string }
   /** Plain text instead of JSON. */
   readonly text?: true
   /** No body at all. */
   readonly empty?: true
+  /** What the documents show and the tests replay: the answer to the example of the operation, or several by name. */
+  readonly example?: unknown
+  readonly examples?: Readonly<Record<string, Example>>
 }
 
 /**
@@ -66,6 +76,10 @@ export interface Operation {
   readonly errors: readonly string[]
   /** A request body that the documents show and the tests replay. */
   readonly example?: unknown
+  /** Values of the path and the query that go with it. */
+  readonly exampleParameters?: Readonly<Record<string, unknown>>
+  /** Refusals whose examples are not those of the area, by code. */
+  readonly errorExamples?: Readonly<Record<string, ErrorExample>>
 }
 
 /** Keeps the literal types of an operation's declaration. */

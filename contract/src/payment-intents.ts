@@ -1,4 +1,13 @@
 import Type from 'typebox'
+import {
+  cancelledIntent,
+  confirmation,
+  confirmed,
+  confirmedSlowly,
+  createdIntent,
+  paidIntent,
+} from './ecommerce-examples.ts'
+import { exampleIds } from './example-ids.ts'
 import { operation } from './operation.ts'
 import { failureCategories, intentStatuses, optionalOfPayment } from './payment-types.ts'
 import { Amount, ById, Closed, Currency, OneOf, Timestamp, Uuid } from './primitives.ts'
@@ -84,7 +93,9 @@ export const createPaymentIntent = operation({
   scope: 'payment_intents.create',
   idempotency: 'required',
   body: CreatePaymentIntent,
-  success: { 201: { description: 'The intent and its client_secret.', schema: CreatedPaymentIntent } },
+  success: {
+    201: { description: 'The intent and its client_secret.', schema: CreatedPaymentIntent, example: createdIntent },
+  },
   errors: [
     'INVALID_AMOUNT',
     'INVALID_CURRENCY',
@@ -102,6 +113,7 @@ export const createPaymentIntent = operation({
     'INVALID_STATE',
   ],
   example: { amount: 9800, currency: 'PHP', order_reference: 'ORDER-1002' },
+  errorExamples: { INVALID_STATE: { message: 'The link is CANCELLED; it takes no more payments.' } },
 })
 
 export const retrievePaymentIntent = operation({
@@ -114,8 +126,9 @@ export const retrievePaymentIntent = operation({
   auth: 'key',
   scope: 'payment_intents.read',
   params: ById,
-  success: { 200: { description: 'The intent.', schema: PaymentIntent } },
+  success: { 200: { description: 'The intent.', schema: PaymentIntent, example: paidIntent } },
   errors: ['INVALID_ID', 'NOT_FOUND'],
+  exampleParameters: { id: exampleIds.ownIntent },
 })
 
 export const confirmPaymentIntent = operation({
@@ -131,10 +144,11 @@ export const confirmPaymentIntent = operation({
   params: ById,
   body: ConfirmPaymentIntent,
   success: {
-    200: { description: 'The intent after the attempt.', schema: ConfirmedPaymentIntent },
+    200: { description: 'The intent after the attempt.', schema: ConfirmedPaymentIntent, examples: confirmed },
     202: {
       description: 'The processor has not answered yet; retrieve the intent until it is settled.',
       schema: ConfirmedPaymentIntent,
+      examples: confirmedSlowly,
     },
   },
   errors: [
@@ -148,12 +162,8 @@ export const confirmPaymentIntent = operation({
     'LINK_FULLY_RESERVED',
     'ATTEMPT_LIMIT_REACHED',
   ],
-  example: {
-    payment_method: {
-      type: 'card',
-      card: { number: '4242424242424242', exp_month: 12, exp_year: 2040, cvc: '123', name: 'Juana dela Cruz' },
-    },
-  },
+  example: confirmation,
+  exampleParameters: { id: exampleIds.ownIntent },
 })
 
 export const cancelPaymentIntent = operation({
@@ -168,7 +178,7 @@ export const cancelPaymentIntent = operation({
   scope: 'payment_intents.cancel',
   idempotency: 'optional',
   params: ById,
-  success: { 200: { description: 'The intent, CANCELLED.', schema: PaymentIntent } },
+  success: { 200: { description: 'The intent, CANCELLED.', schema: PaymentIntent, example: cancelledIntent } },
   errors: [
     'INVALID_ID',
     'INVALID_IDEMPOTENCY_KEY',
@@ -178,4 +188,8 @@ export const cancelPaymentIntent = operation({
     'INTENT_PROCESSING',
     'INTENT_INVALID_STATE',
   ],
+  exampleParameters: { id: exampleIds.ownIntent },
+  errorExamples: {
+    INTENT_INVALID_STATE: { message: 'This intent is SUCCEEDED; it cannot be cancelled any more.' },
+  },
 })

@@ -1,4 +1,6 @@
 import Type from 'typebox'
+import { cancelledLink, changedLink, link, linkChange, linkPage, newLink } from './ecommerce-examples.ts'
+import { exampleIds } from './example-ids.ts'
 import { operation } from './operation.ts'
 import { LineItem, RedirectUrls, linkStatuses, linkTypes, optionalOfPayment } from './payment-types.ts'
 import {
@@ -107,7 +109,7 @@ export const createPaymentLink = operation({
   scope: 'payment_links.create',
   idempotency: 'required',
   body: CreatePaymentLink,
-  success: { 201: { description: 'The link.', schema: PaymentLink } },
+  success: { 201: { description: 'The link.', schema: PaymentLink, example: link } },
   errors: [
     'INVALID_TYPE',
     'INVALID_CURRENCY',
@@ -124,13 +126,7 @@ export const createPaymentLink = operation({
     'IDEMPOTENCY_MISMATCH',
     'IDEMPOTENCY_IN_PROGRESS',
   ],
-  example: {
-    type: 'one_time',
-    currency: 'PHP',
-    amount: 25000,
-    line_items: [{ sku: 'BEANS-250', name: 'Benguet coffee beans, 250 g', unit_price: 12500, quantity: 2 }],
-    order_reference: 'ORDER-1001',
-  },
+  example: newLink,
 })
 
 export const listPaymentLinks = operation({
@@ -150,8 +146,9 @@ export const listPaymentLinks = operation({
     page_size: Type.Optional(PageSize(200)),
     cursor: Type.Optional(Cursor),
   }),
-  success: { 200: { description: 'A page of links.', schema: Page(PaymentLink) } },
+  success: { 200: { description: 'A page of links.', schema: Page(PaymentLink), example: linkPage } },
   errors: ['INVALID_STATUS', 'INVALID_DATE_RANGE', 'INVALID_PAGE_SIZE', 'INVALID_CURSOR'],
+  exampleParameters: { status: ['ACTIVE'], page_size: 1 },
 })
 
 export const retrievePaymentLink = operation({
@@ -164,8 +161,9 @@ export const retrievePaymentLink = operation({
   auth: 'key',
   scope: 'payment_links.read',
   params: ById,
-  success: { 200: { description: 'The link.', schema: PaymentLink } },
+  success: { 200: { description: 'The link.', schema: PaymentLink, example: link } },
   errors: ['INVALID_ID', 'NOT_FOUND'],
+  exampleParameters: { id: exampleIds.link },
 })
 
 export const updatePaymentLink = operation({
@@ -180,7 +178,7 @@ export const updatePaymentLink = operation({
   scope: 'payment_links.update',
   params: ById,
   body: UpdatePaymentLink,
-  success: { 200: { description: 'The whole link, as it is now.', schema: PaymentLink } },
+  success: { 200: { description: 'The whole link, as it is now.', schema: PaymentLink, example: changedLink } },
   errors: [
     'INVALID_ID',
     'INVALID_DESCRIPTION',
@@ -192,10 +190,8 @@ export const updatePaymentLink = operation({
     'NOT_FOUND',
     'INVALID_STATE',
   ],
-  example: {
-    description: 'Benguet coffee beans, two bags',
-    redirect_urls: { success: 'https://shop.example.com/thanks' },
-  },
+  example: linkChange,
+  exampleParameters: { id: exampleIds.link },
 })
 
 export const cancelPaymentLink = operation({
@@ -212,7 +208,7 @@ export const cancelPaymentLink = operation({
   params: ById,
   body: CancelPaymentLink,
   bodyOptional: true,
-  success: { 200: { description: 'The link, CANCELLED.', schema: PaymentLink } },
+  success: { 200: { description: 'The link, CANCELLED.', schema: PaymentLink, example: cancelledLink } },
   errors: [
     'INVALID_ID',
     'INVALID_REASON',
@@ -223,4 +219,6 @@ export const cancelPaymentLink = operation({
     'INVALID_STATE',
   ],
   example: { reason: 'Sold out.' },
+  exampleParameters: { id: exampleIds.link },
+  errorExamples: { INVALID_STATE: { message: 'The link is CONSUMED; it cannot be changed any more.' } },
 })

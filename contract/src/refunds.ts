@@ -1,4 +1,6 @@
 import Type from 'typebox'
+import { newRefund, refund } from './ecommerce-examples.ts'
+import { exampleIds } from './example-ids.ts'
 import { operation } from './operation.ts'
 import { Amount, ById, Closed, Currency, OneOf, Text, Timestamp, Uuid } from './primitives.ts'
 
@@ -32,7 +34,7 @@ export const createRefund = operation({
   scope: 'refunds.create',
   idempotency: 'required',
   body: CreateRefund,
-  success: { 201: { description: 'The refund, as far as it is known.', schema: Refund } },
+  success: { 201: { description: 'The refund, as far as it is known.', schema: Refund, example: refund } },
   errors: [
     'INVALID_PAYMENT_INTENT_ID',
     'INVALID_AMOUNT',
@@ -44,7 +46,10 @@ export const createRefund = operation({
     'INVALID_STATE',
     'AMOUNT_EXCEEDS_REMAINING',
   ],
-  example: { payment_intent_id: '0198f5a2-6f10-7a44-8c57-1f0e6a2b9d01', amount: 5000, reason: 'One of two cups broke' },
+  example: newRefund,
+  errorExamples: {
+    INVALID_STATE: { message: 'This intent is ACTIVE; only a payment that SUCCEEDED is refunded.' },
+  },
 })
 
 export const retrieveRefund = operation({
@@ -57,6 +62,7 @@ export const retrieveRefund = operation({
   auth: 'key',
   scope: 'refunds.read',
   params: ById,
-  success: { 200: { description: 'The refund.', schema: Refund } },
+  success: { 200: { description: 'The refund.', schema: Refund, example: refund } },
   errors: ['INVALID_ID', 'NOT_FOUND'],
+  exampleParameters: { id: exampleIds.refund },
 })

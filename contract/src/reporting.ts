@@ -1,4 +1,5 @@
 import Type from 'typebox'
+import { exampleIds } from './example-ids.ts'
 import { operation } from './operation.ts'
 import {
   ById,
@@ -13,6 +14,15 @@ import {
   Timestamp,
   Uuid,
 } from './primitives.ts'
+import {
+  branchPage,
+  merchantPage,
+  settlementDetail,
+  settlementPage,
+  transactionDetail,
+  transactionPage,
+  transactionsAsCsv,
+} from './reporting-examples.ts'
 
 /** Area B's catalogue: every code and its HTTP status. */
 export const reportingErrors = {
@@ -185,7 +195,7 @@ export const listReportMerchants = operation({
   summary: 'List merchants',
   description: 'The merchants that the key sees, by name. A branch key sees the name of its own merchant.',
   query: Closed(page),
-  success: { 200: { description: 'A page of merchants.', schema: Page(Merchant) } },
+  success: { 200: { description: 'A page of merchants.', schema: Page(Merchant), example: merchantPage } },
   errors: [],
 })
 
@@ -204,8 +214,9 @@ export const listReportBranches = operation({
       }),
     ),
   }),
-  success: { 200: { description: 'A page of branches.', schema: Page(Branch) } },
+  success: { 200: { description: 'A page of branches.', schema: Page(Branch), example: branchPage } },
   errors: [],
+  exampleParameters: { merchant_id: exampleIds.merchant },
 })
 
 export const listReportTransactions = operation({
@@ -235,8 +246,21 @@ export const listReportTransactions = operation({
     sort_order: Type.Optional(OneOf(['asc', 'desc'], 'desc when absent. The id breaks ties in the same direction.')),
     ...page,
   }),
-  success: { 200: { description: 'A page of transactions.', schema: Page(Transaction), csv: true } },
+  success: {
+    200: {
+      description: 'A page of transactions.',
+      schema: Page(Transaction),
+      csv: { example: transactionsAsCsv },
+      example: transactionPage,
+    },
+  },
   errors: [],
+  exampleParameters: {
+    branch_id: exampleIds.branch,
+    status: ['CAPTURED', 'PARTIALLY_REFUNDED'],
+    sort_by: 'amount',
+    page_size: 10,
+  },
 })
 
 export const retrieveReportTransaction = operation({
@@ -246,8 +270,11 @@ export const retrieveReportTransaction = operation({
   summary: 'Retrieve a transaction',
   description: 'One transaction with its settlement and what happened to it.',
   params: ById,
-  success: { 200: { description: 'The transaction.', schema: Closed({ data: TransactionDetail }) } },
+  success: {
+    200: { description: 'The transaction.', schema: Closed({ data: TransactionDetail }), example: transactionDetail },
+  },
   errors: ['NOT_FOUND'],
+  exampleParameters: { id: exampleIds.ownAttempt },
 })
 
 export const listSettlements = operation({
@@ -258,7 +285,7 @@ export const listSettlements = operation({
   description:
     'The daily batches of the entity of the key and of everything under it, the latest first; one for each currency of a day. A day on which nothing was settled has none.',
   query: Closed(page),
-  success: { 200: { description: 'A page of settlements.', schema: Page(Settlement) } },
+  success: { 200: { description: 'A page of settlements.', schema: Page(Settlement), example: settlementPage } },
   errors: [],
 })
 
@@ -282,8 +309,12 @@ export const retrieveSettlement = operation({
       }),
     ),
   }),
-  success: { 200: { description: 'The settlement.', schema: Closed({ data: SettlementDetail }) } },
+  success: {
+    200: { description: 'The settlement.', schema: Closed({ data: SettlementDetail }), example: settlementDetail },
+  },
   errors: ['NOT_FOUND'],
+  exampleParameters: { batch_number: '2026-01-16', currency: 'PHP' },
+  errorExamples: { NOT_FOUND: { message: 'There is no such settlement.' } },
 })
 
 export const reportingOperations = {

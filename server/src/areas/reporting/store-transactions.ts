@@ -100,10 +100,10 @@ const named = (rows: string, position: string): string =>
   )
 
 /**
- * A page in the order of an index, which is why its text is made for the filters that are given and planned for their values. The
- * index of the narrowest entity that is named finds the page by itself, and only the rows of the page are looked up. Deadlines that have
- * passed and are not stored yet are in it: the few rows that they are about are left out of the walk and put in where they belong, so
- * that a page is exact whenever it is read.
+ * A page in the order of an index, which is why its text is made for the filters that are given and planned for their values. An index
+ * of the narrowest entity that is named finds the page by itself, in its order or, where few rows have the values asked for, by those,
+ * and only the rows of the page are looked up. Deadlines that have passed and are not stored yet are in it: the few rows that they are
+ * about are left out of the walk and put in where they belong, so that a page is exact whenever it is read.
  */
 function pageOf(
   { level, entityId, partnerId }: Caller,
@@ -139,9 +139,10 @@ function pageOf(
   const withStatus = (status: string) => (statuses === null ? [] : [`${status} = any (${statuses}::text[])`])
   const stands = `t.${sort}`
   const lapses = sort === 'updated_at' ? 'l.updated_at' : stands
-  const walk = ({ from, within }: Walk): string => `
+  const filtered = [...stored, ...withStatus('t.status')]
+  const walk = ({ from, within, apart }: Walk): string => `
       (select t.id, ${stands} as position, null::text as lapsed_status, null::timestamptz as lapsed_at from payments.transaction_report t
-        where ${[...stored, ...withStatus('t.status'), ...onward(stands, from), ...within].join(' and ')}
+        where ${[...(apart === true ? unweighed(filtered) : filtered), ...onward(stands, from), ...within].join(' and ')}
           and (t.status <> 'PENDING' or t.id <> all (array(select l.id from lapsed l)))
         ${inOrder(stands)})
       union all`
@@ -151,10 +152,12 @@ function pageOf(
       : sort === 'amount' && (filters.from !== null || filters.to !== null)
         ? amountsOf(filters, partnerId, place, value)
         : [{ from: place, within: [] }]
+  // What has lapsed is looked up by its ids: `offset 0` keeps PostgreSQL from walking through all others where it takes them for few.
   const found = `
     with lapsed as materialized (select l.id, l.status, l.updated_at from payments.transaction_lapses l where l.${entityColumns[level]} = $1),
     page as materialized (select * from (${walks.map(walk).join('')}
-      (select t.id, ${lapses}, l.status, l.updated_at from lapsed l join payments.transaction_report t on t.id = l.id
+      (select t.id, ${lapses}, l.status, l.updated_at
+         from lapsed l cross join lateral (select * from payments.transaction_report t where t.id = l.id offset 0) t
         where ${[...stored, ...withStatus('l.status'), ...onward(lapses)].join(' and ')}
         ${inOrder(lapses)})
     ) t ${inOrder('t.position')})`
@@ -204,6 +207,8 @@ interface Place {
 interface Walk {
   readonly from: Place | null
   readonly within: readonly string[]
+  /** They have an index of their own, and no filter is to lead to another. */
+  readonly apart?: true
 }
 
 /**
@@ -253,7 +258,7 @@ function amountsOf(
   ]
   return [
     { from: place, within: around },
-    { from: place, within: elsewhere },
+    { from: place, within: elsewhere, apart: true },
   ]
 }
 
