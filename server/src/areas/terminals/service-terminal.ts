@@ -44,7 +44,7 @@ export function createTerminalCases({ db, ledger }: { readonly db: Db; readonly 
   })
 
   /** For each connection, whether it is still one: that is looked up even where the payment is remembered. */
-  const isHeld = together({
+  const held = together({
     async work(connectionIds: readonly string[]) {
       const missing = new Set(await connectionStore.missing(db, connectionIds))
       return connectionIds.map((id) => !missing.has(id))
@@ -63,7 +63,7 @@ export function createTerminalCases({ db, ledger }: { readonly db: Db; readonly 
   /** What it speaks of, and whether its connection is still one. */
   const hear = async ({ groupId, connectionId }: Speaker, transactionId: string) => {
     const row = ledger.recall(groupId, transactionId) ?? (await find({ groupId, transactionId }))
-    return { row, isHeld: await isHeld(connectionId) }
+    return { row, isHeld: await held(connectionId) }
   }
 
   /** The payment that a terminal speaks of. What it says of another terminal's is kept for a person, and refused. */
