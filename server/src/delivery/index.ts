@@ -15,7 +15,7 @@ import { ensurePartitions, retentionDefaults, startRetention, type RetentionOpti
 import { createOpenedSecrets } from './secrets.ts'
 import { startSender } from './sender.ts'
 import { createSlots } from './slots.ts'
-import { eventStore, type NewEvent } from './store-events.ts'
+import { eventRow, eventStore, type NewEvent } from './store-events.ts'
 
 export type { SendRefusal, Sent } from './events.ts'
 export type { NewestSecret } from './destinations.ts'
@@ -58,8 +58,8 @@ export interface DeliveryDependencies {
 export interface Delivery {
   /** Writes an event in the caller's transaction. The caller hints `events` once that is committed. */
   appendEvent(tx: Queries, event: NewEvent): Promise<void>
-  /** The same for several, in one statement. */
-  appendEvents(tx: Queries, events: readonly NewEvent[]): Promise<void>
+  /** An event as the published `delivery.append_events` takes it: for a statement of the caller's that writes several. */
+  eventRow(event: NewEvent): object
   readonly destinations: Destinations
   readonly events: Events
   /** Starts dispatching, sending and retention. Disposing stops: what is in flight ends or is given back. */
@@ -103,9 +103,7 @@ export function createDelivery({
     async appendEvent(tx, event) {
       await eventStore.append(tx, event)
     },
-    async appendEvents(tx, events) {
-      await eventStore.appendAll(tx, events)
-    },
+    eventRow,
     destinations: createDestinations({ db, work, bus, clock, keyring }),
     events: createEvents({ work, bus, clock }),
     worker() {

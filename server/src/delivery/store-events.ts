@@ -60,7 +60,6 @@ export interface EventPage {
 
 const lookedMax = 1_000
 
-const appendAll = statement('delivery.appendAll', 'select delivery.append_events($1::json)')
 const append = statement(
   'delivery.append',
   'select delivery.append_event($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)',
@@ -134,25 +133,22 @@ type ListedLine = Omit<EventRow, 'id'> & {
   readonly last_looked: readonly string[] | null
 }
 
+/** An event as `delivery.append_events` takes it. */
+export const eventRow = (event: NewEvent) => ({
+  id: event.id,
+  dialect: event.dialect,
+  type: event.type,
+  partner_id: event.partnerId,
+  merchant_id: event.merchantId,
+  branch_id: event.branchId,
+  payment_intent_id: event.paymentIntentId,
+  payment_link_id: event.paymentLinkId,
+  body: event.body,
+  at: event.at,
+  group_id: event.groupId ?? null,
+})
+
 export const eventStore = {
-  appendAll: (on: Queries, events: readonly NewEvent[]) =>
-    on.run(appendAll, [
-      JSON.stringify(
-        events.map((event) => ({
-          id: event.id,
-          dialect: event.dialect,
-          type: event.type,
-          partner_id: event.partnerId,
-          merchant_id: event.merchantId,
-          branch_id: event.branchId,
-          payment_intent_id: event.paymentIntentId,
-          payment_link_id: event.paymentLinkId,
-          body: event.body,
-          at: event.at,
-          group_id: event.groupId ?? null,
-        })),
-      ),
-    ]),
   append: (on: Queries, event: NewEvent) =>
     on.run(append, [
       event.id,

@@ -127,12 +127,13 @@ function createState({ onLost, onBack = () => {} }: BusOptions) {
   return state
 }
 
-/** What others are to be told: hints soon and together, words at the end of this turn and in their order. */
+/** What others are to be told: hints soon and together, words at the end of this turn, in their order. */
 function createOutbox(line: Line, self: string, { debounceMs = 20, retryMs = retryMsUsual }: BusOptions, state: State) {
   const sends = new Set<Promise<void>>()
   const waiting = new Set<Topic>()
   let saying: { topic: Topic; line: string }[] = []
   let inFlight = 0
+  let telling: Promise<void> | undefined
   let hintTimer: NodeJS.Timeout | undefined
 
   const send = (kind: Kind, payloads: readonly string[], topics: ReadonlySet<Topic>): Promise<void> => {
@@ -165,14 +166,17 @@ function createOutbox(line: Line, self: string, { debounceMs = 20, retryMs = ret
     waiting.clear()
     if (topics.size > 0) void send('hints', [[self, ...topics].join(' ')], topics)
   }
-  const sendWords = async () => {
-    if (saying.length === 0) return
-    const said = saying
-    saying = []
-    inFlight += said.length
-    await send('words', packed(said, self), new Set(said.map(({ topic }) => topic)))
-    inFlight -= said.length
+  const sendAll = async () => {
+    while (saying.length > 0) {
+      const said = saying
+      saying = []
+      inFlight = said.length
+      await send('words', packed(said, self), new Set(said.map(({ topic }) => topic)))
+      inFlight = 0
+    }
   }
+  // What is said while words are on their way goes together, after them: the more is said, the less each word costs.
+  const sendWords = () => (telling ??= sendAll().finally(() => (telling = undefined)))
 
   return {
     hint(topic: Topic) {
@@ -188,8 +192,7 @@ function createOutbox(line: Line, self: string, { debounceMs = 20, retryMs = ret
     /** Sends what is left, and resolves when it is gone or lost. */
     async flush() {
       sendHints()
-      void sendWords()
-      await Promise.all(sends)
+      await Promise.all([sendWords(), ...sends])
     },
   }
 }

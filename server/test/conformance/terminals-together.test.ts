@@ -2,11 +2,14 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { after, test } from 'node:test'
+import { happen } from '../../src/areas/terminals/course.ts'
 import { createTerminalFigures } from '../../src/areas/terminals/figures.ts'
 import { createLedger } from '../../src/areas/terminals/ledger.ts'
+import { isOpen } from '../../src/areas/terminals/machine.ts'
 import { readAsked } from '../../src/areas/terminals/requests.ts'
 import { createTerminalsService } from '../../src/areas/terminals/service.ts'
 import { createWaits } from '../../src/areas/terminals/waits.ts'
+import { eventRow } from '../../src/delivery/store-events.ts'
 import { createTerminalIdentity } from '../../src/identity/terminal-keys.ts'
 import { createCursors } from '../../src/kernel/cursor.ts'
 import { Fault } from '../../src/kernel/fault.ts'
@@ -33,7 +36,7 @@ const waits = createWaits(bus)
 after(() => waits[Symbol.asyncDispose]())
 const log = createLog('silent')
 const figures = createTerminalFigures(createMetrics(), { waitingCalls: () => 0, open: async () => 0 })
-const ledger = createLedger({ db, bus, clock, log, figures, waits, appendEvents: async () => {} })
+const ledger = createLedger({ db, bus, clock, log, figures, waits, eventRow })
 /** The use cases as they are, so that several calls can come in one turn. */
 const service = createTerminalsService({
   db,
@@ -181,7 +184,7 @@ test('[D5.socket-errors.connection-not-found] of results that are heard together
   await db.tx(async (tx) => {
     await sql(tx, 'lock table terminals.sockets in access exclusive mode')
     busy.send(result(ids[2]))
-    const isWaiting = `select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and query like '%is_held%unnest%'`
+    const isWaiting = `select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and query like 'select c.id from unnest%terminals.sockets%'`
     await until('the first result to wait', async () => (await sql(p.kaha.work, isWaiting)).length > 0)
     near.send(result(ids[0]))
     other.send(result(ids[1]))
@@ -199,4 +202,44 @@ test('[D5.socket-errors.connection-not-found] of results that are heard together
   newer.send(result(ids[0]))
   assert.equal((await paying[0])?.json.status, 'SUCCESS')
   for (const one of [newer, other, busy]) await one.close()
+})
+
+test('of payments that are changed together one that somebody else has ended is changed from how it stands, and the others as they were to be', async () => {
+  const { all } = await terminals()
+  const ids = ['changed-elsewhere', 'changed-here', 'changed-too'] as const
+  assert.deepEqual(await payAtOnce(ids), ['taken', 'taken', 'taken'])
+  for (const one of all) await one.next('payment')
+  // The platform hears the result; what this process remembers of the payment is from before it.
+  all[0]?.send(result(ids[0]))
+  await all[0]?.settled()
+  const rows = await sql<{ id: string }>(
+    db,
+    'select id from terminals.transactions where transaction_id = any($1) order by transaction_id',
+    [ids],
+  )
+  const from: string[] = []
+  const changed = await Promise.all(
+    rows.map(({ id }) =>
+      ledger.change(id, (row, now) => {
+        from.push(row.state)
+        return isOpen(row.state) ? happen(row, row.created_at, 'cancel', now) : { course: row, effects: [] }
+      }),
+    ),
+  )
+  // As they were remembered, and then as they stand.
+  assert.deepEqual(from.slice(0, 3), ['PENDING', 'PENDING', 'PENDING'])
+  assert.deepEqual(from.slice(3).toSorted(), ['COMPLETED', 'PENDING', 'PENDING'])
+  assert.deepEqual(
+    changed.map((row) => [row?.state, row?.cancel_asked]),
+    [
+      ['COMPLETED', false],
+      ['PENDING', true],
+      ['PENDING', true],
+    ],
+  )
+  for (const [index, one] of all.entries()) {
+    if (index > 0) one.send(result(ids[index] ?? '', { status: 'CANCELLED' }))
+    await one.settled()
+    await one.close()
+  }
 })

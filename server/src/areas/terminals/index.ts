@@ -1,11 +1,11 @@
 import type { IncomingMessage } from 'node:http'
 import type { Egress } from '../../delivery/egress.ts'
-import type { Delivery, NewEvent } from '../../delivery/index.ts'
+import type { Delivery } from '../../delivery/index.ts'
 import type { TerminalIdentity } from '../../identity/terminal-keys.ts'
 import type { Bus } from '../../kernel/bus.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import type { Cursors } from '../../kernel/cursor.ts'
-import type { Db, Queries } from '../../kernel/db.ts'
+import type { Db } from '../../kernel/db.ts'
 import { newId } from '../../kernel/ids.ts'
 import type { Log } from '../../kernel/log.ts'
 import { startLoop, type Loop } from '../../kernel/loop.ts'
@@ -60,9 +60,8 @@ export function createTerminals(deps: {
     waitingCalls: () => waits.count,
     open: () => transactionStore.openAttention(db),
   })
-  const appendEvents = (tx: Queries, events: readonly NewEvent[]) => delivery.appendEvents(tx, events)
-  const ledger = createLedger({ db, bus, clock, log, figures, waits, appendEvents })
-  const { destinations } = delivery
+  const { destinations, eventRow } = delivery
+  const ledger = createLedger({ db, bus, clock, log, figures, waits, eventRow })
   const webhooks = createTerminalWebhooks({ destinations, egress, clock, sandbox: settings.sandbox, pingMsMax })
   const hasActiveWebhook = (groupId: string) => webhooks.hasActive(groupId)
   // Until there is a gateway here, no terminal is.

@@ -42,7 +42,8 @@ export interface LedgerDependencies {
   readonly log: Log
   readonly figures: TerminalFigures
   readonly waits: Waits
-  readonly appendEvents: (tx: Queries, events: readonly NewEvent[]) => Promise<void>
+  /** An event as `delivery.append_events` takes it. */
+  readonly eventRow: (event: NewEvent) => object
 }
 
 const claimedMax = 50
@@ -97,7 +98,7 @@ const nameOf = (groupId: string, transactionId: string) => `${groupId} ${transac
 const noStep: Stepper = (course) => ({ course, effects: [] })
 
 /** The one place where a payment changes. */
-export function createLedger({ db, bus, clock, log, figures, waits, appendEvents }: LedgerDependencies): Ledger {
+export function createLedger({ db, bus, clock, log, figures, waits, eventRow }: LedgerDependencies): Ledger {
   const draft = (before: TransactionRow, stepper: Stepper): Draft => {
     const at = new Date(Math.max(clock.now().getTime(), before.created_at.getTime()))
     const due = asOf(before, before.created_at, at)
@@ -107,24 +108,19 @@ export function createLedger({ db, bus, clock, log, figures, waits, appendEvents
     return { before, row, at, effects: [...due.effects, ...step.effects] }
   }
 
-  const writeAll = async (tx: Queries, drafts: readonly Draft[]): Promise<Changed[]> => {
+  const writeAll = async (on: Queries, drafts: readonly Draft[]): Promise<Changed[]> => {
     const changed = drafts.filter(({ before, row }) => row !== before)
-    if (changed.length > 0) {
-      await store.saveAll(
-        tx,
-        changed.map(({ before, row, at }) => {
-          const report = reportStatusOf(row)
-          return { before, course: row, at, report: report === reportStatusOf(before) ? null : report }
-        }),
-      )
-    }
     const events = changed.flatMap(({ row, at, effects }) =>
-      effects.flatMap((effect) => (effect.kind === 'announce' ? [announcementOf(row, effect.type, at)] : [])),
+      effects.flatMap((effect) => (effect.kind === 'announce' ? [eventRow(announcementOf(row, effect.type, at))] : [])),
     )
-    if (events.length > 0) await appendEvents(tx, events)
+    const saves = changed.map(({ before, row, at }) => {
+      const report = reportStatusOf(row)
+      return { before, course: row, at, report: report === reportStatusOf(before) ? null : report }
+    })
+    if (saves.length > 0) await store.saveAll(on, saves, events)
     for (const { row, at, effects } of changed) {
       for (const effect of effects) {
-        if (effect.kind !== 'alarm' || !(await store.raise(tx, row.id, effect.alarm, effect.detail, at))) continue
+        if (effect.kind !== 'alarm' || !(await store.raise(on, row.id, effect.alarm, effect.detail, at))) continue
         figures.attention(effect.alarm)
         log.warn({ transaction: row.id, cause: effect.alarm }, 'a terminal payment needs a person')
       }
@@ -161,10 +157,12 @@ export function createLedger({ db, bus, clock, log, figures, waits, appendEvents
     const rows = asked.flatMap(({ id }) => latest.get(id) ?? [])
     if (rows.length < asked.length) return undefined
     const drafts = asked.map(({ stepper }, index) => draft(rows[index] as TransactionRow, stepper))
-    // What is written finds out whether the row was still the same; that nothing is to be done must be looked up.
-    if (drafts.some(({ before, row }) => row === before)) return undefined
+    // What is written finds out whether the row was still the same; that nothing is to be done must be looked up. An alarm is more than one
+    // statement.
+    const isMore = ({ before, row, effects }: Draft) => row === before || effects.some(({ kind }) => kind === 'alarm')
+    if (drafts.some(isMore)) return undefined
     try {
-      return await db.tx((tx) => writeAll(tx, drafts))
+      return await writeAll(db, drafts)
     } catch (error) {
       rows.forEach(forget)
       if (!(error instanceof StaleRow)) throw error

@@ -6,7 +6,8 @@ import { happen, hearVoid, type Alarm, type Result, type Step } from './course.t
 import type { Ledger } from './ledger.ts'
 import type { TransactionEvent } from './machine.ts'
 import { refuse } from './refusals.ts'
-import { transactionStore as store, type Spoken, type TransactionRow } from './store-transactions.ts'
+import { connectionStore } from './store-connections.ts'
+import { transactionStore as store, type Named, type TransactionRow } from './store-transactions.ts'
 
 /** What a terminal says of a payment. */
 export interface TerminalResult extends Result {
@@ -32,7 +33,7 @@ export interface VoidAnswer {
 }
 
 const detailCharactersMax = 1_000
-const foundTogetherMax = 128
+const heardTogetherMax = 128
 
 /** What a terminal can say, of payments of its group. */
 export function createTerminalCases({ db, ledger }: { readonly db: Db; readonly ledger: Ledger }) {
@@ -42,20 +43,27 @@ export function createTerminalCases({ db, ledger }: { readonly db: Db; readonly 
     effects: [{ kind: 'alarm', alarm: cause, detail: JSON.stringify(said).slice(0, detailCharactersMax) }],
   })
 
-  const find = together({
-    work: (those: readonly Spoken[]) => store.findFrom(db, those),
-    itemsMax: foundTogetherMax,
+  /** For each connection, whether it is still one: that is looked up even where the payment is remembered. */
+  const held = together({
+    async work(connectionIds: readonly string[]) {
+      const missing = new Set(await connectionStore.missing(db, connectionIds))
+      return connectionIds.map((id) => !missing.has(id))
+    },
+    itemsMax: heardTogetherMax,
   })
-
-  /** What it speaks of, and whether its connection is still one: that is looked up even where the payment is remembered. */
+  const find = together({
+    async work(those: readonly Named[]) {
+      const rows = await store.findAll(db, those)
+      return those.map(({ groupId, transactionId }) =>
+        rows.find((row) => row.group_id === groupId && row.transaction_id === transactionId),
+      )
+    },
+    itemsMax: heardTogetherMax,
+  })
+  /** What it speaks of, and whether its connection is still one. */
   const hear = async ({ groupId, connectionId }: Speaker, transactionId: string) => {
-    const known = ledger.recall(groupId, transactionId)
-    const { row, isHeld } = await find({
-      groupId,
-      connectionId,
-      transactionId: known === undefined ? transactionId : null,
-    })
-    return { row: known ?? row, isHeld }
+    const row = ledger.recall(groupId, transactionId) ?? (await find({ groupId, transactionId }))
+    return { row, isHeld: await held(connectionId) }
   }
 
   /** The payment that a terminal speaks of. What it says of another terminal's is kept for a person, and refused. */

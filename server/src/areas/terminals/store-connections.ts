@@ -141,7 +141,7 @@ const lockThose = statement(
 
 const missingSockets = statement(
   'terminals.missingSockets',
-  `select c.id from unnest($1::uuid[]) c(id) where not exists (select from terminals.sockets s where s.connection_id = c.id)`,
+  `select c.id from unnest($1::uuid[]) c(id) where not exists (select from terminals.sockets s where s.connection_id = c.id offset 0)`,
 )
 
 const socketExists = statement(
@@ -222,7 +222,7 @@ export const connectionStore = {
 
   /** Those of these connections that are registered no more. */
   missing: async (on: Queries, connectionIds: readonly string[]) =>
-    (await on.run<{ id: string }>(missingSockets, [connectionIds])).map(({ id }) => id),
+    (await on.run<{ id: string }>(missingSockets, [arrayOf(connectionIds)])).map(({ id }) => id),
   /** Whether it is still the connection of its key. */
   isHeld: async (on: Queries, connectionId: string, keyId: string): Promise<boolean> =>
     one(await on.run<{ found: boolean }>(socketExists, [connectionId, keyId]))?.found ?? false,

@@ -1,5 +1,5 @@
 import { arrayOf } from '../../kernel/array.ts'
-import { statement, type Queries } from '../../kernel/db.ts'
+import { refusedBy, statement, type Queries } from '../../kernel/db.ts'
 import type { Alarm, Course } from './course.ts'
 import type { TransactionState } from './machine.ts'
 
@@ -64,13 +64,6 @@ export interface Named {
   readonly transactionId: string
 }
 
-/** What a connection speaks of; null where that is known, and only the connection is to be looked up. */
-export interface Spoken {
-  readonly groupId: string
-  readonly transactionId: string | null
-  readonly connectionId: string
-}
-
 /** Somebody else has changed it meanwhile: nothing was written. */
 export class StaleRow extends Error {}
 
@@ -132,7 +125,7 @@ const insertTransactions = statement(
      select id, group_id, transaction_id, partner_id, merchant_id, branch_id, terminal_id, device_id, addressed, key_id, way, webhook_mode,
             decode(request_hash, 'hex'), request, amount, currency, payment_method, 'PENDING', sent_to, created_at, created_at, reach_at, wait_at
        from given g
-      where not exists (select from terminals.past_ids p where p.group_id = g.group_id and p.transaction_id = g.transaction_id)
+      where not exists (select from terminals.past_ids p where p.group_id = g.group_id and p.transaction_id = g.transaction_id offset 0)
       order by id
      on conflict (group_id, transaction_id) do nothing returning id),
    signed as (
@@ -145,6 +138,8 @@ const insertTransactions = statement(
    select a.id from added a left join reported on true`,
 )
 
+// Each row is found by its id and then by its place: joined by the id the plan for a young table reads all of it. One that somebody changes
+// meanwhile is in its place no more.
 const saveTransactions = statement(
   'terminals.saveTransactions',
   `with saved as (
@@ -152,11 +147,16 @@ const saveTransactions = statement(
             updated_at = g.updated_at, version = t.version + 1
        from json_to_recordset($1::json) as g(id uuid, group_id uuid, before_version integer, before_state text, updated_at timestamptz, report text,
               ${courseColumns.map((name) => `${name} ${courseTypes[name]}`).join(', ')})
-      where t.id = g.id and t.version = g.before_version and t.state = g.before_state and t.group_id = g.group_id
+      cross join lateral (
+        select b.ctid as place from terminals.transactions b
+         where b.id = g.id and b.version = g.before_version and b.state = g.before_state and b.group_id = g.group_id offset 0) b
+      where t.ctid = b.place
      returning t.id, t.authorization_code as approval_code, t.updated_at as at, g.report as status),
    reported as materialized (
-     select payments.change_terminal_transactions(json_agg(s)) from saved s where s.status is not null having count(*) > 0)
-   select s.id from saved s left join reported on true`,
+     select payments.change_terminal_transactions(json_agg(s)) from saved s where s.status is not null having count(*) > 0),
+   announced as materialized (
+     select delivery.append_events($2::json) where json_array_length($2::json) > 0)
+   select terminals.require_all(count(s.id), json_array_length($1::json)) from saved s left join reported on true left join announced on true`,
 )
 
 // In one order, so that nobody waits in a circle.
@@ -166,20 +166,12 @@ const lockTransactions = statement(
 )
 const findTransactions = statement(
   'terminals.findTransactions',
-  `select ${columns} from unnest($1::uuid[], $2::text[]) n(group_id, transaction_id)
-     join terminals.transactions t on t.group_id = n.group_id and t.transaction_id = n.transaction_id`,
+  `select t.* from unnest($1::uuid[], $2::text[]) n(group_id, transaction_id) cross join lateral (
+     select ${columns} from terminals.transactions t where t.group_id = n.group_id and t.transaction_id = n.transaction_id offset 0) t`,
 )
 const findTransaction = statement(
   'terminals.findTransaction',
   `select ${columns} from terminals.transactions t where t.group_id = $1 and t.transaction_id = $2`,
-)
-// The same of several, and whether the connections that speak of them are still some.
-const findFromConnections = statement(
-  'terminals.findFromConnections',
-  `select ${columns}, exists (select from terminals.sockets s where s.connection_id = n.connection_id) as is_held
-     from unnest($1::uuid[], $2::text[], $3::uuid[]) with ordinality n(group_id, transaction_id, connection_id, place)
-     left join terminals.transactions t on t.group_id = n.group_id and t.transaction_id = n.transaction_id
-    order by n.place`,
 )
 // The answer to a key that may not see it, and nothing else.
 const transactionExists = statement(
@@ -188,8 +180,8 @@ const transactionExists = statement(
 )
 const readTransactions = statement(
   'terminals.readTransactions',
-  `select ${columns} from unnest($1::uuid[], $2::uuid[]) n(id, group_id)
-     join terminals.transactions t on t.id = n.id and t.group_id = n.group_id`,
+  `select t.* from unnest($1::uuid[], $2::uuid[]) n(id, group_id) cross join lateral (
+     select ${columns} from terminals.transactions t where t.id = n.id and t.group_id = n.group_id offset 0) t`,
 )
 
 // In a statement after the insert: an id whose row goes in this very moment is seen to be taken all the same.
@@ -218,10 +210,10 @@ const listTransactions = statement(
 
 const findBySignatures = statement(
   'terminals.findBySignatures',
-  `select encode(u.signature, 'hex') as signature, u.key_id as signer_id, ${columns}
-     from unnest($1::uuid[], $2::text[], $3::uuid[]) n(key_id, signature, group_id)
-     join terminals.used_signatures u on u.key_id = n.key_id and u.signature = decode(n.signature, 'hex')
-     join terminals.transactions t on t.id = u.transaction_id and t.group_id = n.group_id`,
+  `select u.* from unnest($1::uuid[], $2::text[], $3::uuid[]) n(key_id, signature, group_id) cross join lateral (
+     select n.signature, u.key_id as signer_id, ${columns}
+       from terminals.used_signatures u join terminals.transactions t on t.id = u.transaction_id and t.group_id = n.group_id
+      where u.key_id = n.key_id and u.signature = decode(n.signature, 'hex') offset 0) u`,
 )
 const dropSignatures = statement(
   'terminals.dropSignatures',
@@ -291,15 +283,21 @@ export const transactionStore = {
     }))
     return new Set((await tx.run<{ id: string }>(insertTransactions, [JSON.stringify(given)])).map(({ id }) => id))
   },
-  /** Throws a StaleRow where one is no longer as it was read. `report` is how reports call it from now on, null where that stays. */
-  async saveAll(tx: Queries, saves: readonly Save[]): Promise<void> {
+  /**
+   * Writes these changes, what reports show of them and what is announced: one statement, all of it or, with a StaleRow, nothing, where one
+   * is no longer as it was read.
+   */
+  async saveAll(on: Queries, saves: readonly Save[], events: readonly object[]): Promise<void> {
     const given = saves.map(({ before, course, at, report }) => {
       const { id, group_id, version, state } = before
       const values = Object.fromEntries(courseColumns.map((name) => [name, course[name]]))
       return { ...values, id, group_id, before_version: version, before_state: state, updated_at: at, report }
     })
-    const saved = await tx.run(saveTransactions, [JSON.stringify(given)])
-    if (saved.length !== saves.length) throw new StaleRow('a transaction is no longer as it was read')
+    try {
+      await on.run(saveTransactions, [JSON.stringify(given), JSON.stringify(events)])
+    } catch (error) {
+      throw refusedBy(error) === 'transaction_unchanged' ? new StaleRow('a transaction has changed') : error
+    }
   },
   lock: (tx: Queries, ids: readonly string[]) => tx.run<TransactionRow>(lockTransactions, [arrayOf(ids)]),
   findAll: (on: Queries, names: readonly Named[]) =>
@@ -317,18 +315,6 @@ export const transactionStore = {
   },
   find: async (on: Queries, groupId: string, transactionId: string) =>
     one(await on.run<TransactionRow>(findTransaction, [groupId, transactionId])),
-  /** For each of these, in their order, whether its connection is still one, and the payment that it names, if it names one that there is. */
-  findFrom: async (on: Queries, those: readonly Spoken[]) => {
-    const rows = await on.run<(TransactionRow | { readonly id: null }) & { readonly is_held: boolean }>(
-      findFromConnections,
-      [
-        arrayOf(those.map(({ groupId }) => groupId)),
-        arrayOf(those.map(({ transactionId }) => transactionId)),
-        arrayOf(those.map(({ connectionId }) => connectionId)),
-      ],
-    )
-    return rows.map((row) => ({ isHeld: row.is_held, row: row.id === null ? undefined : row }))
-  },
   /** In another group. */
   exists: async (on: Queries, transactionId: string, groupId: string): Promise<boolean> =>
     one(await on.run<{ found: boolean }>(transactionExists, [transactionId, groupId]))?.found ?? false,
