@@ -13,6 +13,7 @@ import { parseCard } from '../server/src/payments/card.ts'
 import { eventOf } from '../server/src/payments/connectors/connector.ts'
 import { testRefunds } from '../server/src/payments/connectors/simulator-refunds.ts'
 import { testCards } from '../server/src/payments/connectors/simulator.ts'
+import { measurePutOff } from '../server/src/payments/put-off.ts'
 import {
   attemptMoves,
   intentMoves,
@@ -72,6 +73,7 @@ async function metricsTable(): Promise<string> {
   createFigures({ metrics, db, inFlight: () => 0 })
   createTerminalFigures(metrics, { waitingCalls: () => 0, open: async () => 0 })
   createQrFigures(metrics, db)
+  measurePutOff(metrics, db)
   const all = await metrics.registry.getMetricsAsJSON()
   const own = all.filter(({ name }) => !/^kaha_(?:process|nodejs)_/.test(name))
   return table(

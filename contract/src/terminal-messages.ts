@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import Type, { type Static } from 'typebox'
 import { OneOf, Timestamp } from './primitives.ts'
 import {
   TerminalInfo,
@@ -267,3 +267,13 @@ export const terminalAnswers = {
     }),
   }),
 } as const
+
+/** The messages of a client, by action. */
+export type TerminalRequest = {
+  readonly [Name in keyof typeof terminalRequests]: Static<(typeof terminalRequests)[Name]['schema']>
+}
+
+/** The messages of the server, by their names in the AsyncAPI document. */
+export type TerminalAnswer = {
+  readonly [Name in keyof typeof terminalAnswers]: Static<(typeof terminalAnswers)[Name]['schema']>
+}

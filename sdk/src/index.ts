@@ -9,6 +9,15 @@ export {
 } from './qr-webhooks.ts'
 export { createKahaQr, type KahaQr, type KahaQrOptions } from './qr.ts'
 export type { CallOptions, ConnectionOptions, CreateOptions } from './request.ts'
+export {
+  connectTerminal,
+  type TerminalLine,
+  type TerminalLineOptions,
+  type TerminalLineState,
+  type TerminalPush,
+  type TerminalQuestions,
+  type TerminalReport,
+} from './terminal-line.ts'
 export { createTerminals, type Terminals, type TerminalsOptions } from './terminals.ts'
 export type * from './types.ts'
 export { verifyTerminalWebhook, verifyWebhook, type Delivered, type DeliveryHeaders } from './verify-webhook.ts'

@@ -294,7 +294,8 @@ async function readText(answer: Response): Promise<string> {
   return text + decoder.decode()
 }
 
-function parsed(text: string): unknown {
+/** JSON, or undefined. */
+export function parsed(text: string): unknown {
   try {
     return JSON.parse(text) as unknown
   } catch {
@@ -309,7 +310,8 @@ function reasonOf(error: unknown): string {
   return error.cause instanceof Error ? reasonOf(error.cause) : error.name
 }
 
-function errorOf({ operation, idempotencyKey }: Told, answer: Response, body: unknown): KahaError {
+/** What an answer that is no success says, whichever envelope it is in. */
+export function errorOf({ operation, idempotencyKey }: Told, answer: Response, body: unknown): KahaError {
   const said = saidIn(fieldsOf(body))
   const details = fieldsOf(said['details'])
   const { code, message, correlation_id: correlationId = answer.headers.get('x-correlation-id') } = said

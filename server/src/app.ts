@@ -58,6 +58,7 @@ import { createKeyring, type Keyring } from './kernel/seal.ts'
 import { holdInstallation } from './kernel/installation.ts'
 import type { Connector } from './payments/connectors/connector.ts'
 import { noConnector } from './payments/connectors/none.ts'
+import { measurePutOff } from './payments/put-off.ts'
 import { createSettlement } from './payments/settlement.ts'
 import { listen } from './listen.ts'
 import { mountPages } from './pages.ts'
@@ -286,6 +287,7 @@ export async function startKaha(options: {
   const http = createHttp({ ...edge, clock, trustProxy: config.trustProxy, prefixOfHost: prefixesOf(config) })
   measureDb(metrics, [db, work])
   measureBus(metrics, bus)
+  measurePutOff(metrics, db)
   mountOperations(http, {
     metrics,
     db,

@@ -11,6 +11,7 @@ import {
   type Exceptions,
   type House,
 } from './architecture.ts'
+import { exactAllTheSame, inexactColumns, inexactMoney } from './architecture-money.ts'
 
 const folders = ['contract', 'qrph', 'server', 'sdk', 'cli', 'bench', 'scripts']
 const house: House = {
@@ -52,6 +53,11 @@ test('the system clock is read in one place', () => {
 
 test('no file is too long to hold one thing', () => {
   assert.deepEqual(longFiles(house, longFileExceptions), [])
+})
+
+test('nothing of an amount is ever computed in floating point, or divided, or rounded', () => {
+  assert.deepEqual(inexactMoney(house, exactAllTheSame), [])
+  assert.deepEqual(inexactColumns(house), [])
 })
 
 // Controls: every rule finds a violation that is planted.
@@ -197,4 +203,57 @@ test('an exception is accepted while it is needed, and refused afterwards', () =
   assert.deepEqual(systemClockReaders(planted({ 'cli/src/a.ts': 'wall()' }), exceptions), [
     'cli/src/a.ts keeps the rule, so it must leave the list of exceptions',
   ])
+})
+
+test('whatever may take a fraction or a bit from an amount is found, in every room that has amounts', () => {
+  const forms = [
+    'const shown = Number(row.amount)',
+    'const all = amounts.map(Number)',
+    'const a = parseFloat(text)',
+    'const a = Number.parseInt(text, 10)',
+    'const a = (minor).toFixed(2)',
+    'const a = Math.round(price * quantity)',
+    'const a = amount / 100n',
+    'const a = lines[0] / 2',
+    'const a = fee(amount)/rate',
+    'const a = amount * 1.12',
+    'const a = +text',
+    'const a = `${amount / 100} pesos`',
+  ]
+  const paths = [
+    'server/src/payments/a.ts',
+    'server/src/areas/ecommerce/a.ts',
+    'server/src/areas/reporting/a.ts',
+    'server/src/sandbox/a.ts',
+    'server/src/kernel/money.ts',
+    'qrph/src/a.ts',
+  ]
+  for (const path of paths) {
+    for (const text of forms) assert.equal(inexactMoney(planted({ [path]: text }), {}).length, 1, text)
+  }
+  const neither = [
+    `const told = 'amount / 100, Number(1)' // amount / 100`,
+    'const a = /[0-9]/.test(text) ? /a/ : amount * 2n',
+    'return /a/.test(text)',
+    'const b = amount + tax - discount; count += 1; isNumber(a); const n: Record<string, number> = {}',
+    'const n = Number.isSafeInteger(count)',
+  ].join('\n')
+  for (const path of paths) assert.deepEqual(inexactMoney(planted({ [path]: neither }), {}), [])
+  assert.deepEqual(inexactMoney(planted({ 'server/src/delivery/a.ts': 'const half = Math.ceil(count / 2)' }), {}), [])
+})
+
+test('a column or a cast that makes an amount inexact is found', () => {
+  const path = 'server/migrations/0001_payments.sql'
+  for (const text of [
+    'create table payments.a (amount numeric(12, 2))',
+    'create table payments.a (tax_amount double precision not null)',
+    'select sum(t.amount_received)::float8 from payments.a t',
+    'select unit_price::real from payments.a',
+  ])
+    assert.equal(inexactColumns(planted({}, { [path]: text })).length, 1, text)
+  const store = { 'server/src/payments/store.ts': 'const a = `select amount::numeric / 100 from payments.intents`' }
+  assert.equal(inexactColumns(planted(store)).length, 1)
+  const right =
+    'create table payments.a (amount bigint, age real); -- amount real\nselect wait::float8, amount::text from payments.a'
+  assert.deepEqual(inexactColumns(planted({}, { [path]: right })), [])
 })

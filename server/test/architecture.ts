@@ -41,7 +41,7 @@ const knownToAll = ['server/src/identity/principal.ts']
 const free = ['test', 'scripts', 'bench']
 
 /** The room of a file: a workspace, a room of the server (`app` with the files beside it), or `areas/ecommerce`. Undefined in no room. */
-function roomOf(path: string): string | undefined {
+export function roomOf(path: string): string | undefined {
   if (path.endsWith('.test.ts') || path.startsWith('server/test/')) return 'test'
   const [workspace, , third = '', fourth = ''] = path.split('/')
   if (workspace !== 'server') return workspace
@@ -52,7 +52,7 @@ function roomOf(path: string): string | undefined {
 
 const kind = (room: string): string => room.split('/')[0] ?? room
 const isProduction = (path: string): boolean => !free.includes(roomOf(path) ?? '') && !path.endsWith('.gen.ts')
-const production = (texts: Texts): [string, Scanned][] =>
+export const production = (texts: Texts): [string, Scanned][] =>
   [...texts].filter(([path]) => isProduction(path)).map(([path, text]) => [path, scan(text)])
 
 /** Where an import leads: a path in this repository, or the name of a package. */
@@ -207,7 +207,7 @@ export function longFiles({ code }: House, exceptions: Exceptions): string[] {
   )
 }
 
-function unless(exceptions: Exceptions, found: readonly (readonly [string, string])[]): string[] {
+export function unless(exceptions: Exceptions, found: readonly (readonly [string, string])[]): string[] {
   const paths = new Set(found.map(([path]) => path))
   const wrong = found.filter(([path]) => !Object.hasOwn(exceptions, path)).map(([path, what]) => `${path} ${what}`)
   const idle = Object.keys(exceptions).filter((path) => !paths.has(path))

@@ -97,7 +97,7 @@ export function groundOf(p: Platform, seed: number): Ground {
       await Promise.all(Array.from({ length: workers }, round))
       for (let rounds = 0; (await round()) === 0; rounds += 1) assert.ok(rounds < 10, 'the timers never come to rest')
       await db.tx(async (tx) => {
-        for (const { id } of await ecommerceStore.expireLinks(tx, 200)) await owner.announceExpiry(tx, id)
+        for (const { id } of await ecommerceStore.expireLinks(tx, { rowsMax: 200 })) await owner.announceExpiry(tx, id)
       })
     },
     async storeCodes() {

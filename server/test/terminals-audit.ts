@@ -49,7 +49,7 @@ function reachableFrom(from: Standing): ReadonlySet<string> {
 }
 
 /**
- * What must hold of the payments at terminals at each step: each went where the table leads; who was told that there is no payment has
+ * What must hold of the payments at terminals at each step: each went where the table leads; an approval is kept or voided; who was told that there is no payment has
  * none; one webhook for each; one open payment at a terminal. In the end each has ended, and its webhook has arrived once.
  */
 export async function startAudit(p: Platform, shop: ReturnType<typeof shopOf>) {
@@ -63,6 +63,7 @@ export async function startAudit(p: Platform, shop: ReturnType<typeof shopOf>) {
 
   const begun: string[] = []
   const told = new Map<string, Answer>()
+  const approved = new Set<string>()
   const stood = new Map<string, Standing>()
   let rows: Row[] = []
 
@@ -76,6 +77,7 @@ export async function startAudit(p: Platform, shop: ReturnType<typeof shopOf>) {
       const before = stood.get(id) ?? fresh
       assert.ok(reachableFrom(before).has(keyOf(standing)), `no moves lead from ${keyOf(before)} to ${about}`)
       stood.set(id, standing)
+      if (approved.has(id)) assert.ok(state === 'COMPLETED' || state === 'VOIDED', `approved: ${about}`)
       if (givenUp !== null) assert.notEqual(state, 'COMPLETED', about)
       if (answer !== undefined && saysUnpaid(answer)) assert.notEqual(state, 'COMPLETED', about)
       if (answer?.json.status === 'SUCCESS') {
@@ -95,6 +97,8 @@ export async function startAudit(p: Platform, shop: ReturnType<typeof shopOf>) {
     ids: (): readonly string[] => begun,
     begun: (transactionId: string) => void begun.push(transactionId),
     told: (transactionId: string, answer: Answer) => void told.set(transactionId, answer),
+    /** Its terminal has reported that the money is taken. */
+    approved: (transactionId: string) => void approved.add(transactionId),
     step,
     /** After everybody's time is over. */
     async end() {

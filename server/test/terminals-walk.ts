@@ -122,16 +122,17 @@ function happeningsIn({ p, shop, audit, between, chance: { below, pick }, start,
   // What a process that is going away does not answer, it has said nothing about.
   const unanswered = () => undefined
 
+  const dealtTo = ({ lines }: Device): string[] =>
+    lines.flatMap(({ received }) => received.flatMap((one) => (one.action === 'payment' ? [one.transactionId] : [])))
   /** Mostly of the payment in hand or of the few before it, and now and then of any that a till asked for. */
-  const idOf = ({ lines }: Device): string => {
-    const payments = lines.slice(-5).flatMap(({ received }) => received.filter(({ action }) => action === 'payment'))
-    const few = payments.slice(-3).map(({ transactionId }) => transactionId as string)
+  const idOf = (device: Device): string => {
+    const few = dealtTo(device).slice(-3)
     return pick([few.at(-1), few.at(-1), few.at(-1), pick(few)]) ?? pick(['none', ...audit.ids()])
   }
-  const says = async ({ line }: Device, message: Record<string, unknown>) => {
-    if (!isOpen(line)) return
+  const says = async ({ line }: Device, message: Record<string, unknown>): Promise<'heard' | 'lost'> => {
+    if (!isOpen(line)) return 'lost'
     line.send(message)
-    await handled(line)
+    return handled(line)
   }
   const connect = async (device: Device) => {
     const at = pick(processes).localUrl
@@ -169,9 +170,12 @@ function happeningsIn({ p, shop, audit, between, chance: { below, pick }, start,
     },
     async result(device) {
       const status = pick(['SUCCESS', 'SUCCESS', 'SUCCESS', 'FAILED', 'CANCELLED', 'PENDING'])
-      const message = result(idOf(device), { ...approval, status, ...pick(sayings) })
+      const said = { ...approval, status, ...pick(sayings) }
+      const message = result(idOf(device), said)
       device.said.push(message)
-      await says(device, message)
+      const isIts = dealtTo(device).includes(message.transactionId)
+      const isApproval = isIts && status === 'SUCCESS' && said.authorizationCode !== ''
+      if ((await says(device, message)) === 'heard' && isApproval) audit.approved(message.transactionId)
     },
     async resultAgain(device) {
       const message = device.said.at(-1 - below(3))
@@ -224,12 +228,11 @@ const isOpen = (line: Wire | undefined): line is Wire =>
 
 let pings = 0
 
-/** Resolves when everything that a line said before is handled, or the line is no more. */
-async function handled(line: Wire): Promise<void> {
+/** Resolves when everything that a line said before was heard, or the line is no more. */
+async function handled(line: Wire): Promise<'heard' | 'lost'> {
   const requestId = `walk-${(pings += 1)}`
   if (line.closed === null) line.send({ action: 'ping', requestId })
-  await until(
-    'an answer or an end',
-    () => line.closed !== null || line.received.findLast((one) => one.requestId === requestId) !== undefined,
-  )
+  const isAnswered = () => line.received.findLast((one) => one.requestId === requestId) !== undefined
+  await until('an answer or an end', () => line.closed !== null || isAnswered())
+  return isAnswered() ? 'heard' : 'lost'
 }

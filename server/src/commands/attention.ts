@@ -2,7 +2,7 @@ import type { Config } from '../config.ts'
 import { createDb, type Db } from '../kernel/db.ts'
 import { StartFault } from '../kernel/fault.ts'
 import { isUuid } from '../kernel/ids.ts'
-import { minorToDecimal } from '../kernel/money.ts'
+import { minorToDecimal, minorToNumber } from '../kernel/money.ts'
 import { argumentsOf } from './arguments.ts'
 import { joinDatabase, migrateOrExplain } from './database.ts'
 import { attentionStore as store } from './store-attention.ts'
@@ -44,7 +44,7 @@ export async function attentionCommand(config: Config, args: readonly string[]):
 
 async function list(db: Db, json: boolean): Promise<void> {
   const open = await store.list(db, listedMax)
-  if (json) return say(JSON.stringify(open.map((row) => ({ ...row, amount: Number(row.amount) }))))
+  if (json) return say(JSON.stringify(open.map((row) => ({ ...row, amount: minorToNumber(row.amount) }))))
   if (open.length === 0) return say('Nothing needs a person.')
   say(`${'ID'.padEnd(36)}  ${'SINCE'.padEnd(24)}  ${'CAUSE'.padEnd(16)}  PAYMENT`)
   for (const { id, at, cause, payment, amount, currency, merchant_id, detail } of open) {

@@ -260,6 +260,11 @@ export interface Tables {
     readonly created_at: Date
     readonly state_at: Date
   }
+  readonly 'payments.put_offs': {
+    readonly id: string
+    readonly failure_count: number
+    readonly run_at: Date
+  }
   readonly 'payments.refunds': {
     readonly id: string
     readonly intent_id: string

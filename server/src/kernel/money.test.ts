@@ -1,7 +1,16 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import * as fc from 'fast-check'
-import { amountMax, currencies, currencyOf, decimalToMinor, formatMoney, linesTotal, minorToDecimal } from './money.ts'
+import {
+  amountMax,
+  currencies,
+  currencyOf,
+  decimalToMinor,
+  formatMoney,
+  linesTotal,
+  minorToDecimal,
+  minorToNumber,
+} from './money.ts'
 
 const seed = Date.now() & 0x7fffffff
 
@@ -120,6 +129,17 @@ test('what pages show is what the decimal says, whatever the amount', () => {
   )
 })
 
+test('an amount as a number of JSON is the same amount, and one that such a number cannot hold is refused', () => {
+  const exactMax = BigInt(Number.MAX_SAFE_INTEGER)
+  fc.assert(
+    fc.property(fc.bigInt({ min: -exactMax, max: exactMax }), (minor) => {
+      assert.equal(BigInt(JSON.stringify(minorToNumber(minor))), minor)
+    }),
+  )
+  for (const minor of [amountMax, exactMax, -exactMax, 0n]) assert.equal(BigInt(minorToNumber(minor)), minor)
+  for (const minor of [exactMax + 1n, -exactMax - 1n, 10n ** 30n]) assert.throws(() => minorToNumber(minor), RangeError)
+})
+
 test('amounts below zero keep their sign when the whole part is zero', () => {
   assert.equal(minorToDecimal(-5n, 'PHP'), '-0.05')
   assert.equal(minorToDecimal(0n, 'PHP'), '0.00')
@@ -155,6 +175,26 @@ test('the total of the lines is exact, and refused above the largest amount', ()
     RangeError,
   )
   assert.throws(() => linesTotal([{ unitPrice: 1n, quantity: -1n }]), RangeError)
+})
+
+test('however an amount is cut into lines, their total is that amount, and one more unit than the largest is refused', () => {
+  const shares = fc.array(fc.tuple(fc.bigInt({ min: 0n, max: amountMax }), fc.bigInt({ min: 1n, max: 1_000n })), {
+    maxLength: 99,
+  })
+  fc.assert(
+    fc.property(fc.bigInt({ min: 1n, max: amountMax }), shares, (amount, cuts) => {
+      let left = amount
+      const lines = cuts.map(([wanted, quantity]) => {
+        const unitPrice = (wanted % (left + 1n)) / quantity
+        left -= unitPrice * quantity
+        return { unitPrice, quantity }
+      })
+      assert.deepEqual(linesTotal([...lines, { unitPrice: left, quantity: 1n }]), { minor: amount })
+      const beyond = { unitPrice: 1n, quantity: amountMax - amount + 1n }
+      assert.deepEqual(linesTotal([...lines, { unitPrice: left, quantity: 1n }, beyond]), { refusal: 'amount_max' })
+    }),
+    { seed },
+  )
 })
 
 test('the currency table holds each code and number of ISO 4217 once, and only what has a minor unit', () => {

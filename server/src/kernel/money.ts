@@ -51,6 +51,13 @@ export function formatMoney(minor: bigint, currency: string, language: Language)
   return sign + symbol + grouped + (fraction === '' ? '' : point + fraction)
 }
 
+/** An amount, or a sum of them, as an integer of JSON. Throws RangeError where such a number does not hold it exactly. */
+export function minorToNumber(minor: bigint): number {
+  const number = Number(minor)
+  if (!Number.isSafeInteger(number)) throw new RangeError('an amount is beyond what a JSON number holds exactly')
+  return number
+}
+
 export type PricedLine = { readonly unitPrice: bigint; readonly quantity: bigint }
 
 /** Σ unitPrice × quantity in minor units, exact; refused when it exceeds `amountMax`. Lines have no negative numbers (RangeError). */

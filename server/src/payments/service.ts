@@ -21,6 +21,7 @@ import { intentOf, type Intent } from './intent.ts'
 import { owesExpiredEvent, type AttemptEvent } from './machine.ts'
 import type { PaymentOwner } from './owner.ts'
 import { createPace } from './pace.ts'
+import { atOnceOrOneByOne, oneByOne } from './put-off.ts'
 import { createRefunds, type Refunds } from './refunds.ts'
 import { paymentsStore as store, type IntentRow, type NewIntent } from './store.ts'
 
@@ -137,6 +138,7 @@ export function createPayments({
   /** These resolve to how much they moved. */
   const abandonChallenges = async (): Promise<number> =>
     oneByOne(
+      db,
       await store.claimAbandoned(db, dueRowsMax),
       async ({ id, intent_id, method, challenge_expires_at: at }) => {
         const event = method === 'qrph' ? 'code_expired' : 'challenge_abandoned'
@@ -160,15 +162,12 @@ export function createPayments({
     return ended
   }
 
-  const expireIntents = async (): Promise<number> => {
-    try {
-      return await expire({ rowsMax: dueRowsMax })
-    } catch (error) {
-      if (isAway(error)) throw error
-      // One of them failed all.
-      return oneByOne(await store.findOverdueIntents(db, dueRowsMax), expire)
-    }
-  }
+  const expireIntents = (): Promise<number> =>
+    atOnceOrOneByOne(db, {
+      atOnce: () => expire({ rowsMax: dueRowsMax }),
+      due: () => store.findOverdueIntents(db, dueRowsMax),
+      one: expire,
+    })
 
   const [sweepPace, inquiryPace] = [createPace(), createPace()]
 
@@ -257,22 +256,6 @@ export function createPayments({
       return inquiryPace({ moved: due.length > 0, waitMs: nextMs })
     },
   }
-}
-
-/** What is due, one after another: one that fails keeps no other from its turn, and is told of when all have had theirs. */
-async function oneByOne<Due>(all: readonly Due[], move: (due: Due) => Promise<number>): Promise<number> {
-  let moved = 0
-  const failures: unknown[] = []
-  for (const due of all) {
-    try {
-      moved += await move(due)
-    } catch (error) {
-      if (isAway(error)) throw error
-      failures.push(error)
-    }
-  }
-  if (failures.length > 0) throw failures[0]
-  return moved
 }
 
 const intentIfAny = (row: IntentRow | undefined): Intent | undefined => (row === undefined ? undefined : intentOf(row))

@@ -229,7 +229,7 @@ const abandonChallenges = statement(
 // A code that waits has expired by then, and ends first: its use of the link is given back before its intent is locked.
 const overdueIntents = (within: string): string => `
   select id from payments.intents i
-   where state = 'ACTIVE' and succeeded_at is null and expires_at <= kernel.now()
+   where state = 'ACTIVE' and succeeded_at is null and expires_at <= kernel.now() and not payments.is_put_off(id)
      and not exists (select from payments.attempts a
                       where a.id = i.latest_attempt_id and a.state = 'REQUIRES_ACTION' and a.method = 'qrph')
      ${within}`
@@ -267,7 +267,7 @@ const claimAbandoned = statement(
   'payments.claimAbandoned',
   `select a.id, a.intent_id, a.method, a.challenge_expires_at from payments.attempts a join payments.intents i on i.id = a.intent_id
     where a.state = 'REQUIRES_ACTION' and a.challenge_expires_at <= kernel.now()
-      and (a.challenge_expires_at < i.expires_at or a.method = 'qrph')
+      and (a.challenge_expires_at < i.expires_at or a.method = 'qrph') and not payments.is_put_off(a.id)
     order by a.challenge_expires_at limit $1`,
 )
 

@@ -3,7 +3,7 @@ import { readQrPh, type QrPhCode } from '@kaha/qrph'
 import type { Static } from 'typebox'
 import { Fault } from '../kernel/fault.ts'
 import { randomText } from '../kernel/ids.ts'
-import { currencyOf } from '../kernel/money.ts'
+import { currencyOf, minorToNumber } from '../kernel/money.ts'
 import type { Pictures } from './pictures.ts'
 
 /** A code that was made here. */
@@ -109,7 +109,7 @@ export function bankApp(codes: CodeBank, pictures: Pictures) {
       return {
         id,
         status: state,
-        amount: Number(paid),
+        amount: minorToNumber(paid),
         currency,
         merchant_name: name,
         merchant_city: city,

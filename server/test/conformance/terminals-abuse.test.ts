@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { after, test } from 'node:test'
 import { statement } from '../../src/kernel/db.ts'
 import { platform } from '../platform.ts'
-import { result, sale, shopOf, wire } from '../till.ts'
+import { result, sale, shopOf, wire, type Wire } from '../till.ts'
 import { until } from '../until.ts'
 import { assertRefused } from './call.ts'
 
@@ -78,6 +78,30 @@ test('ten calls at once with one transactionId are one payment, and all are give
   for (const { status, json } of await Promise.all(all)) assert.deepEqual([status, json.status], [200, 'SUCCESS'])
   await terminal.settled()
   assert.equal(terminal.received.filter(({ action }) => action === 'payment').length, 1)
+  await terminal.close()
+})
+
+test('a till that missed a hundred results is told them all at once, and its client takes that for no attack', async () => {
+  // In the place of whichever is still there.
+  await (await shop.till()).close()
+  const terminal = await shop.connect()
+  terminal.socket.on('message', (data: Buffer) => {
+    const { action, transactionId } = JSON.parse(data.toString()) as { action: string; transactionId: string }
+    if (action === 'payment') terminal.send(result(transactionId))
+  })
+  const missed = 100
+  for (let counter = 0; counter < missed; counter += 1)
+    assert.equal((await shop.pay({ metadata: { counter } })).status, 200)
+  const completes = ({ received }: Wire) => received.filter(({ action }) => action === 'paymentComplete').length
+  const till = await shop.till()
+  await till.settled()
+  assert.ok(completes(till) >= missed)
+  assert.equal(till.closed, null)
+  const unseen = statement('test.unseen', 'select id from terminals.transactions where complete_unseen')
+  await until('all to be seen', async () => (await p.kaha.db.run(unseen, [])).length === 0)
+  const again = await shop.till()
+  await again.settled()
+  assert.equal(completes(again), 0)
   await terminal.close()
 })
 

@@ -3,6 +3,7 @@ import type { Db } from '../../kernel/db.ts'
 import { startLoop, type Loop } from '../../kernel/loop.ts'
 import type { Log } from '../../kernel/log.ts'
 import { createPace } from '../../payments/pace.ts'
+import { atOnceOrOneByOne } from '../../payments/put-off.ts'
 import type { paymentOwner } from './owner.ts'
 import { ecommerceStore as store } from './store.ts'
 
@@ -22,14 +23,22 @@ export function startEcommerceTimers(deps: {
 }): Loop {
   const { db, bus, log, owner } = deps
   const pace = createPace()
-  const loop = startLoop('ecommerce', log, async () => {
+  const expire = async (which: { readonly rowsMax: number } | { readonly id: string }): Promise<number> => {
     const ended = await db.tx(async (tx) => {
-      const rows = await store.expireLinks(tx, rowsMax)
+      const rows = await store.expireLinks(tx, which)
       for (const { id } of rows) await owner.announceExpiry(tx, id)
       return rows.length
     })
     if (ended > 0) owner.announced()
+    return ended
+  }
+  const loop = startLoop('ecommerce', log, async () => {
     const dropped = await store.dropAnswers(db, rowsMax)
+    const ended = await atOnceOrOneByOne(db, {
+      atOnce: () => expire({ rowsMax }),
+      due: () => store.findOverdueLinks(db, rowsMax),
+      one: expire,
+    })
     const waitMs = ended === rowsMax || dropped === rowsMax ? 0 : await store.nextTurn(db)
     return pace({ moved: ended + dropped > 0, waitMs })
   })

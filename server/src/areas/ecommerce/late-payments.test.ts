@@ -23,7 +23,7 @@ const owner = paymentOwner({
 /** What the worker does with links whose time has passed. */
 const sweepLinks = () =>
   db.tx(async (tx) => {
-    for (const { id } of await store.expireLinks(tx, 100)) await owner.announceExpiry(tx, id)
+    for (const { id } of await store.expireLinks(tx, { rowsMax: 100 })) await owner.announceExpiry(tx, id)
   })
 
 const linkNow = async (id: string) => bodyOf(await room.shop.retrieveLink(id), 200)

@@ -6,6 +6,7 @@ import type {
   Refund as WireRefund,
 } from '@kaha/contract'
 import type { Static } from 'typebox'
+import { minorToNumber } from '../../kernel/money.ts'
 import type { Intent } from '../../payments/intent.ts'
 import type { Refund } from '../../payments/refunds.ts'
 import type { Confirmed } from '../../payments/service.ts'
@@ -31,7 +32,7 @@ export function presentLink(link: LinkRow, checkoutUrl: string): Static<typeof P
     status: link.state,
     merchant_branch_reference_number: link.branch_reference_number,
     currency: link.currency,
-    amount: Number(link.amount),
+    amount: minorToNumber(link.amount),
     line_items: [...link.line_items],
     expires_at: isoTime(link.expires_at),
     url: `${checkoutUrl}/l/${link.token}`,
@@ -53,7 +54,7 @@ export function presentIntent(intent: Intent): Static<typeof PaymentIntent> {
   const { shown, receipt } = intent
   return {
     id: intent.id,
-    amount: Number(intent.amount),
+    amount: minorToNumber(intent.amount),
     currency: intent.currency,
     status: shown.status,
     updated_at: shown.updatedAt.toISOString(),
@@ -93,7 +94,7 @@ export function presentRefund(refund: Refund): Static<typeof WireRefund> {
   return {
     id: refund.id,
     payment_intent_id: refund.intent_id,
-    amount: Number(refund.amount),
+    amount: minorToNumber(refund.amount),
     currency: refund.currency,
     status: refund.state,
     ...whenPresent('reason', refund.reason),
@@ -119,7 +120,7 @@ export const eventDataOfIntent = (intent: Intent, status: string) => ({
   payment_intent_id: intent.id,
   payment_link_id: intent.linkId,
   payment_attempt_id: intent.latestAttempt?.id,
-  amount: Number(intent.amount),
+  amount: minorToNumber(intent.amount),
   currency: intent.currency,
   status,
   order_reference: intent.orderReference,
@@ -134,7 +135,7 @@ export const eventDataOfIntent = (intent: Intent, status: string) => ({
 
 export const eventDataOfLink = (link: LinkRow, branchName: string) => ({
   payment_link_id: link.id,
-  amount: Number(link.amount),
+  amount: minorToNumber(link.amount),
   currency: link.currency,
   status: 'EXPIRED',
   order_reference: link.order_reference,

@@ -171,15 +171,18 @@ const releaseUse = statement(
    update ecommerce.links l set reserved_count = l.reserved_count - 1 from used where l.id = used.link_id returning l.id`,
 )
 
-const expireLinks = statement(
-  'ecommerce.expireLinks',
-  `with due as (
-     select id from ecommerce.links where state = 'ACTIVE' and expires_at <= kernel.now()
-      order by expires_at limit $1 for update skip locked
-   )
-   update ecommerce.links l set state = 'EXPIRED', updated_at = greatest(l.expires_at, l.updated_at)
-     from due where l.id = due.id returning l.id`,
-)
+const overdueLinks = (within: string): string => `
+  select id from ecommerce.links
+   where state = 'ACTIVE' and expires_at <= kernel.now() and not payments.is_put_off(id) ${within}`
+
+const expiredLinks = (within: string): string => `
+  with due as (${overdueLinks(within)} for update skip locked)
+  update ecommerce.links l set state = 'EXPIRED', updated_at = greatest(l.expires_at, l.updated_at)
+    from due where l.id = due.id returning l.id`
+
+const findOverdueLinks = statement('ecommerce.findOverdueLinks', overdueLinks('order by expires_at limit $1'))
+const expireLinks = statement('ecommerce.expireLinks', expiredLinks('order by expires_at limit $1'))
+const expireLink = statement('ecommerce.expireLink', expiredLinks('and id = $1'))
 
 // Until the transaction ends, no payment uses the link up.
 const holdActiveLink = statement(
@@ -296,7 +299,12 @@ export const ecommerceStore = {
   /** False when the link has ended. */
   holdActiveLink: async (on: Queries, linkId: string) => (await on.run(holdActiveLink, [linkId])).length === 1,
   releaseUse: (on: Queries, attemptId: string) => on.run(releaseUse, [attemptId]),
-  expireLinks: (on: Queries, rowsMax: number) => on.run<{ id: string }>(expireLinks, [rowsMax]),
+  findOverdueLinks: (on: Queries, rowsMax: number) => on.run<{ id: string }>(findOverdueLinks, [rowsMax]),
+  /** As many as are due, up to a number, or the one of an id if it is. */
+  expireLinks: (on: Queries, which: { readonly rowsMax: number } | { readonly id: string }) =>
+    'id' in which
+      ? on.run<{ id: string }>(expireLink, [which.id])
+      : on.run<{ id: string }>(expireLinks, [which.rowsMax]),
   takeExpiryNotice: async (on: Queries, linkId: string) => (await on.run<LinkRow>(takeExpiryNotice, [linkId]))[0],
   dropAnswers: async (on: Queries, rowsMax: number) => (await on.run(dropAnswers, [rowsMax])).length,
   /** Milliseconds until something is due; Infinity when nothing is open. */

@@ -3,6 +3,7 @@ import type { Clock } from '../../kernel/clock.ts'
 import type { Db, Queries } from '../../kernel/db.ts'
 import { newId } from '../../kernel/ids.ts'
 import type { Log } from '../../kernel/log.ts'
+import { minorToNumber } from '../../kernel/money.ts'
 import type { QrFigures } from './figures.ts'
 import { moveCode, type CodeEvent, type CodeState } from './machine.ts'
 import { codeOf } from './service.ts'
@@ -185,7 +186,7 @@ export function createCodeBank({ db, clock, bank, checkout, log, figures, announ
           {
             code_id: read.id,
             code_state: done.code?.state,
-            amount: Number(amount),
+            amount: minorToNumber(amount),
             bank_reference: answer.bankReference,
           },
           'a bank took money for a code that is final: find out whose it is',

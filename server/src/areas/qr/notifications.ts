@@ -4,6 +4,7 @@ import type { NewEvent } from '../../delivery/index.ts'
 import type { Accounts } from '../../identity/accounts.ts'
 import type { Db, Queries } from '../../kernel/db.ts'
 import { newId } from '../../kernel/ids.ts'
+import { minorToNumber } from '../../kernel/money.ts'
 import type { Code } from './service.ts'
 import { webhooksStore as store } from './store-webhooks.ts'
 
@@ -31,7 +32,7 @@ export const notificationText = ({ id, state, stateAt, reference, amount, curren
   JSON.stringify({
     action: actions[state],
     referenceNumber: reference,
-    amount: Number(amount),
+    amount: minorToNumber(amount),
     currency,
     timestamp: stateAt.toISOString(),
     transactionId: id,

@@ -1,5 +1,6 @@
 import type { Branch, Merchant, Settlement, SettlementDetail, Transaction, TransactionDetail } from '@kaha/contract'
 import type { Static } from 'typebox'
+import { minorToNumber } from '../../kernel/money.ts'
 import type { HistoryRow, TransactionRow } from './store-transactions.ts'
 import type { BranchRow, MerchantRow, SettlementRow, ShareRow } from './store.ts'
 import type { TransactionStory } from './service.ts'
@@ -23,12 +24,8 @@ function valued<Fields extends object>(fields: Fields): Valued<Fields> {
   return found
 }
 
-/** Sums of many payments have no bound of their own; one that a JSON number could not hold exactly is told to nobody. */
-function exact(minor: bigint): number {
-  const number = Number(minor)
-  if (!Number.isSafeInteger(number)) throw new RangeError('an amount is beyond what a JSON number holds exactly')
-  return number
-}
+// Sums of many payments have no bound of their own; one that a JSON number could not hold exactly is told to nobody.
+const exact = minorToNumber
 
 export function presentTransaction(row: TransactionRow): Shown {
   const amount = exact(row.amount)

@@ -135,12 +135,20 @@ export function createDeliverer({
     }
   }
 
+  const markSeen = together({
+    async work(those: readonly { readonly id: string; readonly complete: boolean; readonly voided: boolean }[]) {
+      await store.markSeen(db, those)
+      return those.map(() => undefined)
+    },
+    itemsMax: readTogetherMax,
+    apart: ({ id }) => [id],
+  })
   /** The desktop that started it has seen it when the ping behind it came back. */
   const pushTo = (link: Link, row: TransactionRow, push: string) => {
     if (!link.send(pushOf(row, push)) || link.principal.keyId !== row.key_id) return
     const [complete, voided] = [push === 'paymentComplete', push === 'paymentVoided']
     if (!complete && !voided) return
-    link.confirm(() => void store.markSeen(db, [{ id: row.id, complete, voided }]).catch(onError))
+    link.confirm(() => void markSeen({ id: row.id, complete, voided }).catch(onError))
   }
 
   const push = ([groupId = '', id = '', what = '']: Words) => {

@@ -39,12 +39,22 @@ export function createLink(
   onError: (error: unknown) => void,
 ): Link {
   let last: Promise<void> = Promise.resolve()
-  const confirmations = new Map<string, () => void>()
+  // One ping for all that was sent before it, and none while one is under way: clients take many at once for an attack.
+  let unconfirmed: (() => void)[] = []
+  let underWay: { readonly name: string; readonly calls: (() => void)[] } | undefined
   let pings = 0
+  const askNext = () => {
+    if (underWay !== undefined || unconfirmed.length === 0) return
+    underWay = { name: String((pings += 1)), calls: unconfirmed }
+    unconfirmed = []
+    socket.ping(underWay.name)
+  }
   socket.on('pong', (data) => {
-    const name = data.toString()
-    confirmations.get(name)?.()
-    confirmations.delete(name)
+    if (underWay?.name !== data.toString()) return
+    const { calls } = underWay
+    underWay = undefined
+    askNext()
+    for (const call of calls) call()
   })
   return {
     ...about,
@@ -71,10 +81,9 @@ export function createLink(
       if (socket.readyState === socket.OPEN) socket.ping()
     },
     confirm(then) {
-      if (socket.readyState !== socket.OPEN || confirmations.size >= confirmationsMax) return
-      const name = String((pings += 1))
-      confirmations.set(name, then)
-      socket.ping(name)
+      if (socket.readyState !== socket.OPEN || unconfirmed.length >= confirmationsMax) return
+      unconfirmed.push(then)
+      askNext()
     },
     close(code, reason) {
       socket.close(code, reason)

@@ -1,0 +1,263 @@
+import { once } from 'node:events'
+import type { IncomingMessage } from 'node:http'
+import { terminalsErrors, type TerminalAnswer, type TerminalRequest } from '@kaha/contract'
+import { WebSocket, type RawData } from 'ws'
+import { KahaConnectionError, KahaError } from './errors.ts'
+import { errorOf, parsed } from './request.ts'
+import { pause, waitBeforeRetry } from './retry.ts'
+
+type Sent<Name extends keyof TerminalRequest> = Omit<TerminalRequest[Name], 'action' | 'requestId'>
+
+/** What a client asks over a line, and what answers it. */
+export interface TerminalQuestions {
+  readonly getTerminals: TerminalAnswer['terminalsResponse']
+  readonly payment: TerminalAnswer['paymentAccepted']
+  readonly cancelPayment: TerminalAnswer['cancelAccepted']
+  readonly voidPayment: TerminalAnswer['voidResultToDesktop']
+  readonly ping: TerminalAnswer['pong']
+}
+
+/** What a terminal reports, which nothing answers. */
+export type TerminalReport = 'paymentResponse' | 'paymentStatus' | 'voidResult'
+
+type Answering = 'terminalsResponse' | 'paymentAccepted' | 'cancelAccepted' | 'voidResultToDesktop' | 'pong' | 'error'
+
+/** What the platform says by itself, told apart by `action`: to a till how payments and terminals stand, to a terminal what it is to do. */
+export type TerminalPush = TerminalAnswer[Exclude<keyof TerminalAnswer, Answering>]
+
+/** `reconnecting`: the line is lost and will be there again. `closed`: for good. */
+export type TerminalLineState = 'open' | 'reconnecting' | 'closed'
+
+export interface TerminalLineOptions {
+  /** The address of the terminal service, as in `https://pay.example.com/terminal`. */
+  readonly baseUrl: string
+  /** The API key of a till or a terminal. It has one line: where it connects elsewhere, this one closes for good. */
+  readonly apiKey: string
+  /** A terminal's stable name; without one it cannot come back to its payments. */
+  readonly deviceId?: string
+  /** Where you want to be refused rather than connected to another group. */
+  readonly groupId?: string
+  /** Called with each push, in the order in which they came. */
+  readonly hear: (push: TerminalPush) => void
+  /** Called when the line is lost, is back, or is closed; `why` is what went wrong. */
+  readonly changed?: (state: TerminalLineState, why?: Error) => void
+  /** How long an answer may take. 40 s when absent: a void waits 30 s for its terminal. */
+  readonly timeoutMs?: number
+  /** In [0, 1). */
+  readonly random?: () => number
+}
+
+/** The line of a till or a terminal to the platform. */
+export interface TerminalLine extends AsyncDisposable {
+  readonly state: TerminalLineState
+  /**
+   * Asks, and resolves to the answer. Throws KahaError where it is refused, and KahaConnectionError where no answer came: a `payment` with
+   * the same transactionId joins the first and charges nothing twice. Payments end with a push.
+   */
+  ask<Name extends keyof TerminalQuestions>(action: Name, message: Sent<Name>): Promise<TerminalQuestions[Name]>
+  /**
+   * Reports of a terminal; resolves when the platform has taken it. Throws as `ask` does. What was not taken is asked for again after the
+   * next connect, with a push `paymentStatus` or `voidPayment`.
+   */
+  report<Name extends TerminalReport>(action: Name, message: Sent<Name>): Promise<void>
+  /** Says goodbye, and waits until the line is closed. */
+  close(): Promise<void>
+}
+
+interface Waiting {
+  readonly operation: string
+  readonly promised: PromiseWithResolvers<Record<string, unknown>>
+  readonly timer: NodeJS.Timeout
+}
+
+const timeoutMsDefault = 40_000
+const handshakeMsMax = 10_000
+/** The platform pings every 15 s; a line that says nothing for longer is taken for lost. */
+const silenceMsMax = 45_000
+const answerBytesMax = 64 * 1024
+const replaced = 4001
+
+/**
+ * Opens a line and keeps it open: one that is lost is opened again, later each time, and what was missed is told. Rejects where the first
+ * connect fails: with KahaError where the platform refuses it, with KahaConnectionError where nobody answers.
+ */
+export async function connectTerminal(options: TerminalLineOptions): Promise<TerminalLine> {
+  const { hear, changed = () => {}, timeoutMs = timeoutMsDefault, random = Math.random } = options
+  const waiting = new Map<string, Waiting>()
+  const stopping = new AbortController()
+  let state: TerminalLineState = 'open'
+  let asked = 0
+
+  const become = (next: TerminalLineState, why?: Error) => {
+    if (state === next || state === 'closed') return
+    state = next
+    changed(next, why)
+  }
+  const read = (data: RawData) => {
+    const message = JSON.parse((data as Buffer).toString()) as Record<string, unknown>
+    const { requestId } = message
+    const one = typeof requestId === 'string' ? waiting.get(requestId) : undefined
+    if (one === undefined) return void (message['action'] !== 'error' && hear(message as unknown as TerminalPush))
+    waiting.delete(requestId as string)
+    clearTimeout(one.timer)
+    if (message['action'] === 'error') one.promised.reject(refusalOf(one.operation, message))
+    else one.promised.resolve(message)
+  }
+  /** Whoever waits is told that no answer will come. */
+  const forsake = (reason: string) => {
+    for (const { operation, promised, timer } of waiting.values()) {
+      clearTimeout(timer)
+      promised.reject(new KahaConnectionError(operation, reason))
+    }
+    waiting.clear()
+  }
+
+  const open = async (): Promise<WebSocket> => {
+    const fresh = await handshake(options, read)
+    fresh.once('close', (code, reason) => {
+      const why = new KahaConnectionError('connectTerminal', reason.toString() || String(code))
+      forsake(why.reason)
+      if (stopping.signal.aborted || code === replaced)
+        return become('closed', stopping.signal.aborted ? undefined : why)
+      become('reconnecting', why)
+      void comeBack(why)
+    })
+    return fresh
+  }
+  const comeBack = async (lost: Error): Promise<void> => {
+    let failure: unknown = lost
+    for (let tries = 1; ; tries += 1) {
+      const wait = waitBeforeRetry(failure, tries, random)
+      if (wait === null) return become('closed', failure as Error)
+      try {
+        await pause(wait, stopping.signal)
+        socket = await open()
+        return become('open')
+      } catch (error) {
+        if (stopping.signal.aborted) return become('closed')
+        failure = error
+      }
+    }
+  }
+  let socket = await open()
+
+  const send = (operation: string, message: object) => {
+    const promised = Promise.withResolvers<Record<string, unknown>>()
+    const requestId = String((asked += 1))
+    if (socket.readyState !== WebSocket.OPEN) {
+      promised.reject(new KahaConnectionError(operation, state === 'closed' ? 'CLOSED' : 'RECONNECTING'))
+      return { requestId, answer: promised.promise }
+    }
+    const timer = setTimeout(() => {
+      waiting.delete(requestId)
+      promised.reject(new KahaConnectionError(operation, 'TIMEOUT'))
+    }, timeoutMs)
+    waiting.set(requestId, { operation, promised, timer })
+    socket.send(JSON.stringify({ ...message, action: operation, requestId }))
+    return { requestId, answer: promised.promise }
+  }
+  const forget = (requestId: string) => {
+    clearTimeout(waiting.get(requestId)?.timer)
+    waiting.delete(requestId)
+  }
+  const close = async (): Promise<void> => {
+    stopping.abort()
+    if (socket.readyState === WebSocket.CLOSED) return become('closed')
+    socket.close(1000)
+    await once(socket, 'close')
+  }
+
+  return {
+    get state() {
+      return state
+    },
+    ask: async (action, message) => (await send(action, message).answer) as never,
+    async report(action, message) {
+      // One thing after the other is worked through: the answer to a ping says that what came before it was taken.
+      const { requestId, answer: refusal } = send(action, message)
+      const taken = send('ping', {})
+      try {
+        await Promise.race([refusal, taken.answer])
+      } finally {
+        forget(requestId)
+        forget(taken.requestId)
+      }
+    },
+    close,
+    [Symbol.asyncDispose]: close,
+  }
+}
+
+/** Opens a socket, or rejects with why there is none. One that falls silent is dropped. */
+function handshake(
+  { baseUrl, apiKey, deviceId, groupId }: TerminalLineOptions,
+  read: (data: RawData) => void,
+): Promise<WebSocket> {
+  const operation = 'connectTerminal'
+  const headers = {
+    'x-api-key': apiKey,
+    ...(deviceId === undefined ? {} : { 'x-device-id': deviceId }),
+    ...(groupId === undefined ? {} : { 'x-group-id': groupId }),
+  }
+  const url = `${baseUrl.replace(/\/+$/, '').replace(/^http/, 'ws')}/v1`
+  const socket = new WebSocket(url, { headers, handshakeTimeout: handshakeMsMax })
+  let silence: NodeJS.Timeout | undefined
+  const heard = () => {
+    clearTimeout(silence)
+    silence = setTimeout(() => socket.terminate(), silenceMsMax)
+  }
+  socket.on('ping', heard)
+  socket.on('message', (data) => {
+    heard()
+    read(data)
+  })
+  socket.on('close', () => clearTimeout(silence))
+  return new Promise((resolve, reject) => {
+    socket.on('open', () => {
+      heard()
+      resolve(socket)
+    })
+    socket.on('error', (cause: Error & { readonly code?: string }) =>
+      reject(new KahaConnectionError(operation, cause.code ?? 'TIMEOUT', undefined, cause)),
+    )
+    socket.on('unexpected-response', (_request, response) => {
+      void textOf(response)
+        .then((text) => reject(errorOf({ operation, idempotencyKey: undefined }, answerOf(response), parsed(text))))
+        .finally(() => socket.terminate())
+    })
+  })
+}
+
+/** The body of a refusal, or as much of it as may be. */
+async function textOf(response: IncomingMessage): Promise<string> {
+  let text = ''
+  try {
+    for await (const chunk of response.setEncoding('utf8')) {
+      text += String(chunk)
+      if (text.length > answerBytesMax) break
+    }
+  } catch {
+    // What there is of it is looked at.
+  }
+  return text
+}
+
+const answerOf = ({ statusCode = 502, headers }: IncomingMessage): Response =>
+  new Response(null, {
+    status: statusCode,
+    headers: Object.entries(headers).flatMap(([name, value]) => (typeof value === 'string' ? [[name, value]] : [])),
+  })
+
+/** A message that was refused, with the status that its code has over HTTP. */
+function refusalOf(operation: string, { code, message }: Readonly<Record<string, unknown>>): KahaError {
+  return new KahaError({
+    status: (terminalsErrors as Readonly<Record<string, number>>)[String(code)] ?? 400,
+    code: String(code),
+    message: String(message),
+    operation,
+    correlationId: undefined,
+    details: undefined,
+    retryAfterSeconds: undefined,
+    idempotencyKey: undefined,
+  })
+}
