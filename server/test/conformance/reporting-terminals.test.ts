@@ -4,6 +4,8 @@ import { after, test } from 'node:test'
 import { platform } from '../platform.ts'
 import { result, shopOf, type Wire } from '../till.ts'
 import { until } from '../until.ts'
+import { call } from './call.ts'
+import { dayOf, midnightAfter } from './operations.ts'
 
 // Area B: how sales at terminals are reported.
 
@@ -79,4 +81,35 @@ test('[B3.status.pending.terminals, B3.status.failed.terminals, B3.status.declin
   assert.equal((await paying).json.errorCode, 'TERMINAL_LOST_PAYMENT')
   assert.equal((await lastSale()).status, 'FAILED')
   await back.close()
+})
+
+test('B3.settlement.sum: a settled sale has a receipt with the number of its batch, in the list and in the CSV, so that a batch is the sum of its rows', async () => {
+  const terminal = await shop.connect(shop.second)
+  const { transactionId, paying } = await begin(terminal)
+  assert.equal((await lastSale()).receipt, undefined)
+  terminal.send(result(transactionId))
+  await paying
+  const { approval_code } = (await lastSale()).receipt ?? {}
+  assert.ok(approval_code)
+  await terminal.close()
+  const midnight = midnightAfter(p.kaha.clock.now())
+  await p.kaha.sandboxClock.advance(midnight)
+
+  const number = dayOf(midnight)
+  const { id, receipt } = await lastSale()
+  assert.deepEqual([receipt?.batch_number, receipt?.approval_code], [number, approval_code])
+  const { data } = await p.sdk.reports.listTransactions()
+  const { data: batch } = await p.sdk.reports.retrieveSettlement(number)
+  const inBatch = data.filter((row) => row.receipt?.batch_number === number)
+  assert.equal(inBatch.length, batch.count)
+  assert.equal(
+    inBatch.reduce((sum, row) => sum + row.amount_details.amount_received, 0),
+    batch.gross,
+  )
+  const csv = await call(p.url, {
+    path: '/reports/v1/transactions',
+    key: p.merchant.secret_key,
+    headers: { accept: 'text/csv' },
+  })
+  assert.match(csv.text.split('\r\n').find((line) => line.startsWith(id)) ?? '', new RegExp(`,${number},`))
 })

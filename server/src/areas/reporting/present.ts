@@ -64,7 +64,7 @@ export function presentTransaction(row: TransactionRow): Shown {
 }
 
 const receiptOf = (row: TransactionRow): Pick<Shown, 'receipt'> =>
-  row.receipt_number === null
+  row.amount_received === 0n
     ? {}
     : {
         receipt: valued({

@@ -80,7 +80,7 @@ const partOf = (cells: Cells, key: string, join: Join): string => {
 const lineOf = (join: Join): string =>
   joined([
     ...Object.values(ownCells),
-    partOf(receiptCells, 'r.receipt_number', join),
+    partOf(receiptCells, 'nullif(r.amount_received, 0)', join),
     join(Object.values(merchantCells)),
     partOf(terminalCells, 'r.terminal_device_id', join),
   ])
