@@ -96,7 +96,19 @@ export const results = (shop: Shop): States => {
       arrive: paid(cards.slow),
       outcome: 'processing',
       heading: /Confirming your payment/,
-      leftWithoutScripts: { 'meta-refresh': 'nothing else tells a payer without scripts that the payment is settled' },
+      leftWithoutScripts: { 'meta-refresh': 'the payer can stop it, which axe does not look for' },
+    },
+    'a payment in progress whose page was stopped': {
+      outcome: 'processing',
+      heading: /Confirming your payment/,
+      async arrive(page) {
+        await paid(cards.slow)(page)
+        // Only a browser without scripts loads the page anew, and offers to stop that.
+        const stop = page.getByRole('link', { name: 'Stop reloading it' })
+        if ((await stop.count()) > 0) await stop.click()
+        else await page.goto(`${page.url()}?stay=1`)
+        await page.getByRole('link', { name: 'Look again' }).waitFor()
+      },
     },
     'a payment that succeeded': { arrive: paid(cards.approved), outcome: 'succeeded', heading: /Payment complete/ },
   }

@@ -1,6 +1,6 @@
 import { attributes, html } from '../../../kernel/html.ts'
 import type { HtmlText } from '../../../kernel/html.ts'
-import { isolated, ownAddress, page } from './page.ts'
+import { isolated, ownAddress, page, type Following } from './page.ts'
 import { moment, plainSentence, sentence, texts } from './texts.ts'
 import type { Locale, Texts } from './texts.ts'
 
@@ -20,7 +20,7 @@ export interface CodeView {
   readonly otherWayAction: string
   readonly nonce: string
   readonly csrf: string
-  readonly refreshSeconds: number
+  readonly following: Following
   readonly sandbox: boolean
   readonly otherLanguageUrl?: string | undefined
 }
@@ -39,7 +39,7 @@ export function codePage(view: CodeView): string {
 <p class="sum">${sentence(words.amountTo, { amount: html`<b>${amount}</b>`, merchant: isolated(merchant) })}</p>`,
     sheet: [picture(view, words), textOfCode(view, words), simulatedBank(view, words), otherWay(view, words)],
     otherLanguageUrl: view.otherLanguageUrl,
-    refresh: { seconds: view.refreshSeconds },
+    following: view.following,
   })
 }
 
@@ -55,7 +55,7 @@ function picture(view: CodeView, words: Texts): HtmlText {
     width: pictureSide,
     height: pictureSide,
   })
-  return html`<p class="message">${words.codeSteps}</p>
+  return html`<p class="message">${words.codeSteps}${'seconds' in view.following && ` ${words.codeFollows}`}</p>
 <p class="code-picture"><img${shown}></p>
 <p class="message"><b>${sentence(words.codeUntil, { time: moment(view.locale, view.expiresAt) })}</b></p>
 <div class="saving"><a class="button"${attributes({ href: url, download: 'qrph.png' })}>${words.codeSave}</a>

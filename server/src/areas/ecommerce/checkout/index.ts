@@ -194,11 +194,12 @@ export async function mountCheckout(app: FastifyInstance, deps: CheckoutDependen
     const address = pageAddressOf(request, 'i')
     const query = queryOf(request)
     const form = formFor(request.params.token, String(intent.attemptCount))
-    const code = codeViewOfIntent(intent, payee, address, { form, ...codeAddresses(request) })
+    const stay = query.get('stay') !== null
+    const code = codeViewOfIntent(intent, payee, address, { form, stay, ...codeAddresses(request) })
     if (code !== undefined) return send(reply, codePage(code), intent.redirectUrls)
     const challengeUrl = await ecommerce.challengeUrl(intent)
     const result = resultViewOfIntent(intent, payee, address, {
-      stay: query.get('stay') !== null,
+      stay,
       challengeUrl: challengeUrl === undefined ? undefined : inLanguage(request, challengeUrl),
     })
     if (result !== undefined) return send(reply, resultPage(result), intent.redirectUrls)

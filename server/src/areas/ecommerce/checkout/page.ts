@@ -4,7 +4,7 @@ import { webAddress } from '../../../kernel/web-address.ts'
 import { icon, script, stylesheet } from './assets.ts'
 import { kahaMark } from './marks.ts'
 import { sentence, texts } from './texts.ts'
-import type { Locale } from './texts.ts'
+import type { Locale, Texts } from './texts.ts'
 
 /** The parts of one page of the checkout. */
 export interface CheckoutPage {
@@ -22,13 +22,22 @@ export interface CheckoutPage {
   readonly sheet: HtmlPart
   /** The same page in the other language. */
   readonly otherLanguageUrl?: string | undefined
-  /** Reloads, or moves on to `url`, for a browser without scripts. With scripts checkout.js does it, and lets the payer stop it. */
-  readonly refresh?: { readonly seconds: number; readonly url?: string | undefined } | undefined
+  /** Moves on to `url` after so many seconds. */
+  readonly leaving?: { readonly seconds: number; readonly url: string } | undefined
+  readonly following?: Following | undefined
 }
+
+/**
+ * How a page follows what happens elsewhere: by looking again after so many seconds, or, when the payer has stopped that by `stayUrl`, by a
+ * link to `againUrl`. A browser without scripts loads the page anew; with scripts checkout.js does it where something has changed.
+ */
+export type Following = { readonly seconds: number; readonly stayUrl: string } | { readonly againUrl: string }
 
 /** The whole document, ready to be sent with `pageHeaders()`. */
 export function page(parts: CheckoutPage): string {
   const words = texts(parts.locale)
+  const { leaving, following } = parts
+  const refresh = leaving ?? (following !== undefined && 'seconds' in following ? following : undefined)
   return htmlString(html`<!doctype html>
 <html lang="${parts.locale}">
 <head>
@@ -41,13 +50,14 @@ export function page(parts: CheckoutPage): string {
 <link rel="icon" href="${icon.path}" type="image/svg+xml">
 <link rel="stylesheet" href="${stylesheet.path}" integrity="${stylesheet.integrity}">
 <script type="module" src="${script.path}" integrity="${script.integrity}"></script>
-${refreshTag(parts.refresh)}
+${refreshTag(refresh)}
 </head>
-<body${attributes({ 'data-shape': parts.shape, 'data-outcome': parts.outcome, 'data-refresh-seconds': parts.refresh?.seconds })}>
+<body${attributes({ 'data-shape': parts.shape, 'data-outcome': parts.outcome, 'data-refresh-seconds': refresh?.seconds })}>
 ${parts.sandbox && html`<header class="ribbon">${words.sandboxRibbon}</header>`}
 <main class="box">
 <div class="lid">${parts.lid}</div>
-<div class="sheet">${parts.sheet}</div>
+<div class="sheet">${parts.sheet}
+${followed(parts.following, words)}</div>
 </main>
 <footer class="foot">
 <p class="maker">${kahaMark(24)}<span>${sentence(words.footer, { kaha: html`<strong>Kaha</strong>` })}</span></p>
@@ -81,10 +91,20 @@ function topColour({ sandbox, outcome }: CheckoutPage): string {
 }
 
 // Inside noscript, for a timed redirect that the payer cannot stop is a barrier (WCAG 2.2.1).
-function refreshTag(refresh: CheckoutPage['refresh']): HtmlPart {
+function refreshTag(refresh: { readonly seconds: number; readonly url?: string } | undefined): HtmlPart {
   if (refresh === undefined) return null
   const content = refresh.url === undefined ? String(refresh.seconds) : `${refresh.seconds};url=${refresh.url}`
   return html`<noscript><meta http-equiv="refresh" content="${content}"></noscript>`
+}
+
+/** The payer's say in it: without scripts the page is loaded anew, which closes what they opened and takes them from where they read. */
+function followed(following: Following | undefined, words: Texts): HtmlPart {
+  if (following === undefined) return null
+  if ('againUrl' in following)
+    return html`<a class="button second"${attributes({ href: ownAddress(following.againUrl) })}>${words.lookAgain}</a>`
+  const seconds = String(following.seconds)
+  return html`<noscript><p class="hint following">${sentence(words.looksAgain, { seconds })}
+<a${attributes({ href: ownAddress(following.stayUrl) })}>${words.stopLooking}</a></p></noscript>`
 }
 
 function otherLanguage(locale: Locale, url: string | undefined): HtmlPart {

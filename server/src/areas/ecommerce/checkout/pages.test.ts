@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { assets, script, stylesheet } from './assets.ts'
-import { pageCsp, pageHeaders } from '../../../kernel/http/page-headers.ts'
 import { codePage, type CodeView } from './code-page.ts'
+import type { Following } from './page.ts'
 import { noticePage } from './notice-page.ts'
 import { payPage, type PayView } from './pay-page.ts'
 import { resultPage, type ResultView } from './result-page.ts'
@@ -44,7 +44,7 @@ const code: CodeView = {
   imageUrl: '/i/abc/code.png',
   text: 'ph.ppmi.p2m',
   otherWayAction: '/i/abc/other',
-  refreshSeconds: 3,
+  following: { seconds: 3, stayUrl: '/i/abc?stay=1' },
 }
 
 const result: ResultView = {
@@ -56,7 +56,7 @@ const result: ResultView = {
   receipt,
   redirect: { url: 'https://shop.example/thanks?a=1&b=2', seconds: 8, stayUrl: '/i/abc?stay=1' },
   retryUrl: '/l/abc',
-  refreshSeconds: 3,
+  following: { seconds: 3, stayUrl: '/i/abc?stay=1' },
   sandbox: false,
   otherLanguageUrl: '/i/abc?lang=fil',
 }
@@ -283,6 +283,20 @@ test('only a payment that goes on elsewhere looks again by itself', () => {
   assert.doesNotMatch(resultPage({ ...result, redirect, kind: 'declined' }), /http-equiv/)
 })
 
+test('a payer without scripts may stop a page from loading anew, and looks again by a link then', () => {
+  const stopped = { againUrl: '/i/abc' }
+  const pages = (following: Following) => [
+    resultPage({ ...result, redirect: undefined, kind: 'processing', following }),
+    codePage({ ...code, following }),
+  ]
+  for (const page of pages({ seconds: 3, stayUrl: '/i/abc?stay=1' }))
+    assert.match(page, /<noscript><p class="hint following">[^<]*3 seconds\.\n<a href="\/i\/abc\?stay=1">/)
+  for (const page of pages(stopped)) {
+    assert.doesNotMatch(page, /http-equiv|refresh-seconds/)
+    assert.match(page, /<a class="button second" href="\/i\/abc">Look again<\/a>/)
+  }
+})
+
 test('a code is shown with its name for those who do not see it, to save and to copy, and its page looks again by itself', () => {
   const page = codePage(code)
   const tags = tagsOf(page)
@@ -320,29 +334,6 @@ test('a moment is shown in Philippine time, with the exact moment for programs',
 
 test('both languages fill in the same words', () => {
   assert.deepEqual(holes('fil'), holes('en'))
-})
-
-test('the policy allows nothing but our own files, and a submitted form to end at the merchant', () => {
-  const common = `default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; connect-src 'self'; `
-  const end = `; base-uri 'none'; frame-ancestors 'none'`
-  assert.equal(pageCsp(), `${common}form-action 'self'${end}`)
-  const urls = [
-    'https://shop.example/a;b',
-    'https://shop.example/c',
-    `javascript:'; script-src *`,
-    'http://127.0.0.1:9/',
-  ]
-  assert.equal(pageCsp(urls), `${common}form-action 'self' https://shop.example http://127.0.0.1:9${end}`)
-})
-
-test('every page is sent with headers that keep it private, unframed and fresh', () => {
-  const headers = pageHeaders()
-  assert.equal(headers['content-security-policy'], pageCsp())
-  assert.equal(headers['cache-control'], 'no-store')
-  assert.equal(headers['referrer-policy'], 'no-referrer')
-  assert.equal(headers['x-content-type-options'], 'nosniff')
-  assert.equal(headers['cross-origin-opener-policy'], 'same-origin')
-  assert.match(headers['permissions-policy'] ?? '', /camera=\(\)/)
 })
 
 test('a page runs only the script, and wears only the style, that it was made for', () => {

@@ -2,7 +2,7 @@ import { html } from '../../../kernel/html.ts'
 import type { HtmlPart, HtmlText } from '../../../kernel/html.ts'
 import { webAddress } from '../../../kernel/web-address.ts'
 import { cardSchemeName, kahaMark, lineIcon } from './marks.ts'
-import { isolated, ownAddress, page } from './page.ts'
+import { isolated, ownAddress, page, type Following } from './page.ts'
 import { moment, plainSentence, sentence, texts } from './texts.ts'
 import type { Locale, ResultKind, Texts } from './texts.ts'
 
@@ -25,8 +25,8 @@ export interface ResultView {
   readonly retryUrl?: string | undefined
   /** Where the challenge is held that the payment waits for. */
   readonly goOnUrl?: string | undefined
-  /** A page of a payment that goes on elsewhere looks again after so many seconds. */
-  readonly refreshSeconds?: number | undefined
+  /** Of a payment that goes on elsewhere. */
+  readonly following?: Following | undefined
   readonly sandbox: boolean
   readonly otherLanguageUrl?: string | undefined
 }
@@ -60,7 +60,8 @@ export function resultPage(view: ResultView): string {
 ${view.receipt && receipt(view.receipt, view, words)}
 ${actions(view, returnUrl, words)}`,
     otherLanguageUrl: view.otherLanguageUrl,
-    refresh: refresh(view, returnUrl),
+    leaving: leaving(view, returnUrl),
+    following: goesOn(view.kind) ? view.following : undefined,
   })
 }
 
@@ -129,10 +130,10 @@ function redirectNotice(view: ResultView, words: Texts): HtmlPart {
 ${stay !== undefined && html`<noscript><a class="link" href="${stay}">${words.stay}</a></noscript>`}</div>`
 }
 
-function refresh(view: ResultView, returnUrl: string | undefined) {
-  if (view.redirect?.seconds !== undefined && returnUrl !== undefined) {
-    return { seconds: view.redirect.seconds, url: returnUrl }
-  }
-  const goesOn = view.kind === 'processing' || view.kind === 'challenge'
-  return goesOn && view.refreshSeconds !== undefined ? { seconds: view.refreshSeconds } : undefined
+const goesOn = (kind: ResultKind): boolean => kind === 'processing' || kind === 'challenge'
+
+function leaving({ redirect }: ResultView, returnUrl: string | undefined) {
+  return redirect?.seconds === undefined || returnUrl === undefined
+    ? undefined
+    : { seconds: redirect.seconds, url: returnUrl }
 }

@@ -4,6 +4,7 @@ import { attemptsMax, type ShownStatus } from '../../../payments/machine.ts'
 import { linkInUse, userMessageOf } from '../../../payments/messages.ts'
 import type { LinkRow } from '../store.ts'
 import type { CodeView } from './code-page.ts'
+import type { Following } from './page.ts'
 import type { LineItemView, PayView } from './pay-page.ts'
 import type { ResultView } from './result-page.ts'
 import { texts } from './texts.ts'
@@ -17,14 +18,18 @@ export interface PageAddress {
   readonly otherLanguageUrl: string
 }
 
+const stayUrlOf = ({ url }: PageAddress): string => `${url}${url.includes('?') ? '&' : '?'}stay=1`
+
+const following = (address: PageAddress, seconds: number, stay: boolean): Following =>
+  stay ? { againUrl: address.url } : { seconds, stayUrl: stayUrlOf(address) }
+
 export interface Payee {
   readonly merchantName: string
 }
 
 const redirectSeconds = 8
-const refreshSeconds = 3
-const challengeRefreshSeconds = 10
-const codeRefreshSeconds = 3
+const followSeconds = 3
+const challengeFollowSeconds = 10
 
 const lines = (link: LinkRow, locale: Locale): LineItemView[] =>
   link.line_items.map((item) => ({
@@ -98,7 +103,7 @@ export function codeViewOfIntent(
   intent: Intent,
   payee: Payee,
   address: PageAddress,
-  at: { readonly form: FormOf } & Pick<CodeView, 'imageUrl' | 'bankUrl' | 'otherWayAction'>,
+  at: { readonly form: FormOf; readonly stay: boolean } & Pick<CodeView, 'imageUrl' | 'bankUrl' | 'otherWayAction'>,
 ): CodeView | undefined {
   const code = intent.latestAttempt?.code
   if (!waitsForBank(intent) || code == null) return undefined
@@ -112,7 +117,7 @@ export function codeViewOfIntent(
     otherWayAction: at.otherWayAction,
     nonce: at.form.nonce,
     csrf: at.form.csrf,
-    refreshSeconds: codeRefreshSeconds,
+    following: following(address, followSeconds, at.stay),
   }
 }
 
@@ -179,17 +184,25 @@ export function resultViewOfIntent(
     case 'SUCCEEDED': {
       const back = intent.redirectUrls?.['success']
       const { receipt } = intent
-      const stayUrl = `${address.url}${address.url.includes('?') ? '&' : '?'}stay=1`
       return {
         ...base,
         kind: 'succeeded',
         receipt: receipt === null ? undefined : { ...receipt, card: cardOf(receipt) },
         redirect:
-          back === undefined ? undefined : { url: back, ...(stay ? {} : { seconds: redirectSeconds, stayUrl }) },
+          back === undefined
+            ? undefined
+            : { url: back, ...(stay ? {} : { seconds: redirectSeconds, stayUrl: stayUrlOf(address) }) },
       }
     }
-    case 'PROCESSING':
-      return { ...base, kind: 'processing', message: texts(address.locale).processing, refreshSeconds }
+    case 'PROCESSING': {
+      const { processing, processingStopped } = texts(address.locale)
+      return {
+        ...base,
+        kind: 'processing',
+        message: stay ? processingStopped : processing,
+        following: following(address, followSeconds, stay),
+      }
+    }
     // Whoever left the challenge, or looks here in another window, can go on with it.
     case 'REQUIRES_ACTION':
       return {
@@ -197,7 +210,7 @@ export function resultViewOfIntent(
         kind: 'challenge',
         message: texts(address.locale).challenge,
         goOnUrl: challengeUrl,
-        refreshSeconds: challengeRefreshSeconds,
+        following: following(address, challengeFollowSeconds, stay),
       }
     case 'EXPIRED': {
       const back = intent.redirectUrls?.['expired']
