@@ -11,9 +11,10 @@ create function payments.begin_terminal_transactions(given json) returns void
       payment_method text, device_id text, transaction_id text, created_at timestamptz)
 $$;
 
+-- Found by their ids, whatever the table looked like when the plan was made: a hash of dozens of ids is joined with all rows of a young one.
 -- published
 create function payments.change_terminal_transactions(given json) returns void
-  language sql as $$
+  language sql set enable_seqscan = off as $$
   update payments.transactions t
      set status = g.status,
          approval_code = coalesce(g.approval_code, t.approval_code),
