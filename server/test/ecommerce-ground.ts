@@ -1,13 +1,12 @@
 import assert from 'node:assert/strict'
 import { ecommerceStore } from '../src/areas/ecommerce/store.ts'
-import { paymentOwner } from '../src/areas/ecommerce/index.ts'
 import { simulatorStore } from '../src/payments/connectors/simulator-store.ts'
 import { simulator } from '../src/payments/connectors/simulator.ts'
 import { createPayments } from '../src/payments/service.ts'
 import { bodyOf, shop, type Shop } from './conformance/shop.ts'
 import { linkStatus, shownIntent, sweepCodes, type IntentModel, type LinkModel, type World } from './ecommerce-model.ts'
 import { randomFrom } from './faults/random.ts'
-import { runDue } from './payments-room.ts'
+import { ownerOf, runDue } from './payments-room.ts'
 import type { Platform } from './platform.ts'
 
 /** What the moves of a walk stand on: a platform without a worker, the model of it, and chance. */
@@ -38,16 +37,8 @@ export function groundOf(p: Platform, seed: number): Ground {
   const below = (count: number): number => Math.floor(random() * count)
   const world: World = { links: [], intents: [] }
   const lastUpdate = new Map<string, string>()
-  const { db, bus, clock, keyring, identity, delivery, addresses } = p.kaha
-  const owner = paymentOwner({
-    db,
-    bus,
-    clock,
-    identity,
-    keyring,
-    addresses,
-    appendEvent: (tx, event) => delivery.appendEvent(tx, event),
-  })
+  const { db, clock, keyring } = p.kaha
+  const owner = ownerOf(p.kaha)
   const connector = simulator({ clock, store: simulatorStore({ db }), challengeUrlOf: (token) => token })
   const payments = createPayments({ db, clock, keyring, connector, owner, codeWriter: null })
   const merchant = shop(p)

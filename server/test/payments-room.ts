@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { paymentOwner } from '../src/areas/ecommerce/index.ts'
+import type { Kaha } from '../src/app.ts'
 import { checkoutCodes } from '../src/areas/qr/index.ts'
 import type { Db } from '../src/kernel/db.ts'
 import type { Approval, Connector, Outcome } from '../src/payments/connectors/connector.ts'
@@ -54,6 +55,18 @@ export const never = (): Promise<never> => new Promise(() => {})
 export const runDue = async (payments: Payments): Promise<number> =>
   Math.min(await payments.sweep(), await payments.reconcile())
 
+/** The owner of the payments of a platform's links, as its own process has one. */
+export const ownerOf = ({ bus, clock, identity, keyring, addresses, delivery, ...kaha }: Kaha, db: Db = kaha.db) =>
+  paymentOwner({
+    db,
+    bus,
+    clock,
+    identity,
+    keyring,
+    addresses,
+    appendEvent: (tx, event) => delivery.appendEvent(tx, event),
+  })
+
 /** Payments alone on a platform's database, with connectors of a test's own. No worker runs. */
 export interface PaymentsRoom extends Platform {
   readonly shop: Shop
@@ -73,7 +86,7 @@ export const card = cardOf(cards.approved)
 
 export async function paymentsRoom(t: { after(close: () => Promise<void>): void }): Promise<PaymentsRoom> {
   const p = await platform(t, withoutWorker)
-  const { db, bus, clock, keyring, identity, delivery } = p.kaha
+  const { db, clock, keyring, identity } = p.kaha
   const ofShop = shop(p)
   const paymentsOf = (connector: Connector, on: Db = db) =>
     createPayments({
@@ -81,15 +94,7 @@ export async function paymentsRoom(t: { after(close: () => Promise<void>): void 
       clock,
       keyring,
       connector,
-      owner: paymentOwner({
-        db: on,
-        bus,
-        clock,
-        identity,
-        keyring,
-        addresses: p.kaha.addresses,
-        appendEvent: (tx, event) => delivery.appendEvent(tx, event),
-      }),
+      owner: ownerOf(p.kaha, on),
       codeWriter: checkoutCodes({ bank: { bic: 'TESTPHM1XXX', notifyFlags: '010' }, identity }),
       confirmWaitMsMax: 50,
     })

@@ -4,14 +4,14 @@ import { after, test } from 'node:test'
 import { call } from '../../test/conformance/call.ts'
 import { bodyOf, hourMs, jump, rowsOf } from '../../test/conformance/shop.ts'
 import { cards } from '../../test/platform.ts'
-import { paymentsRoom, processorThat } from '../../test/payments-room.ts'
+import { ownerOf, paymentsRoom, processorThat } from '../../test/payments-room.ts'
 import { until } from '../../test/until.ts'
-import { paymentOwner, startEcommerceTimers } from '../areas/ecommerce/index.ts'
+import { startEcommerceTimers } from '../areas/ecommerce/index.ts'
 import { createLog } from '../kernel/log.ts'
 
 // Ends that fail, more of them than a round takes, and all before one that could be made.
 const room = await paymentsRoom({ after })
-const { db, bus, clock, identity, delivery, addresses, keyring } = room.kaha
+const { db, bus } = room.kaha
 const marked = `'FAILS'`
 
 /** Copies of a row that fall due a second before it, each marked as one that fails; more columns say what else is theirs. */
@@ -100,17 +100,8 @@ test('links whose end fails, more than a round takes, keep none behind them from
     'info',
     new Writable({ write: (chunk: Buffer, _encoding, done) => done(void lines.push(String(chunk))) }),
   )
-  const owner = paymentOwner({
-    db,
-    bus,
-    clock,
-    identity,
-    keyring,
-    addresses,
-    appendEvent: (tx, event) => delivery.appendEvent(tx, event),
-  })
   {
-    await using timers = startEcommerceTimers({ db, bus, log, owner })
+    await using timers = startEcommerceTimers({ db, bus, log, owner: ownerOf(room.kaha) })
     await until(
       'the end of the last link',
       async () => (await count(`ecommerce.links where id = '${link.id}' and state = 'EXPIRED'`)) === 1,

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
-import { after, test } from 'node:test'
+import { after } from 'node:test'
 import type { QueryConfig } from 'pg'
 import { cards, newKey } from '../platform.ts'
 import type { Answer, Call } from './call.ts'
-import { commonProvocations, brokenStatuses, refusalsIn, saying, type Provoke } from './example-refusals.ts'
+import { commonProvocations, refusesAsShown, saying, type Provoke } from './example-refusals.ts'
 import { exampleShop, idIn } from './example-shop.ts'
-import { assertShown, requestOf, type Known, type ShownOperation } from './examples.ts'
+import { requestOf, type ShownOperation } from './examples.ts'
 import { lockOf, rowsOf, shop, whileHeld, withoutWorker } from './shop.ts'
 
 // The refusals that the OpenAPI document of area C shows, each brought about and given.
@@ -146,18 +146,7 @@ const provocations: Readonly<Record<string, Provoke>> = {
   },
 }
 
-for (const shown of operations) {
-  test(`the refusals that ${shown.id} shows are given as they are shown`, async () => {
-    const refusals = refusalsIn(shown).filter(({ answer }) => !brokenStatuses.includes(answer.status))
-    assert.ok(refusals.length > 0)
-    for (const refusal of refusals) {
-      const named = `${refusal.answer.status} ${refusal.name}`
-      const provoke = provocations[named]
-      assert.ok(provoke, `say in this file how ${named} comes about`)
-      const right = async (): Promise<Call> => requestOf(shown, await subjectOf(shown), { key })
-      const got = await provoke(right, refusal)
-      const known: Known = new Map()
-      assertShown(refusal.answer, refusal.name, 'text' in got ? got : await ask(got), known)
-    }
-  })
-}
+refusesAsShown(operations, provocations, {
+  right: async (shown) => requestOf(shown, await subjectOf(shown), { key }),
+  ask,
+})

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import type { TestContext } from 'node:test'
+import { test, type TestContext } from 'node:test'
 import { statement } from '../../src/kernel/db.ts'
 import { freshDatabase } from '../cluster.ts'
 import { platform, type Platform } from '../platform.ts'
@@ -63,8 +63,29 @@ export function commonProvocations(p: Platform): Readonly<Record<string, Provoke
   }
 }
 
+/** A test for each operation: every refusal that it shows is provoked and given. */
+export function refusesAsShown(
+  operations: readonly ShownOperation[],
+  provocations: Readonly<Record<string, Provoke>>,
+  { right, ask }: { right(shown: ShownOperation): Promise<Call>; ask(request: Call): Promise<Answer> },
+): void {
+  for (const shown of operations) {
+    test(`the refusals that ${shown.id} shows are given as they are shown`, async () => {
+      const refusals = refusalsIn(shown).filter(({ answer }) => !brokenStatuses.includes(answer.status))
+      assert.ok(refusals.length > 0)
+      for (const refusal of refusals) {
+        const named = `${refusal.answer.status} ${refusal.name}`
+        const provoke = provocations[named]
+        assert.ok(provoke, `say in this file how ${named} comes about`)
+        const got = await provoke(() => right(shown), refusal)
+        assertShown(refusal.answer, refusal.name, 'text' in got ? got : await ask(got), new Map())
+      }
+    })
+  }
+}
+
 /** Those that need a platform that is in no state to do anything. They come before a request is read. */
-export const brokenStatuses: readonly number[] = [429, 500, 503]
+const brokenStatuses: readonly number[] = [429, 500, 503]
 
 /** Gives the refusals of operations that a key over its rate, a defect of ours and a database that is away bring about. */
 export async function assertBroken(

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { platform } from '../platform.ts'
 import { call, type Call } from './call.ts'
-import { brokenStatuses, commonProvocations, refusalsIn, type Provoke } from './example-refusals.ts'
+import { commonProvocations, refusesAsShown, type Provoke } from './example-refusals.ts'
 import { assertShown, requestOf, shownOperations, type Known, type ShownOperation } from './examples.ts'
 import { dayOf, midnightAfter } from './operations.ts'
 import { shop } from './shop.ts'
@@ -62,16 +62,7 @@ const provocations: Readonly<Record<string, Provoke>> = {
   },
 }
 
-for (const shown of operations) {
-  test(`the refusals that ${shown.id} shows are given as they are shown`, async () => {
-    const refusals = refusalsIn(shown).filter(({ answer }) => !brokenStatuses.includes(answer.status))
-    assert.ok(refusals.length > 0)
-    for (const refusal of refusals) {
-      const named = `${refusal.answer.status} ${refusal.name}`
-      const provoke = provocations[named]
-      assert.ok(provoke, `say in this file how ${named} comes about`)
-      const got = await provoke(async () => rightOf(shown), refusal)
-      assertShown(refusal.answer, refusal.name, 'text' in got ? got : await call(p.url, got), new Map())
-    }
-  })
-}
+refusesAsShown(operations, provocations, {
+  right: async (shown) => rightOf(shown),
+  ask: (request) => call(p.url, request),
+})

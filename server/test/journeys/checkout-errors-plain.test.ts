@@ -1,7 +1,8 @@
 import { after } from 'node:test'
 import { examineAll, waysInto, type State } from './looks.ts'
-import { payWith, submit, typeCard } from './payers.ts'
+import { payWith } from './payers.ts'
 import { openShop } from './shop.ts'
+import { formsOutOfDate } from './states.ts'
 
 const { shop, skip } = await openShop({ after })
 const { at } = waysInto(shop)
@@ -15,17 +16,6 @@ const states: Readonly<Record<string, State>> = {
       await payWith(page, '4242424242424241')
     },
   },
-  'a form that is out of date': {
-    outcome: 'notice',
-    heading: /This form is out of date/,
-    async arrive(page) {
-      await at()(page)
-      await page
-        .locator('form[data-paying] input[name=csrf]')
-        .evaluate((input: { value: string }) => (input.value = 'of another page'))
-      await typeCard(page)
-      await submit(page)
-    },
-  },
+  ...formsOutOfDate(shop),
 }
 examineAll({ shop, skip }, states, { scripts: false })

@@ -1,8 +1,9 @@
 import { after, test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { examine, waysInto, type State } from './looks.ts'
-import { payWith, submit, typeCard } from './payers.ts'
+import { payWith } from './payers.ts'
 import { openShop } from './shop.ts'
+import { formsOutOfDate } from './states.ts'
 
 const { shop, skip } = await openShop({ after })
 const { at } = waysInto(shop)
@@ -55,18 +56,7 @@ const states: Readonly<Record<string, State>> = {
       await page.goto(url)
     },
   },
-  'a form that is out of date': {
-    outcome: 'notice',
-    heading: /This form is out of date/,
-    async arrive(page) {
-      await at()(page)
-      await page
-        .locator('form[data-paying] input[name=csrf]')
-        .evaluate((input: { value: string }) => (input.value = 'of another page'))
-      await typeCard(page)
-      await submit(page)
-    },
-  },
+  ...formsOutOfDate(shop),
 }
 
 for (const [state, described] of Object.entries(states)) {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { cards } from '../platform.ts'
 import { waysInto, type State } from './looks.ts'
-import { payWith } from './payers.ts'
+import { payWith, submit, typeCard } from './payers.ts'
 import type { Shop } from './shop.ts'
 
 type States = Readonly<Record<string, State>>
@@ -39,6 +39,22 @@ export const endsOfLinks = (shop: Shop): States => ({
     arrive: (page) => page.goto(`${shop.url}/pay/l/nothing`.replace('127.0.0.1', 'localhost')),
     outcome: 'notice',
     heading: /There is nothing to pay here/,
+  },
+})
+
+/** A form that was sent too late, or by no page of ours. */
+export const formsOutOfDate = (shop: Shop): States => ({
+  'a form that is out of date': {
+    outcome: 'notice',
+    heading: /This form is out of date/,
+    async arrive(page) {
+      await waysInto(shop).at()(page)
+      await page
+        .locator('form[data-paying] input[name=csrf]')
+        .evaluate((input: { value: string }) => (input.value = 'of another page'))
+      await typeCard(page)
+      await submit(page)
+    },
   },
 })
 

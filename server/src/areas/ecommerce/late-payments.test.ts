@@ -1,24 +1,15 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { bodyOf, hourMs, jump, rowsOf } from '../../../test/conformance/shop.ts'
-import { approval, card, paymentsRoom, processorThat, runDue } from '../../../test/payments-room.ts'
+import { approval, card, ownerOf, paymentsRoom, processorThat, runDue } from '../../../test/payments-room.ts'
 import { until } from '../../../test/until.ts'
 import type { Answer } from '../../payments/connectors/connector.ts'
-import { paymentOwner } from './owner.ts'
 import { ecommerceStore as store } from './store.ts'
 
 // Payments that are still being processed when their link expires. No worker runs: each test says when somebody comes by.
 const room = await paymentsRoom({ after })
-const { db, bus, clock, identity, delivery, keyring, addresses } = room.kaha
-const owner = paymentOwner({
-  db,
-  bus,
-  clock,
-  identity,
-  keyring,
-  addresses,
-  appendEvent: (tx, event) => delivery.appendEvent(tx, event),
-})
+const { db, clock } = room.kaha
+const owner = ownerOf(room.kaha)
 
 /** What the worker does with links whose time has passed. */
 const sweepLinks = () =>
