@@ -101,6 +101,12 @@ export function createAttempts({
     if (refusal !== null) throw new Fault(refusal, 'Others are paying with this link right now; try again in a moment.')
   }
 
+  /** Refuses a further attempt before anybody is asked about it. What the intent's own code still holds is the attempt's to take. */
+  const refuseUnlessFree = async (intent: Intent) => {
+    const { linkId, latestAttempt } = intent
+    refuseAttempt(intent, linkId === null || latestAttempt?.code?.holdsUse === true || (await owner.isFree(linkId)))
+  }
+
   const refuseUnlessWaiting = (intent: Intent, attemptId: string) => {
     if (!waitsFor(intent, attemptId)) throw new Fault('INTENT_INVALID_STATE', 'This challenge is over.')
   }
@@ -266,7 +272,7 @@ export function createAttempts({
     readRow,
     read,
     refuseUnlessOpen,
-    refuseAttempt,
+    refuseUnlessFree,
     releaseCode,
     storeOverdue,
     start,

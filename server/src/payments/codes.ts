@@ -141,10 +141,8 @@ export function createCodes({
           field: 'payment_method.type',
           rule: 'offered',
         })
-      const { linkId, latestAttempt, merchantId, branchId, currency, amount } = intent
-      // One that has expired may still hold the very use that this one takes.
-      const isFree = linkId === null || latestAttempt?.code?.hasExpired === true || (await owner.isFree(linkId))
-      attempts.refuseAttempt(intent, isFree)
+      await attempts.refuseUnlessFree(intent)
+      const { merchantId, branchId, currency, amount } = intent
       const id = newId(clock.now())
       const text = await writer.write({ id, merchantId, branchId, currency, amount })
       const by = { method: 'qrph', text } as const

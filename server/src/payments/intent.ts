@@ -22,6 +22,8 @@ export interface AttemptCode {
   readonly expiresAt: Date
   /** Its time ran out, whether or not anybody has stored that. */
   readonly hasExpired: boolean
+  /** It keeps a use of its link from others: until somebody has stored its end, whenever that was. */
+  readonly holdsUse: boolean
 }
 
 /** A payment intent as everybody sees it, at the time that it was read. */
@@ -126,7 +128,12 @@ function codeOf(row: IntentRow): AttemptCode | null {
   if (row.code_text === null || row.challenge_expires_at === null) return null
   const { latest } = asOf(storedOf(row), row.read_at)
   const expiresAt = row.challenge_expires_at
-  return { text: row.code_text, expiresAt, hasExpired: latest?.state === 'ABANDONED' && latest.stateAt >= expiresAt }
+  return {
+    text: row.code_text,
+    expiresAt,
+    hasExpired: latest?.state === 'ABANDONED' && latest.stateAt >= expiresAt,
+    holdsUse: row.attempt_state === 'REQUIRES_ACTION',
+  }
 }
 
 function receiptOf(row: IntentRow): Receipt | null {

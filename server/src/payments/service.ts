@@ -189,10 +189,7 @@ export function createPayments({
           rule: card.rule,
         })
       }
-      const { linkId, latestAttempt } = intent
-      // A code that has expired may still hold the very use that this card takes.
-      const isFree = linkId === null || latestAttempt?.code?.hasExpired === true || (await owner.isFree(linkId))
-      attempts.refuseAttempt(intent, isFree)
+      await attempts.refuseUnlessFree(intent)
       const attemptId = newId(clock.now())
       const { event, challengeUrl } = await verify(intent, attemptId, card)
       await attempts.start({ intent, attemptId, by: { method: 'card', card }, event, correlationId, attemptCount })

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import { platform } from '../platform.ts'
+import { cards, platform } from '../platform.ts'
 import { outcomeOf, startPayer, unmatchedOf } from './code-payer.ts'
 import { bodyOf, fromNow, jump, refusal, rowsOf, shop, withoutWorker } from './shop.ts'
 
@@ -32,6 +32,7 @@ const usesOf = async (linkId: string): Promise<string> => {
   )
   return row?.uses ?? ''
 }
+const intentOf = (linkId: string) => merchant.newIntent({ payment_link_id: linkId })
 /** Business time reaches this moment. */
 const reach = async (at: Date): Promise<void> => jump(p, Math.ceil(at.getTime() - p.kaha.clock.now().getTime()))
 
@@ -80,6 +81,25 @@ test('a payer whose code has expired is shown a new one, and it takes the use of
   assert.match(refusal(await payer.pay(first.text)), /^422 CODE_FINAL/)
   bodyOf(await payer.pay(second.text), 200)
   assert.equal(await usesOf(link.id), '0 1')
+})
+
+test('[C4.confirm.link-full] a payer whose expired code holds no use any more is told when others have taken them all, and no attempt is made', async () => {
+  const link = await merchant.newLink()
+  const [late, other] = [await intentOf(link.id), await intentOf(link.id)]
+  await payer.chooseCode(late.checkout_url)
+  await jump(p, 16 * minuteMs)
+  await using worker = await p.another({ KAHA_ROLES: 'worker' })
+  await p.idle()
+  await worker[Symbol.asyncDispose]()
+  assert.equal(await usesOf(link.id), '0 0')
+  bodyOf(await merchant.confirm(other.id, cards.noAnswer), 202)
+  assert.equal(await usesOf(link.id), '1 0')
+
+  const before = await merchant.readIntent(late.id)
+  for (const card of [cards.approved, cards.declined, cards.ineligible, cards.challenge])
+    assert.equal(refusal(await merchant.confirm(late.id, card)), '409 LINK_FULLY_RESERVED')
+  assert.equal(refusal(await merchant.confirmBy({ type: 'qrph' }, late.id)), '409 LINK_FULLY_RESERVED')
+  assert.deepEqual(await merchant.readIntent(late.id), before)
 })
 
 test('a code ends with its intent at the latest, and the intent tells that it has expired', async () => {
