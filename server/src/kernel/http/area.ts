@@ -209,7 +209,7 @@ function mountRoute<P>(room: FastifyInstance, area: Area<P>, { operation, handle
   })
 }
 
-type Serializer = (body: unknown) => string
+type Serializer = ReturnType<FastifyReply['compileSerializationSchema']>
 
 // Made for the first answer: there are many, and most processes use few.
 const serializers = new WeakMap<TSchema, Serializer>()
@@ -217,7 +217,7 @@ const serializers = new WeakMap<TSchema, Serializer>()
 function serializerOf(schema: TSchema, reply: FastifyReply): Serializer {
   const known = serializers.get(schema)
   if (known !== undefined) return known
-  const made = reply.compileSerializationSchema(schema)
+  const made = reply.compileSerializationSchema(schema as Record<string, unknown>)
   serializers.set(schema, made)
   return made
 }
