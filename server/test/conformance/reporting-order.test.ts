@@ -75,6 +75,25 @@ test('[B3.transactions.sort-by, B3.transactions.sort-order, B3.transactions.sort
   )
 })
 
+test('[B3.transactions.sort-by, B3.transactions.date-from, B3.transactions.date-to] bounds in time hold beside a value, in each order and on each page', async () => {
+  // All but the first and the last of them.
+  const [from, to] = [all.at(-2)?.created_at ?? '', all[1]?.created_at ?? '']
+  const within = all.filter((row) => row.created_at >= from && row.created_at <= to)
+  const values: (readonly [string, (row: Row) => boolean])[] = [
+    ['payment_method=CARD_NOT_PRESENT', () => true],
+    ...within.map(({ status }) => [`status=${status}`, (row: Row) => row.status === status] as const),
+  ]
+  for (const [value, fits] of values) {
+    assert.ok(within.some(fits))
+    for (const sort of sorts) {
+      for (const order of ['asc', 'desc']) {
+        const query = `sort_by=${sort}&sort_order=${order}&${value}&date_from=${from}&date_to=${to}`
+        assert.deepEqual(idsOf(await walk(query, 2)), inOrder(within.filter(fits), sort, order), query)
+      }
+    }
+  }
+})
+
 test('[B3.transactions.cursor] a cursor is good for its own parameters and entity alone, and for any size of page', async () => {
   const { next_cursor: cursor } = (await list('page_size=1&status=CAPTURED')).json.pagination
   const at = `cursor=${encodeURIComponent(cursor)}`
