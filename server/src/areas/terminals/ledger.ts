@@ -50,6 +50,8 @@ const claimedMax = 50
 const togetherMax = 64
 const rememberedMax = 20_000
 const idleMs = 5_000
+// Whoever waits for a deadline of a payment applies it: the sweep is for all others, and need not come for each one.
+const sweepMsMin = 25
 
 /** Codes with which an issuer or a rule of it declines; any other failure is one on the way. */
 const declineCodes: readonly string[] = [
@@ -185,8 +187,8 @@ export function createLedger({ db, bus, clock, log, figures, waits, eventRow }: 
 
   // What is to be said is lost then, and made up for by timers and by whoever looks again.
   const unread = (error: unknown) => {
-    if (!isAway(error)) log.error({ err: error }, 'a terminal could not be told of its payment')
-    return undefined
+    if (!isAway(error)) log.error({ err: error }, 'terminals could not be told of their payments')
+    return []
   }
   const follow = async (changes: readonly Changed[]): Promise<void> => {
     for (const { row, effects } of changes) {
@@ -197,10 +199,17 @@ export function createLedger({ db, bus, clock, log, figures, waits, eventRow }: 
       for (const effect of effects) {
         if (effect.kind === 'push') bus.say('terminals', ['push', row.group_id, row.id, effect.push])
       }
+    }
+    const telling = changes.flatMap(({ row, effects }) => {
       const told = new Set(effects.flatMap((effect) => (effect.kind === 'tell' ? [effect.action] : [])))
       if (told.has('cancelPayment') && !isOpen(row.state)) told.delete('cancelPayment')
-      if (told.size === 0) continue
-      const terminal = await connectionStore.read(db, row.terminal_id, row.group_id).catch(unread)
+      return told.size === 0 ? [] : [{ row, told }]
+    })
+    if (telling.length === 0) return
+    const ids = new Set(telling.map(({ row }) => row.terminal_id))
+    const terminals = new Map((await connectionStore.readAll(db, [...ids]).catch(unread)).map((one) => [one.id, one]))
+    for (const { row, told } of telling) {
+      const terminal = terminals.get(row.terminal_id)
       if (terminal?.status !== 'online') continue
       for (const action of told) bus.say('terminals', ['tell', terminal.connection_id, row.group_id, row.id, action])
     }
@@ -223,7 +232,7 @@ export function createLedger({ db, bus, clock, log, figures, waits, eventRow }: 
       await follow(changes)
       if (changes.length === claimedMax) return 0
       const next = await store.nextDue(db)
-      return next === null ? idleMs : Math.max(1, next.getTime() - clock.now().getTime())
+      return next === null ? idleMs : Math.max(sweepMsMin, next.getTime() - clock.now().getTime())
     },
   }
 }

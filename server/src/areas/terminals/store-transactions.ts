@@ -184,6 +184,12 @@ const readTransactions = statement(
      select ${columns} from terminals.transactions t where t.id = n.id and t.group_id = n.group_id offset 0) t`,
 )
 
+const readNewer = statement(
+  'terminals.readNewer',
+  `select t.* from unnest($1::uuid[], $2::uuid[], $3::integer[]) n(id, group_id, version) cross join lateral (
+     select ${columns} from terminals.transactions t where t.id = n.id and t.group_id = n.group_id and t.version > n.version offset 0) t`,
+)
+
 // In a statement after the insert: an id whose row goes in this very moment is seen to be taken all the same.
 const findPastIds = statement(
   'terminals.findPastIds',
@@ -322,6 +328,13 @@ export const transactionStore = {
     on.run<TransactionRow>(readTransactions, [
       arrayOf(those.map(({ id }) => id)),
       arrayOf(those.map(({ groupId }) => groupId)),
+    ]),
+  /** Those of these that have changed since they were read. */
+  readNewer: (on: Queries, those: readonly TransactionRow[]) =>
+    on.run<TransactionRow>(readNewer, [
+      arrayOf(those.map(({ id }) => id)),
+      arrayOf(those.map(({ group_id }) => group_id)),
+      arrayOf(those.map(({ version }) => version)),
     ]),
   busyOf: async (tx: Queries, terminalIds: readonly string[], givenUpAfter: Date): Promise<Set<string>> => {
     const rows = await tx.run<{ terminal_id: string }>(busyTerminals, [arrayOf(terminalIds), givenUpAfter])
