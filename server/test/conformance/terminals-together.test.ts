@@ -45,7 +45,7 @@ const service = createTerminalsService({
   cursors: createCursors(keyring),
   ledger,
   waits,
-  sending: { holds: () => false, send: () => {}, unsent: () => {} },
+  sending: { connectionOf: () => undefined, send: () => {}, unsent: () => {} },
   hasActiveWebhook: async () => false,
   settings: { currencies: ['PHP'] },
 })
@@ -151,7 +151,7 @@ test('[D5.id.unique] of payments that come together the one whose id goes in tha
   await taken.promise
   const before = await countOf('payments.transactions')
   const paying = payAtOnce(ids)
-  const isWaiting = `select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and query like 'with given as materialized%insert into terminals.transactions%'`
+  const isWaiting = `select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and query like '%terminals.take_payments%'`
   await until('the payments to wait', async () => (await sql(p.kaha.work, isWaiting)).length > 0)
   waited.resolve()
   await dropping
