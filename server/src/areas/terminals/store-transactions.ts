@@ -38,6 +38,8 @@ export class StaleRow extends Error {}
 
 export interface Save {
   readonly before: TransactionRow
+  /** The connection that this must be the word of. */
+  readonly heldBy: string | null
   readonly course: Course
   readonly at: Date
   readonly report: string | null
@@ -82,17 +84,18 @@ const columns = `t.id, t.group_id, t.transaction_id, t.partner_id, t.merchant_id
   ${courseColumns.map((name) => `t.${name}`).join(', ')}`
 
 // Each row is found by its id and then by its place: joined by the id the plan for a young table reads all of it. One that somebody changes
-// meanwhile is in its place no more.
+// meanwhile is in its place no more, nor is one that is changed by the word of a connection that is none any more.
 const saveTransactions = statement(
   'terminals.saveTransactions',
   `with saved as (
      update terminals.transactions t set ${courseColumns.map((name) => `${name} = g.${name}`).join(', ')},
             updated_at = g.updated_at, version = t.version + 1
-       from json_to_recordset($1::json) as g(id uuid, group_id uuid, before_version integer, before_state text, updated_at timestamptz, report text,
+       from json_to_recordset($1::json) as g(id uuid, group_id uuid, before_version integer, before_state text, held_by uuid, updated_at timestamptz, report text,
               ${courseColumns.map((name) => `${name} ${courseTypes[name]}`).join(', ')})
       cross join lateral (
         select b.ctid as place from terminals.transactions b
-         where b.id = g.id and b.version = g.before_version and b.state = g.before_state and b.group_id = g.group_id offset 0) b
+         where b.id = g.id and b.version = g.before_version and b.state = g.before_state and b.group_id = g.group_id
+            and (g.held_by is null or (select true from terminals.sockets s where s.connection_id = g.held_by)) offset 0) b
       where t.ctid = b.place
      returning t.id, t.authorization_code as approval_code, t.updated_at as at, g.report as status),
    reported as materialized (
@@ -211,10 +214,21 @@ export const transactionStore = {
    * is no longer as it was read.
    */
   async saveAll(on: Queries, saves: readonly Save[], events: readonly object[]): Promise<void> {
-    const given = saves.map(({ before, course, at, report }) => {
+    const given = saves.map(({ before, heldBy, course, at, report }) => {
       const { id, group_id, version, state } = before
-      const values = Object.fromEntries(courseColumns.map((name) => [name, course[name]]))
-      return { ...values, id, group_id, before_version: version, before_state: state, updated_at: at, report }
+      const about = {
+        id,
+        group_id,
+        before_version: version,
+        before_state: state,
+        held_by: heldBy,
+        updated_at: at,
+        report,
+      }
+      // What is not there is null, and costs nothing on its way.
+      const values: Partial<Record<keyof Course, unknown>> = {}
+      for (const name of courseColumns) if (course[name] !== null) values[name] = course[name]
+      return { ...about, ...values }
     })
     try {
       await on.run(saveTransactions, [JSON.stringify(given), JSON.stringify(events)])
