@@ -38,41 +38,45 @@ const log = createLog('silent')
 const figures = createTerminalFigures(createMetrics(), { waitingCalls: () => 0, open: async () => 0 })
 const ledger = createLedger({ db, bus, clock, log, figures, waits, eventRow })
 /** The use cases as they are, so that several calls can come in one turn. */
-const service = createTerminalsService({
-  db,
-  bus,
-  clock,
-  cursors: createCursors(keyring),
-  ledger,
-  waits,
-  sending: { connectionOf: () => undefined, send: () => {}, unsent: () => {} },
-  hasActiveWebhook: async () => false,
-  settings: { currencies: ['PHP'] },
-})
+const serviceHere = () =>
+  createTerminalsService({
+    db,
+    bus,
+    clock,
+    cursors: createCursors(keyring),
+    ledger,
+    waits,
+    sending: { connectionOf: () => undefined, send: () => {}, unsent: () => {} },
+    hasActiveWebhook: async () => false,
+    settings: { currencies: ['PHP'] },
+  })
+const [service, elsewhere] = [serviceHere(), serviceHere()]
 const rateLimit = createRateLimit({ perSecond: 1_000, burst: 1_000, wall: clock.wall })
 const identity = createTerminalIdentity({ db, bus, clock, keyring, rateLimit })
 const principals = await Promise.all([shop, far].map(({ desktop }) => identity.authenticate(desktop.api_key)))
 
-/** Payments at three terminals of two shops, asked for in one turn; what became of each. */
-async function payAtOnce(ids: readonly [string, string, string]) {
-  const places = [
-    [principals[0], shop.first],
-    [principals[0], shop.second],
-    [principals[1], far.first],
-  ] as const
-  const all = places.map(async ([principal, terminal], index) => {
-    assert.ok(principal)
-    const body = { ...sale, transactionId: ids[index] } as Parameters<typeof readAsked>[0]
-    const signed = { signature: randomBytes(32), atMs: clock.wall() }
-    const asked = readAsked(body, JSON.stringify(body))
-    await service.startPayment(principal, terminal.device_id, asked, { way: 'http', signed })
+/** What became of a payment. */
+async function payBy(by: typeof service, shopIndex: 0 | 1, deviceId: string, transactionId: string): Promise<string> {
+  const principal = principals[shopIndex]
+  assert.ok(principal)
+  const body = { ...sale, transactionId } as Parameters<typeof readAsked>[0]
+  const signed = { signature: randomBytes(32), atMs: clock.wall() }
+  const asked = readAsked(body, JSON.stringify(body))
+  try {
+    await by.startPayment(principal, deviceId, asked, { way: 'http', signed })
     return 'taken'
-  })
-  const settled = await Promise.allSettled(all)
-  return settled.map((one) =>
-    one.status === 'fulfilled' ? one.value : one.reason instanceof Fault ? one.reason.code : String(one.reason),
-  )
+  } catch (error) {
+    return error instanceof Fault ? error.code : String(error)
+  }
 }
+
+/** Payments at three terminals of two shops, asked for in one turn; what became of each. */
+const payAtOnce = (ids: readonly [string, string, string]) =>
+  Promise.all([
+    payBy(service, 0, shop.first.device_id, ids[0]),
+    payBy(service, 0, shop.second.device_id, ids[1]),
+    payBy(service, 1, far.first.device_id, ids[2]),
+  ])
 
 /** The payments of these ids that are stored: by which transaction, and whether with a signature and a report. */
 const storedOf = (ids: readonly string[]) =>
@@ -166,6 +170,29 @@ test('[D5.id.unique] of payments that come together the one whose id goes in tha
   )
   assert.equal(await countOf('payments.transactions'), before + 2n)
   await ends(ids)
+})
+
+test('[D5.machine.none.busy] of two payments that come to two processes for one terminal in one moment one is taken, and the other is told that it is busy', async () => {
+  const terminal = await shop.connect(shop.first)
+  const [one, two] = await db
+    .tx(async (tx) => {
+      const lock = 'select 1 from terminals.terminals where group_id = $1 and device_id = $2 for update'
+      assert.equal((await sql(tx, lock, [shop.groupId, shop.first.device_id])).length, 1)
+      const both = [
+        payBy(service, 0, shop.first.device_id, 'one-of-two'),
+        payBy(elsewhere, 0, shop.first.device_id, 'two-of-two'),
+      ]
+      const isWaiting = `select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and query like '%terminals.take_payments%'`
+      await until('both to wait', async () => (await sql(p.kaha.work, isWaiting)).length === both.length)
+      return both
+    })
+    .then((both) => Promise.all(both))
+  assert.deepEqual([one, two].toSorted(), ['PAYMENT_IN_PROGRESS', 'taken'])
+  const id = one === 'taken' ? 'one-of-two' : 'two-of-two'
+  assert.equal((await terminal.next('payment')).transactionId, id)
+  terminal.send(result(id))
+  await terminal.settled()
+  await terminal.close()
 })
 
 test('[D5.socket-errors.connection-not-found] of results that are heard together the one of a connection whose place another has taken changes nothing', async () => {
