@@ -21,27 +21,32 @@ const lockOpenBatch = statement(
   `select batch_number as number, settled_at as at from payments.settlement_days where closed_at is null for update`,
 )
 
+// What was given back before the batch's midnight. A batch may be made well after it, and what came since is of a later one.
+const refundedByThen = `(select coalesce(sum(r.amount), 0)::bigint from payments.refunds r
+       where r.transaction_id = t.id and r.state = 'SUCCEEDED' and r.state_at < $2)`
+
 // One statement marks transactions and adds them up, so that a batch is the sum of its transactions whatever happens in between. A refund
-// that comes while a row is being marked either is in the row that is counted, or is left for the next batch.
+// that is stored while a row is being marked is left for the next batch.
 const settleRows = statement(
   'payments.settleRows',
   `with paid as materialized (
-     select id, true as is_new, amount_refunded_settled from payments.transactions
-      where settlement_status = 'UNSETTLED' and captured_at < $2 order by captured_at limit $3 for update
+     select t.id, true as is_new, t.amount_refunded_settled as counted, t.amount_refunded > 0 as is_refunded from payments.transactions t
+      where t.settlement_status = 'UNSETTLED' and t.captured_at < $2 order by t.captured_at limit $3 for update
    ), refunded as materialized (
-     select id, false as is_new, amount_refunded_settled from payments.transactions
-      where settlement_status = 'SETTLED' and amount_refunded > amount_refunded_settled and updated_at < $2
-      order by updated_at limit $3 for update
-   ), before as (
-     select * from paid union all select * from refunded
+     select t.id, false as is_new, t.amount_refunded_settled as counted, true as is_refunded from payments.transactions t
+      where t.settlement_status = 'SETTLED' and t.amount_refunded > t.amount_refunded_settled
+        and ${refundedByThen} > t.amount_refunded_settled
+      order by t.updated_at limit $3 for update
+   ), due as (
+     select t.id, t.is_new, t.counted, case when t.is_refunded then ${refundedByThen} else 0 end as refunded
+       from (select * from paid union all select * from refunded) t
    ), settled as (
      update payments.transactions t
-        set settlement_status = 'SETTLED', amount_refunded_settled = t.amount_refunded,
+        set settlement_status = 'SETTLED', amount_refunded_settled = due.refunded,
             settled_at = coalesce(t.settled_at, $2), batch_number = coalesce(t.batch_number, $1::text),
-            updated_at = case when b.is_new then greatest(t.updated_at, $2) else t.updated_at end
-       from before b where t.id = b.id
-     returning t.partner_id, t.merchant_id, t.branch_id, t.currency, b.is_new, t.amount_received,
-               t.amount_refunded - b.amount_refunded_settled as refunded
+            updated_at = case when due.is_new then greatest(t.updated_at, $2) else t.updated_at end
+       from due where t.id = due.id
+     returning t.partner_id, t.merchant_id, t.branch_id, t.currency, due.is_new, t.amount_received, due.refunded - due.counted as refunded
    ), added as (
      insert into payments.settlement_shares as s
        (partner_id, merchant_id, branch_id, batch_number, currency, transaction_count, gross, refunds)

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createSettlement } from '../../src/payments/settlement.ts'
-import { cards, platform, type Platform } from '../platform.ts'
+import { cardOf, cards, platform, type Platform } from '../platform.ts'
 import { assertRefused, call } from './call.ts'
 import { dayOf, midnightAfter } from './operations.ts'
 import { everybody, keyFor } from './people.ts'
@@ -126,6 +126,50 @@ test('[B3.settlement.refunds] a refund before the batch is taken off it, one aft
   )
   await p.kaha.sandboxClock.advance(new Date(second.getTime() + 3 * dayMs))
   assert.equal((await reports.listSettlements()).data.length, 2)
+})
+
+test('[B3.settlement.refunds] a batch that is made late holds no refund from after its midnight: each is taken off the batch of its own day', async (t) => {
+  const p = await platform(t, withoutWorker)
+  const settle = createSettlement({ db: p.kaha.work })
+  const settleAll = async () => {
+    while ((await settle()) === 0);
+  }
+  const { id } = await p.as(p.branch.secret_key).paymentIntents.create({ amount: 1_000, currency: 'PHP' })
+  await p.sdk.paymentIntents.confirm(id, { payment_method: { type: 'card', card: cardOf() } })
+  const refund = (amount: number) => p.sdk.refunds.create({ payment_intent_id: id, amount })
+  const batches = async () =>
+    (await p.sdk.reports.listSettlements()).data.map(({ batch_number: number, count, gross, refunds }) => {
+      return [number, count, gross, refunds]
+    })
+  const midnights = [midnightAfter(p.kaha.clock.now())]
+  const nextDay = async () => {
+    await jump(p, dayMs)
+    midnights.push(midnightAfter(p.kaha.clock.now()))
+  }
+
+  // Given back after the midnight that settles the payment, before its batch is made.
+  await nextDay()
+  await refund(100)
+  await settleAll()
+  const [first, second] = midnights.map(dayOf)
+  assert.deepEqual(await batches(), [[first, 1, 1_000, 0]])
+
+  // Given back before a midnight and after it, and nothing else is due.
+  await nextDay()
+  await refund(250)
+  await settleAll()
+  const [, , last] = midnights.map(dayOf)
+  assert.deepEqual(await batches(), [
+    [second, 0, 0, 100],
+    [first, 1, 1_000, 0],
+  ])
+  await nextDay()
+  await settleAll()
+  assert.deepEqual(await batches(), [
+    [last, 0, 0, 250],
+    [second, 0, 0, 100],
+    [first, 1, 1_000, 0],
+  ])
 })
 
 test('[B3.settlements.scoped] settlements are those of the entity of the key and of everything under it', async (t) => {
