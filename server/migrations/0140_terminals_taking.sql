@@ -39,9 +39,10 @@ begin
       left join lateral (
         select t.id as terminal, t.device_id as device, t.branch_id as branch, t.connection_id as connection,
                case when t.offline_at <= kernel.now() then 'offline' else t.status end as standing
-          from unnest(locked) l(id) join terminals.terminals t using (id)
-         where t.group_id = g.group_id and (t.device_id = g.addressed or t.id = g.terminal_id)
-         offset 0) t on true),
+          from (select d.* from terminals.terminals d where g.terminal_id is null and d.group_id = g.group_id and d.device_id = g.addressed
+                union all
+                select d.* from terminals.terminals d where d.id = g.terminal_id) t
+         where t.id = any(locked) offset 0) t on true),
   added as (
     insert into terminals.transactions (id, group_id, transaction_id, partner_id, merchant_id, branch_id, terminal_id, device_id, addressed, key_id,
       way, webhook_mode, request_hash, request, amount, currency, payment_method, state, sent_to, created_at, updated_at, reach_at, wait_at)
