@@ -28,12 +28,12 @@ async function walk(round: number): Promise<void> {
 }
 
 let next = 0
-let failed = false
 async function walkOnAndOn(): Promise<void> {
-  while (next < rounds && !failed) {
+  while (next < rounds) {
     next += 1
     await walk(next - 1).catch((error: unknown) => {
-      failed = true
+      // No other begins.
+      next = rounds
       throw error
     })
   }

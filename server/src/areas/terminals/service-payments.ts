@@ -1,6 +1,6 @@
 import type { TerminalPrincipal } from '../../identity/terminal-keys.ts'
 import { isAway } from '../../kernel/db.ts'
-import { Fault } from '../../kernel/fault.ts'
+import type { Fault } from '../../kernel/fault.ts'
 import { newId } from '../../kernel/ids.ts'
 import { together } from '../../kernel/together.ts'
 import { busyMs, newCourse, reachMs } from './course.ts'
@@ -45,20 +45,17 @@ type Taken = { readonly begun: TransactionRow; readonly connectionId: string } |
 const togetherMax = 64
 
 /** A payment as it is stored when it begins. */
-function begun(
-  { terminal_id: _, is_chosen, here, reach_at, signature, signed_until_ms, ...one }: Offered,
-  looked: Looked,
-): TransactionRow {
+function begun({ wanted, here, reach_at }: Offered, looked: Looked): TransactionRow {
   const isHere = here === looked.connection
   return {
     ...newCourse,
-    ...one,
+    ...wanted,
     terminal_id: looked.terminal,
     device_id: looked.device,
     branch_id: looked.branch,
     sent_to: isHere ? here : null,
     reach_at: isHere ? null : reach_at,
-    updated_at: one.created_at,
+    updated_at: wanted.created_at,
     version: 0,
   }
 }
@@ -84,27 +81,29 @@ export function paymentCases(
     const id = newId(at)
     const transactionId = order.transactionId ?? id
     return {
-      id,
-      group_id: principal.groupId,
-      transaction_id: transactionId,
-      is_chosen: order.transactionId !== undefined,
-      partner_id: principal.partnerId,
-      merchant_id: principal.merchantId,
-      addressed: terminalId,
+      wanted: {
+        id,
+        group_id: principal.groupId,
+        transaction_id: transactionId,
+        partner_id: principal.partnerId,
+        merchant_id: principal.merchantId,
+        addressed: terminalId,
+        key_id: principal.keyId,
+        way: way.way,
+        webhook_mode: order.webhookMode,
+        request_hash: order.hash,
+        request: JSON.stringify({ transactionId, ...order.request }),
+        amount: order.amountMinor,
+        currency: order.currency,
+        payment_method: reportedMethods[order.paymentMethod] ?? 'OTHER',
+        created_at: at,
+        wait_at: new Date(at.getTime() + waitMs),
+      },
       terminal_id: terminal?.id ?? null,
-      key_id: principal.keyId,
-      way: way.way,
-      webhook_mode: order.webhookMode,
-      request_hash: order.hash,
-      request: JSON.stringify({ transactionId, ...order.request }),
-      amount: order.amountMinor,
-      currency: order.currency,
-      payment_method: reportedMethods[order.paymentMethod] ?? 'OTHER',
-      created_at: at,
+      is_chosen: order.transactionId !== undefined,
       // Its socket is in this process: that it is about to be written there is stored with it, and by no statement of its own.
       here: sending.connectionOf(principal.groupId, terminalId) ?? null,
       reach_at: new Date(at.getTime() + reachMs),
-      wait_at: new Date(at.getTime() + waitMs),
       signature: way.signed?.signature ?? null,
       signed_until_ms: way.signed === undefined ? null : way.signed.atMs + windowMs,
     }
@@ -135,7 +134,7 @@ export function paymentCases(
           return found === undefined ? undefined : takenOr(one, found)
         })
       } catch (error) {
-        if (isAway(error)) sending.unsent(offered.flatMap(({ id, here }) => (here === null ? [] : [id])))
+        if (isAway(error)) sending.unsent(offered.flatMap(({ wanted, here }) => (here === null ? [] : [wanted.id])))
         throw error
       }
     },

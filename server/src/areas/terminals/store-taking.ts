@@ -2,8 +2,8 @@ import { refusedBy, statement, type Queries } from '../../kernel/db.ts'
 import type { ConnectionStatus } from './store-connections.ts'
 import type { TransactionRow } from './store-transactions.ts'
 
-/** A payment that is asked for, as it is stored where it may begin. */
-export interface Offered extends Pick<
+/** What is stored of a payment as it is asked for. */
+type Wanted = Pick<
   TransactionRow,
   | 'id'
   | 'group_id'
@@ -21,7 +21,11 @@ export interface Offered extends Pick<
   | 'payment_method'
   | 'created_at'
   | 'wait_at'
-> {
+>
+
+/** A payment that is asked for. */
+export interface Offered {
+  readonly wanted: Wanted
   /** Where it is addressed by something else than its device id. */
   readonly terminal_id: string | null
   /** Its transactionId is the till's. */
@@ -64,8 +68,9 @@ export const takingStore = {
     all: readonly Offered[],
     busyAfter: Date,
   ): Promise<{ readonly isPast: boolean; readonly looked: readonly (Looked | undefined)[] }> {
-    const given = all.map(({ request_hash, amount, signature, ...row }, place) => ({
-      ...row,
+    const given = all.map(({ wanted: { request_hash, amount, ...wanted }, signature, ...about }, place) => ({
+      ...wanted,
+      ...about,
       place,
       request_hash: request_hash.toString('hex'),
       amount: String(amount),
