@@ -105,7 +105,7 @@ test('[D5.id.unique] an id whose row goes in the very moment in which it is used
   })
   await taken.promise
   const again = shop.pay({ transactionId })
-  const isWaiting = `select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and query like 'with given as materialized%insert into terminals.transactions%'`
+  const isWaiting = `select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and query like '%terminals.take_payments%'`
   await until('the payment to wait', async () => (await sql(p.kaha.work, isWaiting)).length > 0)
   waited.resolve()
   await dropping

@@ -56,7 +56,7 @@ test('[D5.machine.pending.not-reached] a payment is not sent and ends where nobo
   })
   await begun.promise
   const paying = shop.pay({ transactionId })
-  await until('the commit to wait', () => isWaiting('commit'))
+  await until('the commit to wait', () => isWaiting('%terminals.take_payments%'))
   // The line goes, and the commit goes through.
   line.becomes('closed')
   const { status, json } = await paying

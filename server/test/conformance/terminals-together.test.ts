@@ -38,41 +38,45 @@ const log = createLog('silent')
 const figures = createTerminalFigures(createMetrics(), { waitingCalls: () => 0, open: async () => 0 })
 const ledger = createLedger({ db, bus, clock, log, figures, waits, eventRow })
 /** The use cases as they are, so that several calls can come in one turn. */
-const service = createTerminalsService({
-  db,
-  bus,
-  clock,
-  cursors: createCursors(keyring),
-  ledger,
-  waits,
-  sending: { holds: () => false, send: () => {}, unsent: () => {} },
-  hasActiveWebhook: async () => false,
-  settings: { currencies: ['PHP'] },
-})
+const serviceHere = () =>
+  createTerminalsService({
+    db,
+    bus,
+    clock,
+    cursors: createCursors(keyring),
+    ledger,
+    waits,
+    sending: { connectionOf: () => undefined, send: () => {}, unsent: () => {} },
+    hasActiveWebhook: async () => false,
+    settings: { currencies: ['PHP'] },
+  })
+const [service, elsewhere] = [serviceHere(), serviceHere()]
 const rateLimit = createRateLimit({ perSecond: 1_000, burst: 1_000, wall: clock.wall })
 const identity = createTerminalIdentity({ db, bus, clock, keyring, rateLimit })
 const principals = await Promise.all([shop, far].map(({ desktop }) => identity.authenticate(desktop.api_key)))
 
-/** Payments at three terminals of two shops, asked for in one turn; what became of each. */
-async function payAtOnce(ids: readonly [string, string, string]) {
-  const places = [
-    [principals[0], shop.first],
-    [principals[0], shop.second],
-    [principals[1], far.first],
-  ] as const
-  const all = places.map(async ([principal, terminal], index) => {
-    assert.ok(principal)
-    const body = { ...sale, transactionId: ids[index] } as Parameters<typeof readAsked>[0]
-    const signed = { signature: randomBytes(32), atMs: clock.wall() }
-    const asked = readAsked(body, JSON.stringify(body))
-    await service.startPayment(principal, terminal.device_id, asked, { way: 'http', signed })
+/** What became of a payment. */
+async function payBy(by: typeof service, shopIndex: 0 | 1, deviceId: string, transactionId: string): Promise<string> {
+  const principal = principals[shopIndex]
+  assert.ok(principal)
+  const body = { ...sale, transactionId } as Parameters<typeof readAsked>[0]
+  const signed = { signature: randomBytes(32), atMs: clock.wall() }
+  const asked = readAsked(body, JSON.stringify(body))
+  try {
+    await by.startPayment(principal, deviceId, asked, { way: 'http', signed })
     return 'taken'
-  })
-  const settled = await Promise.allSettled(all)
-  return settled.map((one) =>
-    one.status === 'fulfilled' ? one.value : one.reason instanceof Fault ? one.reason.code : String(one.reason),
-  )
+  } catch (error) {
+    return error instanceof Fault ? error.code : String(error)
+  }
 }
+
+/** Payments at three terminals of two shops, asked for in one turn; what became of each. */
+const payAtOnce = (ids: readonly [string, string, string]) =>
+  Promise.all([
+    payBy(service, 0, shop.first.device_id, ids[0]),
+    payBy(service, 0, shop.second.device_id, ids[1]),
+    payBy(service, 1, far.first.device_id, ids[2]),
+  ])
 
 /** The payments of these ids that are stored: by which transaction, and whether with a signature and a report. */
 const storedOf = (ids: readonly string[]) =>
@@ -151,7 +155,7 @@ test('[D5.id.unique] of payments that come together the one whose id goes in tha
   await taken.promise
   const before = await countOf('payments.transactions')
   const paying = payAtOnce(ids)
-  const isWaiting = `select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and query like 'with given as materialized%insert into terminals.transactions%'`
+  const isWaiting = `select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and query like '%terminals.take_payments%'`
   await until('the payments to wait', async () => (await sql(p.kaha.work, isWaiting)).length > 0)
   waited.resolve()
   await dropping
@@ -168,24 +172,52 @@ test('[D5.id.unique] of payments that come together the one whose id goes in tha
   await ends(ids)
 })
 
+test('[D5.machine.none.busy] of two payments that come to two processes for one terminal in one moment one is taken, and the other is told that it is busy', async () => {
+  const terminal = await shop.connect(shop.first)
+  const [one, two] = await db
+    .tx(async (tx) => {
+      const lock = 'select 1 from terminals.terminals where group_id = $1 and device_id = $2 for update'
+      assert.equal((await sql(tx, lock, [shop.groupId, shop.first.device_id])).length, 1)
+      const both = [
+        payBy(service, 0, shop.first.device_id, 'one-of-two'),
+        payBy(elsewhere, 0, shop.first.device_id, 'two-of-two'),
+      ]
+      const isWaiting = `select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and query like '%terminals.take_payments%'`
+      await until('both to wait', async () => (await sql(p.kaha.work, isWaiting)).length === both.length)
+      return both
+    })
+    .then((both) => Promise.all(both))
+  assert.deepEqual(new Set([one, two]), new Set(['PAYMENT_IN_PROGRESS', 'taken']))
+  const id = one === 'taken' ? 'one-of-two' : 'two-of-two'
+  assert.equal((await terminal.next('payment')).transactionId, id)
+  terminal.send(result(id))
+  await terminal.settled()
+  await terminal.close()
+})
+
 test('[D5.socket-errors.connection-not-found] of results that are heard together the one of a connection whose place another has taken changes nothing', async () => {
-  const [near, other, busy] = [await shop.connect(shop.first), await shop.connect(shop.second), await far.connect()]
-  const ids = ['heard-replaced', 'heard-held', 'heard-first'] as const
+  const [near, other] = [await shop.connect(shop.first), await shop.connect(shop.second)]
+  const busy = [await far.connect(far.first), await far.connect(far.second)]
+  const ids = ['heard-replaced', 'heard-held', 'heard-first', 'heard-then'] as const
   const paying = [
     shop.pay({ transactionId: ids[0] }),
     shop.pay({ transactionId: ids[1] }, shop.second.device_id),
     far.pay({ transactionId: ids[2] }),
+    far.pay({ transactionId: ids[3] }, far.second.device_id),
   ]
-  for (const one of [near, other, busy]) await one.next('payment')
+  for (const one of [near, other, ...busy]) await one.next('payment')
   const arrived = (one: Wire) => {
     one.socket.ping()
     return once(one.socket, 'pong')
   }
   await db.tx(async (tx) => {
     await sql(tx, 'lock table terminals.sockets in access exclusive mode')
-    busy.send(result(ids[2]))
-    const isWaiting = `select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and query like 'select c.id from unnest%terminals.sockets%'`
-    await until('the first result to wait', async () => (await sql(p.kaha.work, isWaiting)).length > 0)
+    // As many as are written at once; the others come together after them.
+    const isWaiting = `select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and query like 'with saved as %'`
+    for (const [index, one] of busy.entries()) {
+      one.send(result(ids[2 + index] ?? ''))
+      await until('a result to wait', async () => (await sql(p.kaha.work, isWaiting)).length > index)
+    }
     near.send(result(ids[0]))
     other.send(result(ids[1]))
     await Promise.all([near, other].map(arrived))
@@ -195,13 +227,13 @@ test('[D5.socket-errors.connection-not-found] of results that are heard together
     assert.equal((await sql(tx, replace, [shop.first.device_id, shop.groupId])).length, 1)
   })
   assert.equal((await near.next('error')).message, 'Connection not found')
-  for (const index of [1, 2]) assert.equal((await paying[index])?.json.status, 'SUCCESS')
+  for (const index of [1, 2, 3]) assert.equal((await paying[index])?.json.status, 'SUCCESS')
   assert.equal((await shop.read(ids[0])).json.status, 'PENDING')
   const newer = await shop.connect(shop.first)
   assert.equal((await newer.next('paymentStatus')).transactionId, ids[0])
   newer.send(result(ids[0]))
   assert.equal((await paying[0])?.json.status, 'SUCCESS')
-  for (const one of [newer, other, busy]) await one.close()
+  for (const one of [newer, other, ...busy]) await one.close()
 })
 
 test('of payments that are changed together one that somebody else has ended is changed from how it stands, and the others as they were to be', async () => {

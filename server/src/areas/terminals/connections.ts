@@ -24,11 +24,18 @@ const silentMsMax = 15_000
 const socketsAtOnceMax = 200
 // A connection locks its key in a table of PostgreSQL's that has room for some thousands.
 const togetherMax = 128
+const touchedTogetherMax = 64
 
 export interface Connected {
   readonly terminal: TerminalRow | null
   /** A terminal that was never here before. */
   readonly isNew: boolean
+}
+
+/** A connection, and when it was last heard; business time. */
+export interface Seen {
+  readonly connectionId: string
+  readonly at: Date
 }
 
 export interface Connections {
@@ -51,7 +58,8 @@ export interface Connections {
   isHeld(connectionId: string, keyId: string): Promise<boolean>
   /** Connections of this process that an operator wants closed. */
   dismissed(): Promise<string[]>
-  touch(seen: readonly { connectionId: string; at: Date }[]): Promise<void>
+  /** Notes when these connections were last heard; resolves to those that could not be noted just now. */
+  touch(seen: readonly Seen[]): Promise<Seen[]>
   leave(): Promise<void>
 }
 
@@ -190,7 +198,13 @@ export function createConnections({
     dismissed: () => store.dismissed(db, nodeId),
 
     async touch(seen) {
-      if (seen.length > 0) await store.touch(db, seen)
+      const left: Seen[] = []
+      for (let at = 0; at < seen.length; at += touchedTogetherMax) {
+        const some = seen.slice(at, at + touchedTogetherMax)
+        const touched = new Set(await store.touch(db, some))
+        left.push(...some.filter(({ connectionId }) => !touched.has(connectionId)))
+      }
+      return left
     },
 
     async leave() {

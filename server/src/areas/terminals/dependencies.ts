@@ -8,7 +8,8 @@ import type { Waits } from './waits.ts'
 
 /** Sockets of terminals in this process. */
 export interface Sending {
-  holds(connectionId: string): boolean
+  /** The connection here of a terminal, by its device id or its connection id; undefined where it is not here, or another took its place. */
+  connectionOf(groupId: string, terminalId: string): string | undefined
   /** Writes a payment to the socket that it was stored with, in the moment in which that is committed. */
   send(row: TransactionRow): void
   /** Payments that may be stored as sent to sockets here, and are not: the outcome of their commit is unknown. They end when that is known. */

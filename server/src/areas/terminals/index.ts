@@ -67,7 +67,7 @@ export function createTerminals(deps: {
   // Until there is a gateway here, no terminal is.
   let gatewayHere: Gateway | undefined
   const sending: Sending = {
-    holds: (connectionId) => gatewayHere?.holds(connectionId) ?? false,
+    connectionOf: (groupId, terminalId) => gatewayHere?.connectionOf(groupId, terminalId),
     send: (row) => gatewayHere?.send(row),
     unsent: (ids) => gatewayHere?.unsent(ids),
   }

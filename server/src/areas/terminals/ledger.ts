@@ -8,6 +8,7 @@ import { asOf, type Effect, type Step } from './course.ts'
 import type { TerminalFigures } from './figures.ts'
 import { isOpen } from './machine.ts'
 import { announcementOf } from './notifications.ts'
+import { notConnected } from './refusals.ts'
 import { connectionStore } from './store-connections.ts'
 import { StaleRow, transactionStore as store, type TransactionRow } from './store-transactions.ts'
 import type { Waits } from './waits.ts'
@@ -26,8 +27,11 @@ export interface Ledger {
   begun(row: TransactionRow): void
   /** An open payment, where this process was the last to write it; what cannot change of it is right. */
   recall(groupId: string, transactionId: string): TransactionRow | undefined
-  /** One change of one payment, committed with all that belongs to it. Undefined where there is no such payment. */
-  change(id: string, stepper: Stepper): Promise<TransactionRow | undefined>
+  /**
+   * One change of one payment, committed with all that belongs to it. Undefined where there is no such payment. With a connection, only while
+   * that is one; else it is refused as notConnected.
+   */
+  change(id: string, stepper: Stepper, connectionId?: string): Promise<TransactionRow | undefined>
   /** The same within the caller's transaction; `follow` is called after its commit. */
   changeIn(tx: Queries, asked: readonly { readonly id: string; readonly stepper: Stepper }[]): Promise<Changed[]>
   follow(changes: readonly Changed[]): Promise<void>
@@ -50,6 +54,8 @@ const claimedMax = 50
 const togetherMax = 64
 const rememberedMax = 20_000
 const idleMs = 5_000
+// Whoever waits for a deadline of a payment applies it: the sweep is for all others, and need not come for each one.
+const sweepMsMin = 25
 
 /** Codes with which an issuer or a rule of it declines; any other failure is one on the way. */
 const declineCodes: readonly string[] = [
@@ -84,11 +90,14 @@ function reportStatusOf({ state, error_code, our_code }: Pick<TransactionRow, 's
 interface Asked {
   readonly id: string
   readonly stepper: Stepper
+  /** By whose word. */
+  readonly connectionId?: string | undefined
 }
 
 /** What is to be written of one payment. */
 interface Draft {
   readonly before: TransactionRow
+  readonly heldBy: string | null
   readonly row: TransactionRow
   readonly at: Date
   readonly effects: readonly Effect[]
@@ -99,13 +108,13 @@ const noStep: Stepper = (course) => ({ course, effects: [] })
 
 /** The one place where a payment changes. */
 export function createLedger({ db, bus, clock, log, figures, waits, eventRow }: LedgerDependencies): Ledger {
-  const draft = (before: TransactionRow, stepper: Stepper): Draft => {
+  const draft = (before: TransactionRow, stepper: Stepper, heldBy: string | null = null): Draft => {
     const at = new Date(Math.max(clock.now().getTime(), before.created_at.getTime()))
     const due = asOf(before, before.created_at, at)
     const step = stepper(due.course === before ? before : { ...before, ...due.course }, at)
-    if (step.course === before) return { before, row: before, at, effects: [] }
+    if (step.course === before) return { before, heldBy, row: before, at, effects: [] }
     const row = { ...before, ...step.course, version: before.version + 1, updated_at: at }
-    return { before, row, at, effects: [...due.effects, ...step.effects] }
+    return { before, heldBy, row, at, effects: [...due.effects, ...step.effects] }
   }
 
   const writeAll = async (on: Queries, drafts: readonly Draft[]): Promise<Changed[]> => {
@@ -113,9 +122,9 @@ export function createLedger({ db, bus, clock, log, figures, waits, eventRow }: 
     const events = changed.flatMap(({ row, at, effects }) =>
       effects.flatMap((effect) => (effect.kind === 'announce' ? [eventRow(announcementOf(row, effect.type, at))] : [])),
     )
-    const saves = changed.map(({ before, row, at }) => {
+    const saves = changed.map(({ before, heldBy, row, at }) => {
       const report = reportStatusOf(row)
-      return { before, course: row, at, report: report === reportStatusOf(before) ? null : report }
+      return { before, heldBy, course: row, at, report: report === reportStatusOf(before) ? null : report }
     })
     if (saves.length > 0) await store.saveAll(on, saves, events)
     for (const { row, at, effects } of changed) {
@@ -156,9 +165,11 @@ export function createLedger({ db, bus, clock, log, figures, waits, eventRow }: 
   const changeFromLatest = async (asked: readonly Asked[]): Promise<readonly Changed[] | undefined> => {
     const rows = asked.flatMap(({ id }) => latest.get(id) ?? [])
     if (rows.length < asked.length) return undefined
-    const drafts = asked.map(({ stepper }, index) => draft(rows[index] as TransactionRow, stepper))
-    // What is written finds out whether the row was still the same; that nothing is to be done must be looked up. An alarm is more than one
-    // statement.
+    const drafts = asked.map(({ stepper, connectionId }, index) =>
+      draft(rows[index] as TransactionRow, stepper, connectionId),
+    )
+    // What is written finds out whether the row was still the same, and the connection still one; that nothing is to be done must be looked
+    // up. An alarm is more than one statement.
     const isMore = ({ before, row, effects }: Draft) => row === before || effects.some(({ kind }) => kind === 'alarm')
     if (drafts.some(isMore)) return undefined
     try {
@@ -170,13 +181,28 @@ export function createLedger({ db, bus, clock, log, figures, waits, eventRow }: 
     }
   }
 
+  const goneOf = async (asked: readonly Asked[]): Promise<ReadonlySet<string>> => {
+    const ids = asked.flatMap(({ connectionId }) => connectionId ?? [])
+    return new Set(ids.length === 0 ? [] : await connectionStore.missing(db, ids))
+  }
+
   // Changes of many payments in one moment are one transaction: each costs as much as its row, not as much as its way to the disk.
   const change = together({
     async work(asked: readonly Asked[]) {
-      const changes = (await changeFromLatest(asked)) ?? (await db.tx((tx) => changeIn(tx, asked)))
+      let gone: ReadonlySet<string> = new Set()
+      const changeLocked = (tx: Queries) =>
+        changeIn(
+          tx,
+          asked.filter(({ connectionId = '' }) => !gone.has(connectionId)),
+        )
+      let changes = await changeFromLatest(asked)
+      if (changes === undefined) {
+        gone = await goneOf(asked)
+        changes = await db.tx(changeLocked)
+      }
       await follow(changes)
       const rows = new Map(changes.map(({ row }) => [row.id, row]))
-      return asked.map(({ id }) => rows.get(id))
+      return asked.map(({ id, connectionId = '' }) => (gone.has(connectionId) ? notConnected() : rows.get(id)))
     },
     itemsMax: togetherMax,
     apart: ({ id }) => [id],
@@ -185,8 +211,8 @@ export function createLedger({ db, bus, clock, log, figures, waits, eventRow }: 
 
   // What is to be said is lost then, and made up for by timers and by whoever looks again.
   const unread = (error: unknown) => {
-    if (!isAway(error)) log.error({ err: error }, 'a terminal could not be told of its payment')
-    return undefined
+    if (!isAway(error)) log.error({ err: error }, 'terminals could not be told of their payments')
+    return []
   }
   const follow = async (changes: readonly Changed[]): Promise<void> => {
     for (const { row, effects } of changes) {
@@ -197,10 +223,17 @@ export function createLedger({ db, bus, clock, log, figures, waits, eventRow }: 
       for (const effect of effects) {
         if (effect.kind === 'push') bus.say('terminals', ['push', row.group_id, row.id, effect.push])
       }
+    }
+    const telling = changes.flatMap(({ row, effects }) => {
       const told = new Set(effects.flatMap((effect) => (effect.kind === 'tell' ? [effect.action] : [])))
       if (told.has('cancelPayment') && !isOpen(row.state)) told.delete('cancelPayment')
-      if (told.size === 0) continue
-      const terminal = await connectionStore.read(db, row.terminal_id, row.group_id).catch(unread)
+      return told.size === 0 ? [] : [{ row, told }]
+    })
+    if (telling.length === 0) return
+    const ids = new Set(telling.map(({ row }) => row.terminal_id))
+    const terminals = new Map((await connectionStore.readAll(db, [...ids]).catch(unread)).map((one) => [one.id, one]))
+    for (const { row, told } of telling) {
+      const terminal = terminals.get(row.terminal_id)
       if (terminal?.status !== 'online') continue
       for (const action of told) bus.say('terminals', ['tell', terminal.connection_id, row.group_id, row.id, action])
     }
@@ -211,7 +244,7 @@ export function createLedger({ db, bus, clock, log, figures, waits, eventRow }: 
     follow,
     begun: remember,
     recall: (groupId, transactionId) => latest.get(byName.get(nameOf(groupId, transactionId)) ?? ''),
-    change: (id, stepper) => change({ id, stepper }),
+    change: (id, stepper, connectionId) => change({ id, stepper, connectionId }),
     async runDue() {
       const changes = await db.tx(async (tx) => {
         const rows = await store.claimDue(tx, claimedMax)
@@ -223,7 +256,7 @@ export function createLedger({ db, bus, clock, log, figures, waits, eventRow }: 
       await follow(changes)
       if (changes.length === claimedMax) return 0
       const next = await store.nextDue(db)
-      return next === null ? idleMs : Math.max(1, next.getTime() - clock.now().getTime())
+      return next === null ? idleMs : Math.max(sweepMsMin, next.getTime() - clock.now().getTime())
     },
   }
 }

@@ -21,3 +21,6 @@ export type Refusal =
 
 export const refuse = (code: Refusal, message: string, field?: string, rule?: string): Fault =>
   new Fault(code, message, { ...(field === undefined ? {} : { field }), ...(rule === undefined ? {} : { rule }) })
+
+/** What a connection is told whose place another has taken. */
+export const notConnected = (): Fault => new Fault('NOT_FOUND', 'Connection not found')

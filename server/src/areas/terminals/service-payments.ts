@@ -1,6 +1,6 @@
 import type { TerminalPrincipal } from '../../identity/terminal-keys.ts'
-import { isAway, type Queries } from '../../kernel/db.ts'
-import { Fault } from '../../kernel/fault.ts'
+import { isAway } from '../../kernel/db.ts'
+import type { Fault } from '../../kernel/fault.ts'
 import { newId } from '../../kernel/ids.ts'
 import { together } from '../../kernel/together.ts'
 import { busyMs, newCourse, reachMs } from './course.ts'
@@ -10,14 +10,9 @@ import { checkOrder, type Asked, type Order } from './order.ts'
 import { refuse } from './refusals.ts'
 import { isPastRetention } from './retention.ts'
 import { windowMs } from './signature.ts'
-import { connectionStore, type TerminalRow } from './store-connections.ts'
-import {
-  transactionStore as store,
-  type Named,
-  type NewTransaction,
-  type Signed,
-  type TransactionRow,
-} from './store-transactions.ts'
+import type { TerminalRow } from './store-connections.ts'
+import { takingStore, type Looked, type Offered } from './store-taking.ts'
+import { transactionStore as store, type TransactionRow } from './store-transactions.ts'
 
 /** How a payment came in. */
 export interface Way {
@@ -32,167 +27,121 @@ interface Cases {
   waitFor(row: TransactionRow, isFresh: boolean): Promise<TransactionRow>
 }
 
-interface Taking {
+interface Asking {
   readonly principal: TerminalPrincipal
   readonly terminalId: string
-  readonly terminal: TerminalRow
   readonly order: Order
   readonly way: Way
 }
 
-type Taken = { readonly row: TransactionRow; readonly isNew: boolean; readonly connectionId: string }
+interface Taking extends Asking {
+  /** Where it is named by something else than its device id. */
+  readonly terminal: TerminalRow | undefined
+}
+
+/** A payment that has begun, or whose id or signature somebody has used before. */
+type Taken = { readonly begun: TransactionRow; readonly connectionId: string } | { readonly used: Looked }
 
 const togetherMax = 64
 
-const takenBefore = (row: TransactionRow | Fault, held: TerminalRow): Taken | Fault =>
-  row instanceof Fault ? row : { row, isNew: false, connectionId: held.connection_id }
-
-const nameOf = ({ group_id: groupId, transaction_id: transactionId }: NewTransaction): Named => ({
-  groupId,
-  transactionId,
-})
-
 /** A payment as it is stored when it begins. */
-const begun = (fresh: NewTransaction): TransactionRow => ({
-  ...newCourse,
-  ...fresh,
-  updated_at: fresh.created_at,
-  version: 0,
-})
+function begun({ wanted, here, reach_at }: Offered, looked: Looked): TransactionRow {
+  const isHere = here === looked.connection
+  return {
+    ...newCourse,
+    ...wanted,
+    terminal_id: looked.terminal,
+    device_id: looked.device,
+    branch_id: looked.branch,
+    sent_to: isHere ? here : null,
+    reach_at: isHere ? null : reach_at,
+    updated_at: wanted.created_at,
+    version: 0,
+  }
+}
 
 export function paymentCases(
   { db, bus, clock, ledger, sending, settings, hasActiveWebhook }: TerminalsDependencies,
   { findTerminal, waitFor }: Cases,
 ) {
   /** A request whose id is known: the same one again, or a conflict. */
-  const repeated = (row: TransactionRow, { terminalId, order }: Pick<Taking, 'terminalId' | 'order'>, id?: string) => {
+  const repeated = (row: TransactionRow, { terminalId, order }: Asking, id?: string) => {
     const isSameTerminal = row.addressed === terminalId || row.terminal_id === id
     if (isSameTerminal && row.request_hash.equals(order.hash) && !isPastRetention(row, clock.now())) return row
-    return conflict()
+    throw conflict()
   }
 
-  /** The payments that these repeat, each in its place. */
-  const known = async (on: Queries, all: readonly Pick<Taking, 'principal' | 'order' | 'way'>[]) => {
-    const named = all.flatMap(({ principal: { groupId }, order: { transactionId } }) =>
-      transactionId === undefined ? [] : [{ groupId, transactionId }],
-    )
-    const signed = all.flatMap(({ principal: { keyId, groupId }, order, way }) =>
-      order.transactionId !== undefined || way.signed === undefined
-        ? []
-        : [{ keyId, groupId, signature: way.signed.signature }],
-    )
-    const byName = new Map(
-      (named.length === 0 ? [] : await store.findAll(on, named)).map((row) => [
-        `${row.group_id} ${row.transaction_id}`,
-        row,
-      ]),
-    )
-    const bySignature = new Map(
-      (signed.length === 0 ? [] : await store.findBySignatures(on, signed)).map((row) => [
-        `${row.signer_id} ${row.signature}`,
-        row as TransactionRow,
-      ]),
-    )
-    return all.map(({ principal, order, way }) =>
-      order.transactionId === undefined
-        ? bySignature.get(`${principal.keyId} ${way.signed?.signature.toString('hex') ?? ''}`)
-        : byName.get(`${principal.groupId} ${order.transactionId}`),
-    )
+  /** The payment that this one repeats. */
+  const findKnown = ({ principal: { keyId, groupId }, order: { transactionId }, way: { signed } }: Asking) => {
+    if (transactionId !== undefined) return store.find(db, groupId, transactionId)
+    return signed === undefined ? undefined : store.findBySignature(db, keyId, signed.signature, groupId)
   }
 
-  const freshOf = ({ principal, terminalId, order, way }: Taking, held: TerminalRow, at: Date) => {
+  const offerOf = ({ principal, terminalId, terminal, order, way }: Taking, at: Date): Offered => {
     const id = newId(at)
     const transactionId = order.transactionId ?? id
-    // Its socket is in this process: that it is about to be written there is stored with it, and by no statement of its own.
-    const isHere = sending.holds(held.connection_id)
-    const row: NewTransaction = {
-      id,
-      group_id: principal.groupId,
-      transaction_id: transactionId,
-      partner_id: principal.partnerId,
-      merchant_id: principal.merchantId,
-      branch_id: held.branch_id,
-      terminal_id: held.id,
-      device_id: held.device_id,
-      addressed: terminalId,
-      key_id: principal.keyId,
-      way: way.way,
-      webhook_mode: order.webhookMode,
-      request_hash: order.hash,
-      request: JSON.stringify({ transactionId, ...order.request }),
-      amount: order.amountMinor,
-      currency: order.currency,
-      payment_method: reportedMethods[order.paymentMethod] ?? 'OTHER',
-      created_at: at,
-      sent_to: isHere ? held.connection_id : null,
-      reach_at: isHere ? null : new Date(at.getTime() + reachMs),
-      wait_at: new Date(at.getTime() + waitMs),
-    }
-    const signed: Signed = {
+    return {
+      wanted: {
+        id,
+        group_id: principal.groupId,
+        transaction_id: transactionId,
+        partner_id: principal.partnerId,
+        merchant_id: principal.merchantId,
+        addressed: terminalId,
+        key_id: principal.keyId,
+        way: way.way,
+        webhook_mode: order.webhookMode,
+        request_hash: order.hash,
+        request: JSON.stringify({ transactionId, ...order.request }),
+        amount: order.amountMinor,
+        currency: order.currency,
+        payment_method: reportedMethods[order.paymentMethod] ?? 'OTHER',
+        created_at: at,
+        wait_at: new Date(at.getTime() + waitMs),
+      },
+      terminal_id: terminal?.id ?? null,
+      is_chosen: order.transactionId !== undefined,
+      // Its socket is in this process: that it is about to be written there is stored with it, and by no statement of its own.
+      here: sending.connectionOf(principal.groupId, terminalId) ?? null,
+      reach_at: new Date(at.getTime() + reachMs),
       signature: way.signed?.signature ?? null,
       signed_until_ms: way.signed === undefined ? null : way.signed.atMs + windowMs,
     }
-    return { row, signed }
   }
 
-  const takeIn = async (tx: Queries, all: readonly Taking[], toSend: string[]): Promise<(Taken | Fault)[]> => {
-    // Payments of one terminal come one after the other.
-    const locked = await connectionStore.lockThose(
-      tx,
-      all.map(({ terminal }) => terminal.id),
-    )
-    const terminals = new Map(locked.map((row) => [row.id, row]))
-    const before = await known(tx, all)
-    const at = clock.now()
-    const busy = await store.busyOf(tx, [...terminals.keys()], new Date(at.getTime() - busyMs))
-    const plans = all.map((taking, index) => {
-      const held = terminals.get(taking.terminal.id) ?? taking.terminal
-      const row = before[index]
-      if (row !== undefined) return takenBefore(repeated(row, taking, held.id), held)
-      if (held.status !== 'online')
-        return refuse('TERMINAL_OFFLINE', `The terminal is ${held.status}; nothing was sent.`)
-      if (busy.has(held.id))
-        return refuse(
-          'PAYMENT_IN_PROGRESS',
-          'The terminal is busy with another payment; wait for its end, or cancel it.',
-        )
-      return { taking, held, fresh: freshOf(taking, held, at) }
-    })
-    const fresh = plans.flatMap((plan) => ('fresh' in plan ? [{ ...plan.fresh.row, ...plan.fresh.signed }] : []))
-    for (const { id, sent_to } of fresh) if (sent_to !== null) toSend.push(id)
-    const added = fresh.length === 0 ? new Set() : await store.insertAll(tx, fresh)
-    // An id that we gave was never used.
-    const chosen = fresh.filter(({ id, transaction_id }) => added.has(id) && transaction_id !== id)
-    // The retention of one of these ends in this very moment: nothing is stored, and tried again it is refused by itself.
-    if (chosen.length > 0 && (await store.isAnyPast(tx, chosen.map(nameOf)))) throw conflict()
-    // Somebody else's, at another terminal of the group, in this very moment.
-    const taken = fresh.filter(({ id }) => !added.has(id))
-    const others = taken.length === 0 ? [] : await store.findAll(tx, taken.map(nameOf))
-    return plans.map((plan) => {
-      if (!('fresh' in plan)) return plan
-      const { taking, held } = plan
-      const { row: one } = plan.fresh
-      if (added.has(one.id)) return { row: begun(one), isNew: true, connectionId: held.connection_id }
-      const other = others.find((row) => row.group_id === one.group_id && row.transaction_id === one.transaction_id)
-      // Its retention has ended.
-      if (other === undefined) return conflict()
-      return takenBefore(repeated(other, taking, held.id), held)
-    })
+  const takenOr = (offered: Offered, looked: Looked): Taken | Fault => {
+    if (looked.is_added) return { begun: begun(offered, looked), connectionId: looked.connection }
+    if (looked.repeats !== null) return { used: looked }
+    if (looked.standing !== 'online')
+      return refuse('TERMINAL_OFFLINE', `The terminal is ${looked.standing}; nothing was sent.`)
+    if (looked.is_busy)
+      return refuse('PAYMENT_IN_PROGRESS', 'The terminal is busy with another payment; wait for its end, or cancel it.')
+    // By somebody else, at another terminal of the group, in this very moment; or long ago.
+    return { used: looked }
   }
 
+  /** Undefined where the group has no such terminal. */
   const take = together({
     async work(all: readonly Taking[]) {
-      const toSend: string[] = []
+      const at = clock.now()
+      const offered = all.map((taking) => offerOf(taking, at))
       try {
-        return await db.tx((tx) => takeIn(tx, all, toSend))
+        const { isPast, looked } = await takingStore.take(db, offered, new Date(at.getTime() - busyMs))
+        // The retention of one of these ends in this very moment: nothing is stored, and tried again it is refused by itself.
+        if (isPast) throw conflict()
+        return offered.map((one, place) => {
+          const found = looked[place]
+          return found === undefined ? undefined : takenOr(one, found)
+        })
       } catch (error) {
-        if (isAway(error)) sending.unsent(toSend)
+        if (isAway(error)) sending.unsent(offered.flatMap(({ wanted, here }) => (here === null ? [] : [wanted.id])))
         throw error
       }
     },
     itemsMax: togetherMax,
-    apart: ({ principal: { keyId, groupId }, terminal, order, way }) => [
-      terminal.id,
+    // Payments of one terminal come one after the other, whichever way it is named.
+    apart: ({ principal: { keyId, groupId }, terminalId, terminal, order, way }) => [
+      `at ${groupId} ${terminal === undefined ? terminalId : (terminal.device_id ?? terminal.id)}`,
       ...(order.transactionId === undefined ? [] : [`${groupId} ${order.transactionId}`]),
       ...(way.signed === undefined ? [] : [`${keyId} ${way.signed.signature.toString('base64')}`]),
     ],
@@ -203,29 +152,42 @@ export function paymentCases(
   const start = async (principal: TerminalPrincipal, terminalId: string, asked: Asked, way: Way) => {
     const order = checkOrder(asked, settings.currencies)
     const asking = { principal, terminalId, order, way }
-    const knownAlone = async () => (await known(db, [asking]))[0]
     if (order.webhookMode && !(await hasActiveWebhook(principal.groupId))) {
       // One that was taken while there was an endpoint is still itself.
-      if ((await knownAlone()) === undefined)
+      if ((await findKnown(asking)) === undefined)
         throw refuse(
           'NO_WEBHOOK_ENDPOINTS',
           'webhookMode needs an active webhook endpoint of the group; there is none.',
         )
     }
-    const terminal = await findTerminal(principal.groupId, terminalId).catch(async (failure: unknown) => {
-      const before = await knownAlone()
-      const found = before === undefined ? failure : repeated(before, asking)
-      if (found instanceof Error || before === undefined) throw found
-      return before
-    })
-    if ('transaction_id' in terminal) return { row: terminal, isNew: false }
-    const { row, isNew, connectionId } = await take({ ...asking, terminal })
-    if (isNew) {
-      ledger.begun(row)
-      if (row.sent_to !== null) sending.send(row)
-      else bus.say('terminals', ['tell', connectionId, row.group_id, row.id, 'payment'])
+    let taken = await take({ ...asking, terminal: undefined })
+    if (taken === undefined) {
+      const terminal = await findTerminal(principal.groupId, terminalId).catch(async (failure: unknown) => {
+        const before = await findKnown(asking)
+        if (before === undefined) throw failure
+        return repeated(before, asking)
+      })
+      if ('transaction_id' in terminal) return { row: terminal, isNew: false }
+      taken = await take({ ...asking, terminal })
     }
-    return { row, isNew }
+    if (taken === undefined) throw refuse('TERMINAL_NOT_FOUND', 'The group has no such terminal.')
+    if ('used' in taken) {
+      const before = await findUsed(taken.used, asking)
+      // Its retention has ended.
+      if (before === undefined) throw conflict()
+      return { row: repeated(before, asking, taken.used.terminal), isNew: false }
+    }
+    const { begun: row, connectionId } = taken
+    ledger.begun(row)
+    if (row.sent_to !== null) sending.send(row)
+    else bus.say('terminals', ['tell', connectionId, row.group_id, row.id, 'payment'])
+    return { row, isNew: true }
+  }
+
+  const findUsed = async ({ repeats }: Looked, asking: Asking): Promise<TransactionRow | undefined> => {
+    if (repeats === null) return findKnown(asking)
+    const [row] = await store.readAll(db, [{ id: repeats, groupId: asking.principal.groupId }])
+    return row
   }
 
   return {

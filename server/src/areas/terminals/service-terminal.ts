@@ -1,11 +1,10 @@
 import type { Db } from '../../kernel/db.ts'
-import { Fault } from '../../kernel/fault.ts'
 import { decimalToMinor } from '../../kernel/money.ts'
 import { together } from '../../kernel/together.ts'
 import { happen, hearVoid, type Alarm, type Result, type Step } from './course.ts'
-import type { Ledger } from './ledger.ts'
+import type { Ledger, Stepper } from './ledger.ts'
 import type { TransactionEvent } from './machine.ts'
-import { refuse } from './refusals.ts'
+import { notConnected, refuse } from './refusals.ts'
 import { connectionStore } from './store-connections.ts'
 import { transactionStore as store, type Named, type TransactionRow } from './store-transactions.ts'
 
@@ -22,9 +21,6 @@ export interface Speaker {
   readonly terminalId: string
   readonly connectionId: string
 }
-
-/** What a connection is told whose place another has taken. */
-export const notConnected = () => new Fault('NOT_FOUND', 'Connection not found')
 
 export interface VoidAnswer {
   readonly success: boolean
@@ -43,7 +39,7 @@ export function createTerminalCases({ db, ledger }: { readonly db: Db; readonly 
     effects: [{ kind: 'alarm', alarm: cause, detail: JSON.stringify(said).slice(0, detailCharactersMax) }],
   })
 
-  /** For each connection, whether it is still one: that is looked up even where the payment is remembered. */
+  /** For each connection, whether it is still one. */
   const held = together({
     async work(connectionIds: readonly string[]) {
       const missing = new Set(await connectionStore.missing(db, connectionIds))
@@ -51,6 +47,10 @@ export function createTerminalCases({ db, ledger }: { readonly db: Db; readonly 
     },
     itemsMax: heardTogetherMax,
   })
+  // The connection that took its place is asked for what this one says.
+  const mustBeHeld = async ({ connectionId }: Speaker) => {
+    if (!(await held(connectionId))) throw notConnected()
+  }
   const find = together({
     async work(those: readonly Named[]) {
       const rows = await store.findAll(db, those)
@@ -60,19 +60,18 @@ export function createTerminalCases({ db, ledger }: { readonly db: Db; readonly 
     },
     itemsMax: heardTogetherMax,
   })
-  /** What it speaks of, and whether its connection is still one. */
-  const hear = async ({ groupId, connectionId }: Speaker, transactionId: string) => {
-    const row = ledger.recall(groupId, transactionId) ?? (await find({ groupId, transactionId }))
-    return { row, isHeld: await held(connectionId) }
-  }
+  const lookUp = async ({ groupId }: Speaker, transactionId: string) =>
+    ledger.recall(groupId, transactionId) ?? (await find({ groupId, transactionId }))
 
-  /** The payment that a terminal speaks of. What it says of another terminal's is kept for a person, and refused. */
+  /**
+   * The payment that a terminal speaks of. What it says of another terminal's is kept for a person, and refused. Whether its connection is
+   * still one is for the change to find out, in the same statement; whoever changes nothing asks `mustBeHeld`.
+   */
   const own = async (from: Speaker, transactionId: string, said: unknown) => {
-    const { row, isHeld } = await hear(from, transactionId)
+    const row = await lookUp(from, transactionId)
     if (row === undefined) throw refuse('TRANSACTION_NOT_FOUND', 'There is no such transaction.')
-    // The connection that took its place is asked for what this one says.
-    if (!isHeld) throw notConnected()
     if (row.terminal_id === from.terminalId) return row
+    await mustBeHeld(from)
     await ledger.change(row.id, (course) => alarming(course, 'foreign_result', said))
     throw refuse('GROUP_MISMATCH', 'This payment was sent to another terminal.')
   }
@@ -95,10 +94,12 @@ export function createTerminalCases({ db, ledger }: { readonly db: Db; readonly 
           result.amount !== undefined &&
           result.currency !== undefined)
       if (!isWhole) {
-        await ledger.change(row.id, (course) => alarming(course, 'malformed_result', result))
+        await ledger.change(row.id, (course) => alarming(course, 'malformed_result', result), from.connectionId)
         throw refuse('INVALID_REQUEST', 'A SUCCESS needs authorizationCode, amount and currency; nothing was changed.')
       }
-      await ledger.change(row.id, (course, now) => happen(course, course.created_at, eventOf(row, result), now, result))
+      const event = eventOf(row, result)
+      const stepper: Stepper = (course, now) => happen(course, course.created_at, event, now, result)
+      await ledger.change(row.id, stepper, from.connectionId)
     },
 
     /** A terminal's word on a payment that it was asked about. UNKNOWN counts only as an answer. */
@@ -108,23 +109,26 @@ export function createTerminalCases({ db, ledger }: { readonly db: Db; readonly 
       { status, wasAsked }: { readonly status: 'PENDING' | 'UNKNOWN'; readonly wasAsked: boolean },
     ) {
       const row = await own(from, transactionId, { status })
-      if (status === 'UNKNOWN' && !wasAsked)
+      if (status === 'UNKNOWN' && !wasAsked) {
+        await mustBeHeld(from)
         throw refuse('INVALID_REQUEST', 'UNKNOWN counts only as the answer to a paymentStatus on this connection.')
-      await ledger.change(row.id, (course, now) =>
-        happen(course, course.created_at, status === 'UNKNOWN' ? 'unknown' : 'working', now),
-      )
+      }
+      const event = status === 'UNKNOWN' ? 'unknown' : 'working'
+      const stepper: Stepper = (course, now) => happen(course, course.created_at, event, now)
+      await ledger.change(row.id, stepper, from.connectionId)
     },
 
     async hearVoid(from: Speaker, transactionId: string, answer: VoidAnswer) {
       const row = await own(from, transactionId, answer)
-      await ledger.change(row.id, (course, now) => hearVoid(course, course.created_at, answer, now))
+      const stepper: Stepper = (course, now) => hearVoid(course, course.created_at, answer, now)
+      await ledger.change(row.id, stepper, from.connectionId)
     },
 
     /** Something that is no result, of a payment that may be this terminal's. */
     async hearNonsense(from: Speaker, transactionId: string) {
-      const { row, isHeld } = await hear(from, transactionId)
-      if (isHeld && row?.terminal_id === from.terminalId)
-        await ledger.change(row.id, (course) => alarming(course, 'malformed_result', 'malformed'))
+      const row = await lookUp(from, transactionId)
+      if (row?.terminal_id !== from.terminalId || !(await held(from.connectionId))) return
+      await ledger.change(row.id, (course) => alarming(course, 'malformed_result', 'malformed'))
     },
 
     /** Notes that it is about to be written to this connection; false where it need not be any more. */

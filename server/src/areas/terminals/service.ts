@@ -31,6 +31,8 @@ export interface Voided {
 export type TerminalsService = ReturnType<typeof createTerminalsService>
 
 const pollMs = 5_000
+// Whoever looks again does so in the same moments as others, so that they look together.
+const lookMs = 100
 const readTogetherMax = 128
 
 /** What a till can do, whichever way it speaks. Every call is within the group of its key. */
@@ -67,13 +69,10 @@ export function createTerminalsService(deps: TerminalsDependencies) {
     throw refuse('TRANSACTION_NOT_FOUND', 'There is no such transaction, or its retention has ended.')
   }
 
-  const read = together({
+  /** A payment that is known, where it has changed. */
+  const readNewer = together({
     async work(those: readonly TransactionRow[]) {
-      const rows = await store.readAll(
-        db,
-        those.map(({ id, group_id: groupId }) => ({ id, groupId })),
-      )
-      const byId = new Map(rows.map((row) => [row.id, row]))
+      const byId = new Map((await store.readNewer(db, those)).map((row) => [row.id, row]))
       return those.map(({ id }) => byId.get(id))
     },
     itemsMax: readTogetherMax,
@@ -88,14 +87,15 @@ export function createTerminalsService(deps: TerminalsDependencies) {
   ): Promise<TransactionRow> => {
     const wait = waits.next(row.id)
     try {
-      let current = isFresh ? row : ((await read(row)) ?? row)
+      let current = isFresh ? row : ((await readNewer(row)) ?? row)
       while (!isDone(current) && !stopping.signal.aborted) {
         const deadline = deadlineOf(current)
         const leftMs = deadline === null ? pollMs : deadline.getTime() - clock.now().getTime()
         // The deadline is a row that a worker claims; whoever waits for it need not wait for the worker.
         if (leftMs <= 0) return (await ledger.change(row.id, (course) => ({ course, effects: [] }))) ?? current
-        const given = await wait.happened(Math.min(leftMs, pollMs))
-        current = given === undefined || given.version < current.version ? ((await read(row)) ?? current) : given
+        const given = await wait.happened(Math.min(leftMs, pollMs - (clock.wall() % lookMs)))
+        current =
+          given === undefined || given.version < current.version ? ((await readNewer(current)) ?? current) : given
       }
       return current
     } finally {

@@ -115,10 +115,16 @@ const expireReconnecting = statement(
   `update terminals.terminals t set status = 'offline', offline_at = null
     where t.status = 'reconnecting' and t.offline_at <= kernel.now() returning ${columns}`,
 )
+// Beside payments, which lock their terminals: it waits for none of them, holds none up for long, and is not waited for the disk.
 const touchTerminals = statement(
   'terminals.touchTerminals',
-  `update terminals.terminals t set last_activity_at = greatest(t.last_activity_at, a.at)
-     from unnest($1::uuid[], $2::timestamptz[]) a(connection_id, at) where t.connection_id = a.connection_id`,
+  `with free as materialized (
+     select t.id, a.at from unnest($1::uuid[], $2::timestamptz[]) a(connection_id, at)
+       join terminals.terminals t on t.connection_id = a.connection_id
+      cross join (select set_config('synchronous_commit', 'off', true) offset 0) unsynced
+        for no key update of t skip locked)
+   update terminals.terminals t set last_activity_at = greatest(t.last_activity_at, f.at) from free f where t.id = f.id
+   returning t.connection_id`,
 )
 
 const socketColumns = 's.key_id, s.connection_id, s.node_id, s.group_id, s.terminal_id'
@@ -167,6 +173,10 @@ const findByConnection = statement(
   'terminals.findByConnection',
   `select ${columns} from terminals.terminals t where t.group_id = $1 and t.connection_id = $2`,
 )
+const readTerminals = statement(
+  'terminals.readTerminals',
+  `select ${columns} from unnest($1::uuid[]) n(id) join terminals.terminals t using (id)`,
+)
 const readTerminal = statement(
   'terminals.readTerminal',
   `select ${columns} from terminals.terminals t where t.id = $1 and t.group_id = $2`,
@@ -209,8 +219,14 @@ export const connectionStore = {
   disconnectAll: (tx: Queries, gone: readonly Gone[]) =>
     tx.run<TerminalRow>(disconnectTerminals, [JSON.stringify(gone)]),
   expireReconnecting: (on: Queries) => on.run<TerminalRow>(expireReconnecting, []),
-  touch: (on: Queries, seen: readonly { connectionId: string; at: Date }[]) =>
-    on.run(touchTerminals, [seen.map(({ connectionId }) => connectionId), seen.map(({ at }) => at)]),
+  /** Those that are not locked just now; gives their connections. */
+  touch: async (on: Queries, seen: readonly { readonly connectionId: string; readonly at: Date }[]) => {
+    const rows = await on.run<{ connection_id: string }>(touchTerminals, [
+      arrayOf(seen.map(({ connectionId }) => connectionId)),
+      arrayOf(seen.map(({ at }) => at.toISOString())),
+    ])
+    return rows.map((row) => row.connection_id)
+  },
 
   readSockets: (tx: Queries, keyIds: readonly string[]) => tx.run<SocketRow>(readSockets, [arrayOf(keyIds)]),
   findSockets: (tx: Queries, connectionIds: readonly string[]) =>
@@ -238,6 +254,8 @@ export const connectionStore = {
   findByConnection: async (on: Queries, groupId: string, connectionId: string) =>
     one(await on.run<TerminalRow>(findByConnection, [groupId, connectionId])),
   read: async (on: Queries, id: string, groupId: string) => one(await on.run<TerminalRow>(readTerminal, [id, groupId])),
+  /** Of any group: for what was read of theirs. */
+  readAll: (on: Queries, ids: readonly string[]) => on.run<TerminalRow>(readTerminals, [arrayOf(ids)]),
   /** In another group: one of this group that connects just now is none of theirs. */
   exists: async (on: Queries, deviceId: string, connectionId: string | null, groupId: string): Promise<boolean> =>
     one(await on.run<{ found: boolean }>(terminalExists, [deviceId, connectionId, groupId]))?.found ?? false,

@@ -27,37 +27,6 @@ export interface TransactionRow extends Course {
   readonly version: number
 }
 
-export type NewTransaction = Pick<
-  TransactionRow,
-  | 'id'
-  | 'group_id'
-  | 'transaction_id'
-  | 'partner_id'
-  | 'merchant_id'
-  | 'branch_id'
-  | 'terminal_id'
-  | 'device_id'
-  | 'addressed'
-  | 'key_id'
-  | 'way'
-  | 'webhook_mode'
-  | 'request_hash'
-  | 'request'
-  | 'amount'
-  | 'currency'
-  | 'payment_method'
-  | 'sent_to'
-  | 'created_at'
-  | 'reach_at'
-  | 'wait_at'
->
-
-/** Of a signed request: what makes it itself, and until when it could come again. */
-export interface Signed {
-  readonly signature: Buffer | null
-  readonly signed_until_ms: number | null
-}
-
 /** A payment by the name that its group knows. */
 export interface Named {
   readonly groupId: string
@@ -69,6 +38,8 @@ export class StaleRow extends Error {}
 
 export interface Save {
   readonly before: TransactionRow
+  /** The connection that this must be the word of. */
+  readonly heldBy: string | null
   readonly course: Course
   readonly at: Date
   readonly report: string | null
@@ -112,44 +83,19 @@ const columns = `t.id, t.group_id, t.transaction_id, t.partner_id, t.merchant_id
   t.webhook_mode, t.request_hash, t.request, t.amount, t.currency, t.payment_method, t.created_at, t.updated_at, t.version,
   ${courseColumns.map((name) => `t.${name}`).join(', ')}`
 
-// The payments, their signatures and what reports show of them: one statement for however many are taken in one moment.
-const insertTransactions = statement(
-  'terminals.insertTransactions',
-  `with given as materialized (
-     select * from json_to_recordset($1::json) as g(id uuid, group_id uuid, transaction_id text, partner_id uuid, merchant_id uuid, branch_id uuid,
-       terminal_id uuid, device_id text, addressed text, key_id uuid, way text, webhook_mode boolean, request_hash text, request text, amount bigint,
-       currency text, payment_method text, sent_to uuid, created_at timestamptz, reach_at timestamptz, wait_at timestamptz, signature text, signed_until_ms float8)),
-   added as (
-     insert into terminals.transactions (id, group_id, transaction_id, partner_id, merchant_id, branch_id, terminal_id, device_id, addressed, key_id,
-       way, webhook_mode, request_hash, request, amount, currency, payment_method, state, sent_to, created_at, updated_at, reach_at, wait_at)
-     select id, group_id, transaction_id, partner_id, merchant_id, branch_id, terminal_id, device_id, addressed, key_id, way, webhook_mode,
-            decode(request_hash, 'hex'), request, amount, currency, payment_method, 'PENDING', sent_to, created_at, created_at, reach_at, wait_at
-       from given g
-      where not exists (select from terminals.past_ids p where p.group_id = g.group_id and p.transaction_id = g.transaction_id offset 0)
-      order by id
-     on conflict (group_id, transaction_id) do nothing returning id),
-   signed as (
-     insert into terminals.used_signatures (key_id, signature, transaction_id, expires_at)
-     select g.key_id, decode(g.signature, 'hex'), g.id, to_timestamp(g.signed_until_ms / 1000) from given g join added using (id)
-      where g.signature is not null
-     on conflict do nothing),
-   reported as materialized (
-     select payments.begin_terminal_transactions(json_agg(g)) from given g join added using (id) having count(*) > 0)
-   select a.id from added a left join reported on true`,
-)
-
 // Each row is found by its id and then by its place: joined by the id the plan for a young table reads all of it. One that somebody changes
-// meanwhile is in its place no more.
+// meanwhile is in its place no more, nor is one that is changed by the word of a connection that is none any more.
 const saveTransactions = statement(
   'terminals.saveTransactions',
   `with saved as (
      update terminals.transactions t set ${courseColumns.map((name) => `${name} = g.${name}`).join(', ')},
             updated_at = g.updated_at, version = t.version + 1
-       from json_to_recordset($1::json) as g(id uuid, group_id uuid, before_version integer, before_state text, updated_at timestamptz, report text,
+       from json_to_recordset($1::json) as g(id uuid, group_id uuid, before_version integer, before_state text, held_by uuid, updated_at timestamptz, report text,
               ${courseColumns.map((name) => `${name} ${courseTypes[name]}`).join(', ')})
       cross join lateral (
         select b.ctid as place from terminals.transactions b
-         where b.id = g.id and b.version = g.before_version and b.state = g.before_state and b.group_id = g.group_id offset 0) b
+         where b.id = g.id and b.version = g.before_version and b.state = g.before_state and b.group_id = g.group_id
+            and (g.held_by is null or (select true from terminals.sockets s where s.connection_id = g.held_by)) offset 0) b
       where t.ctid = b.place
      returning t.id, t.authorization_code as approval_code, t.updated_at as at, g.report as status),
    reported as materialized (
@@ -184,18 +130,10 @@ const readTransactions = statement(
      select ${columns} from terminals.transactions t where t.id = n.id and t.group_id = n.group_id offset 0) t`,
 )
 
-// In a statement after the insert: an id whose row goes in this very moment is seen to be taken all the same.
-const findPastIds = statement(
-  'terminals.findPastIds',
-  `select p.transaction_id from unnest($1::uuid[], $2::text[]) n(group_id, transaction_id)
-     join terminals.past_ids p on p.group_id = n.group_id and p.transaction_id = n.transaction_id`,
-)
-
-// Busy: open and not given up, or given up less than two minutes ago.
-const busyTerminals = statement(
-  'terminals.busyTerminals',
-  `select t.terminal_id from terminals.transactions t
-    where t.terminal_id = any($1::uuid[]) and t.state in ('PENDING', 'AWAITING_RECONNECT') and (t.given_up_at is null or t.given_up_at > $2)`,
+const readNewer = statement(
+  'terminals.readNewer',
+  `select t.* from unnest($1::uuid[], $2::uuid[], $3::integer[]) n(id, group_id, version) cross join lateral (
+     select ${columns} from terminals.transactions t where t.id = n.id and t.group_id = n.group_id and t.version > n.version offset 0) t`,
 )
 
 const listTransactions = statement(
@@ -208,12 +146,10 @@ const listTransactions = statement(
     order by t.id desc limit $8`,
 )
 
-const findBySignatures = statement(
-  'terminals.findBySignatures',
-  `select u.* from unnest($1::uuid[], $2::text[], $3::uuid[]) n(key_id, signature, group_id) cross join lateral (
-     select n.signature, u.key_id as signer_id, ${columns}
-       from terminals.used_signatures u join terminals.transactions t on t.id = u.transaction_id and t.group_id = n.group_id
-      where u.key_id = n.key_id and u.signature = decode(n.signature, 'hex') offset 0) u`,
+const findBySignature = statement(
+  'terminals.findBySignature',
+  `select ${columns} from terminals.used_signatures u join terminals.transactions t on t.id = u.transaction_id and t.group_id = $3
+    where u.key_id = $1 and u.signature = $2`,
 )
 const dropSignatures = statement(
   'terminals.dropSignatures',
@@ -273,25 +209,26 @@ const unseenMax = 1_000
 const one = <Row>(rows: readonly Row[]): Row | undefined => rows[0]
 
 export const transactionStore = {
-  /** Stores new payments; gives the ids of those whose transactionId was not taken, by a payment or by one whose row is gone. */
-  insertAll: async (tx: Queries, rows: readonly (NewTransaction & Signed)[]): Promise<Set<string>> => {
-    const given = rows.map(({ request_hash, amount, signature, ...row }) => ({
-      ...row,
-      request_hash: request_hash.toString('hex'),
-      amount: String(amount),
-      signature: signature?.toString('hex') ?? null,
-    }))
-    return new Set((await tx.run<{ id: string }>(insertTransactions, [JSON.stringify(given)])).map(({ id }) => id))
-  },
   /**
    * Writes these changes, what reports show of them and what is announced: one statement, all of it or, with a StaleRow, nothing, where one
    * is no longer as it was read.
    */
   async saveAll(on: Queries, saves: readonly Save[], events: readonly object[]): Promise<void> {
-    const given = saves.map(({ before, course, at, report }) => {
+    const given = saves.map(({ before, heldBy, course, at, report }) => {
       const { id, group_id, version, state } = before
-      const values = Object.fromEntries(courseColumns.map((name) => [name, course[name]]))
-      return { ...values, id, group_id, before_version: version, before_state: state, updated_at: at, report }
+      const about = {
+        id,
+        group_id,
+        before_version: version,
+        before_state: state,
+        held_by: heldBy,
+        updated_at: at,
+        report,
+      }
+      // What is not there is null, and costs nothing on its way.
+      const values: Partial<Record<keyof Course, unknown>> = {}
+      for (const name of courseColumns) if (course[name] !== null) values[name] = course[name]
+      return { ...about, ...values }
     })
     try {
       await on.run(saveTransactions, [JSON.stringify(given), JSON.stringify(events)])
@@ -305,14 +242,6 @@ export const transactionStore = {
       arrayOf(names.map(({ groupId }) => groupId)),
       arrayOf(names.map(({ transactionId }) => transactionId)),
     ]),
-  /** Whether one of these ids was used by a payment whose row is gone. */
-  isAnyPast: async (tx: Queries, names: readonly Named[]): Promise<boolean> => {
-    const past = await tx.run<{ transaction_id: string }>(findPastIds, [
-      arrayOf(names.map(({ groupId }) => groupId)),
-      arrayOf(names.map(({ transactionId }) => transactionId)),
-    ])
-    return past.length > 0
-  },
   find: async (on: Queries, groupId: string, transactionId: string) =>
     one(await on.run<TransactionRow>(findTransaction, [groupId, transactionId])),
   /** In another group. */
@@ -323,10 +252,13 @@ export const transactionStore = {
       arrayOf(those.map(({ id }) => id)),
       arrayOf(those.map(({ groupId }) => groupId)),
     ]),
-  busyOf: async (tx: Queries, terminalIds: readonly string[], givenUpAfter: Date): Promise<Set<string>> => {
-    const rows = await tx.run<{ terminal_id: string }>(busyTerminals, [arrayOf(terminalIds), givenUpAfter])
-    return new Set(rows.map(({ terminal_id }) => terminal_id))
-  },
+  /** Those of these that have changed since they were read. */
+  readNewer: (on: Queries, those: readonly TransactionRow[]) =>
+    on.run<TransactionRow>(readNewer, [
+      arrayOf(those.map(({ id }) => id)),
+      arrayOf(those.map(({ group_id }) => group_id)),
+      arrayOf(those.map(({ version }) => version)),
+    ]),
   list: (
     on: Queries,
     groupId: string,
@@ -350,15 +282,8 @@ export const transactionStore = {
       filter.now,
       filter.rowsMax,
     ]),
-  findBySignatures: (
-    on: Queries,
-    those: readonly { readonly keyId: string; readonly signature: Buffer; readonly groupId: string }[],
-  ) =>
-    on.run<TransactionRow & { readonly signature: string; readonly signer_id: string }>(findBySignatures, [
-      arrayOf(those.map(({ keyId }) => keyId)),
-      arrayOf(those.map(({ signature }) => signature.toString('hex'))),
-      arrayOf(those.map(({ groupId }) => groupId)),
-    ]),
+  findBySignature: async (on: Queries, keyId: string, signature: Buffer, groupId: string) =>
+    one(await on.run<TransactionRow>(findBySignature, [keyId, signature, groupId])),
   dropSignatures: async (on: Queries, wallMs: number, rowsMax: number): Promise<number> =>
     (await on.run(dropSignatures, [wallMs, rowsMax])).length,
   claimDue: (tx: Queries, rowsMax: number) => tx.run<TransactionRow>(claimDue, [rowsMax]),

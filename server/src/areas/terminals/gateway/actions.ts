@@ -7,10 +7,10 @@ import { compile, isMalformed, readJson, type Validator } from '../../../kernel/
 import type { Connections } from '../connections.ts'
 import { statuses } from '../errors.ts'
 import { presentTerminal, presentVoid } from '../present.ts'
-import { refuse } from '../refusals.ts'
+import { notConnected, refuse } from '../refusals.ts'
 import { readAsked } from '../requests.ts'
 import type { TerminalsService } from '../service.ts'
-import { notConnected, type Speaker, type TerminalCases } from '../service-terminal.ts'
+import type { Speaker, TerminalCases } from '../service-terminal.ts'
 import type { Link } from './links.ts'
 
 type Requests = typeof terminalRequests

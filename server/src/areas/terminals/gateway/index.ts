@@ -209,9 +209,9 @@ export function createGateway(deps: GatewayDependencies): Gateway {
   }
 
   return {
-    holds(connectionId) {
-      const link = links.find(connectionId)
-      return link !== undefined && !link.replaced
+    connectionOf(groupId, terminalId) {
+      const link = links.findTerminal(groupId, terminalId)
+      return link === undefined || link.replaced ? undefined : link.connectionId
     },
     send: (row) => deliverer.sendStored(row),
     unsent(ids) {

@@ -95,9 +95,12 @@ export function createLink(
   }
 }
 
-/** The sockets of this process, by connection and by group. */
+const nameOf = ({ principal }: Link, deviceId: string) => `${principal.groupId} ${deviceId}`
+
+/** The sockets of this process, by connection, by device and by group. */
 export function createLinks() {
   const byConnection = new Map<string, Link>()
+  const terminals = new Map<string, Link>()
   const desktops = new Map<string, Set<Link>>()
   return {
     get size() {
@@ -105,15 +108,23 @@ export function createLinks() {
     },
     all: () => byConnection.values(),
     find: (connectionId: string) => byConnection.get(connectionId),
+    /** Of a group, by its device id or its connection id. */
+    findTerminal(groupId: string, terminalId: string): Link | undefined {
+      const link = terminals.get(`${groupId} ${terminalId}`) ?? byConnection.get(terminalId)
+      return link?.terminalId !== null && link?.principal.groupId === groupId ? link : undefined
+    },
     desktopsOf: (groupId: string): Iterable<Link> => desktops.get(groupId) ?? [],
     add(link: Link) {
       byConnection.set(link.connectionId, link)
+      if (link.deviceId !== null) terminals.set(nameOf(link, link.deviceId), link)
       if (link.principal.role !== 'desktop') return
       const set = desktops.get(link.principal.groupId) ?? new Set()
       desktops.set(link.principal.groupId, set.add(link))
     },
     remove(link: Link) {
       byConnection.delete(link.connectionId)
+      const device = nameOf(link, link.deviceId ?? '')
+      if (terminals.get(device) === link) terminals.delete(device)
       const set = desktops.get(link.principal.groupId)
       set?.delete(link)
       if (set?.size === 0) desktops.delete(link.principal.groupId)

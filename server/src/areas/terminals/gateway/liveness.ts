@@ -1,5 +1,5 @@
 import type { Clock } from '../../../kernel/clock.ts'
-import type { Connections } from '../connections.ts'
+import type { Connections, Seen } from '../connections.ts'
 import type { Link, Links } from './links.ts'
 
 // Sockets are gone through in parts, so that thousands are not pinged in one moment.
@@ -56,6 +56,8 @@ export function startLiveness({
   }, pingMs / parts)
 
   let flushedAt = clock.wall()
+  // Terminals that a payment had locked: next time.
+  let left: readonly Seen[] = []
   let mustCheck = false
   let flushing: Promise<void> = Promise.resolve()
   const flush = async () => {
@@ -64,11 +66,13 @@ export function startLiveness({
     const seen = [...links.all()]
       .filter(({ terminalId, lastFrameMs }) => terminalId !== null && lastFrameMs >= since)
       .map(({ connectionId, lastFrameMs }) => ({ connectionId, at: new Date(lastFrameMs + clock.offsetMs) }))
+    const again = new Set(seen.map(({ connectionId }) => connectionId))
+    seen.push(...left.filter(({ connectionId }) => !again.has(connectionId) && links.find(connectionId) !== undefined))
     // A process that was silent for long may have been taken for dead: whoever it lost must come anew.
     if (flushedAt - since > silenceMsMax) mustCheck = true
     await connections.beat()
     await settle()
-    await connections.touch(seen)
+    left = await connections.touch(seen)
     if (!mustCheck) return
     const missing = await connections.missing([...links.all()].map(({ connectionId }) => connectionId))
     mustCheck = false
