@@ -13,6 +13,7 @@ const usage = `npm test -- [options] [file or folder ...]
 
   --tcp             the tests' PostgreSQL listens on TCP instead of a Unix socket
   --database-only   only the files that use it
+  --no-browser      without the files that open a browser: what a page shows is the same on any line to the database
   --name PATTERN    only the tests whose name matches the regular expression`
 
 const filesAtOnce = 2
@@ -27,7 +28,9 @@ process.exitCode = await main()
 async function main(): Promise<number> {
   const { values, positionals } = readArguments()
   if (values.help) return say(usage, 0)
-  const files = testFiles(positionals).filter(({ usesDatabase }) => usesDatabase || !values['database-only'])
+  const files = testFiles(positionals)
+    .filter(({ usesDatabase }) => usesDatabase || !values['database-only'])
+    .filter(({ usesBrowser }) => !usesBrowser || !values['no-browser'])
   if (files.length === 0)
     return say(`kaha: no test file there: ${positionals.join(' ') || 'none uses the database yet'}`, 1)
 
@@ -48,6 +51,7 @@ function readArguments() {
       options: {
         tcp: { type: 'boolean' },
         'database-only': { type: 'boolean' },
+        'no-browser': { type: 'boolean' },
         name: { type: 'string' },
         help: { type: 'boolean', short: 'h' },
       },

@@ -9,7 +9,7 @@ import { fillReport } from './report-rows.ts'
 const rowsFew = 10_000
 const orders = ['desc', 'asc']
 const pages = 3
-const repeats = 10
+const samples = 100
 const listedMax = 15
 
 /** Pages of transactions among very many, against the same pages among 10,000: by each sort, with each filter, at each level of key. */
@@ -17,20 +17,19 @@ export async function reportPage({ rounds, size, profileDir }: Options): Promise
   await using held = new AsyncDisposableStack()
   const few = await openReport(held, rowsFew, undefined)
   const many = await openReport(held, size, profileDir)
-  const samples = orders.length * pages * repeats
   console.log(
-    `  ${samples} pages of each case a round: ${orders.join(' and ')}, the first ${pages} each; PostgreSQL with fsync; log level info, to a file`,
+    `  ${samples} pages of each case a round, of both in turn: ${orders.join(' and ')}, the first ${pages} each; PostgreSQL with fsync; log level info, to a file`,
   )
   const found: Found[] = []
   for (const [index, one] of many.cases.entries()) {
     const other = few.cases[index]
     if (other === undefined) throw new Error('both have the same cases')
-    await measure(few.client, other, 1)
-    await measure(many.client, one, 1)
+    const sides = [timesOf(few.client, other), timesOf(many.client, one)] as const
+    await inTurn(sides, orders.length * pages)
     const rows = []
     for (let round = 1; round <= rounds; round += 1) {
-      const base = quantile(await measure(few.client, other, repeats), 0.99)
-      const own = quantile(await measure(many.client, one, repeats), 0.99)
+      const [base, own] = (await inTurn(sides, samples)).map((times) => quantile(times, 0.99))
+      if (base === undefined || own === undefined) throw new Error('there are two sides')
       rows.push({ base, own, ratio: own / base })
     }
     found.push({
@@ -80,10 +79,21 @@ async function openReport(held: AsyncDisposableStack, rows: number, profileDir: 
   return { client, cases: casesOf(filled) }
 }
 
-/** How long each page took, in ms, one after another. */
-async function measure(client: Client, { reader, sort, query }: Case, times: number): Promise<number[]> {
-  const found: number[] = []
+/**
+ * How long so many pages of each side took, in ms, one of each in turn: what else the machine does meets both alike. As many of each, for
+ * the longest of many are longer than those of few.
+ */
+async function inTurn(sides: readonly AsyncGenerator<number, never, undefined>[], times: number): Promise<number[][]> {
+  const found = sides.map((): number[] => [])
   for (let time = 0; time < times; time += 1) {
+    for (const [index, side] of sides.entries()) found[index]?.push((await side.next()).value)
+  }
+  return found
+}
+
+/** How long each page takes, in ms: both orders, the first pages of each, over and over. */
+async function* timesOf(client: Client, { reader, sort, query }: Case): AsyncGenerator<number, never, undefined> {
+  for (;;) {
     for (const order of orders) {
       let cursor: string | null = ''
       for (let page = 0; page < pages && cursor !== null; page += 1) {
@@ -94,12 +104,12 @@ async function measure(client: Client, { reader, sort, query }: Case, times: num
           headers: { 'x-api-key': reader.key },
         })
         const text = await body.text()
-        found.push(performance.now() - begun)
+        const ms = performance.now() - begun
         if (statusCode !== 200) throw new Error(`${query} was answered ${text}`)
         const { pagination } = JSON.parse(text) as { pagination: { next_cursor: string | null } }
         cursor = pagination.next_cursor === null ? null : `&cursor=${encodeURIComponent(pagination.next_cursor)}`
+        yield ms
       }
     }
   }
-  return found
 }

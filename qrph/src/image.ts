@@ -14,13 +14,14 @@ export function qrPng(text: string): Buffer {
 }
 
 const drawnFirst = 8
+let drawn = 0
 
 /**
  * Draws a few for nobody. The first picture of a process takes 20 times as long as later ones, and nothing else happens meanwhile: whoever
- * serves others draws it before.
+ * serves others draws it before. Again in the same process it does nothing.
  */
 export function readyQrPng(): void {
-  for (let drawn = 0; drawn < drawnFirst; drawn += 1) qrPng(longText)
+  for (; drawn < drawnFirst; drawn += 1) qrPng(longText)
 }
 
 /** As long as the text of a code, and of such characters: digits alone would be drawn in another way. */

@@ -14,6 +14,13 @@ test('a test file uses the database when something that it imports reads the add
   assert.equal(reachesCluster('server/src/b.test.ts', texts), false)
 })
 
+test('a test file uses a browser when something that it imports opens one, whatever folder it lies in', () => {
+  const browsers = (wanted: string) => testFiles([wanted]).map(({ usesBrowser }) => usesBrowser)
+  assert.deepEqual(browsers('server/test/journeys/checkout-once.test.ts'), [true])
+  assert.deepEqual(browsers('server/test/journeys/checkout-requests.test.ts'), [false])
+  assert.deepEqual(browsers('scripts/testing/files.test.ts'), [false])
+})
+
 test('test files are chosen by path: a file, a folder, or all of them', () => {
   const paths = (...wanted: string[]) => testFiles(wanted).map(({ path }) => path)
   assert.deepEqual(paths('scripts/testing/files.test.ts'), ['scripts/testing/files.test.ts'])

@@ -4,12 +4,15 @@ import { importsOf, listFiles, readFiles, scan, type Texts } from '../source.ts'
 /** The environment variable that carries the address of the run's own PostgreSQL to the test files. */
 export const clusterVariable = 'KAHA_TEST_CLUSTER'
 
+const browser = 'server/test/browser.ts'
 const folders = ['contract', 'qrph', 'server', 'sdk', 'cli', 'scripts']
 
 export interface TestFile {
   readonly path: string
   /** Whether it, or anything that it imports, reads the address of the run's PostgreSQL. */
   readonly usesDatabase: boolean
+  /** Whether it, or anything that it imports, opens a browser. */
+  readonly usesBrowser: boolean
 }
 
 /** Every test file of the repository below one of the wanted paths; all of them where none is named. */
@@ -21,7 +24,10 @@ export function testFiles(wanted: readonly string[]): TestFile[] {
   const reachedFrom = imports(texts)
   return [...texts.keys()]
     .filter((path) => path.endsWith('.test.ts') && isWanted(path))
-    .map((path) => ({ path, usesDatabase: readsCluster(reachedFrom(path), texts) }))
+    .map((path) => {
+      const reached = reachedFrom(path)
+      return { path, usesDatabase: readsCluster(reached, texts), usesBrowser: reached.has(browser) }
+    })
 }
 
 export const reachesCluster = (start: string, texts: Texts): boolean => readsCluster(imports(texts)(start), texts)

@@ -1,5 +1,4 @@
 import type { Config } from './config.ts'
-import { natsBus } from './kernel/bus-nats.ts'
 import { postgresBus } from './kernel/bus-postgres.ts'
 import type { Bus } from './kernel/bus.ts'
 import type { Db, DbTarget } from './kernel/db.ts'
@@ -9,7 +8,7 @@ import type { Keyring } from './kernel/seal.ts'
 const subjectBytes = 8
 
 /** What this process hears others by: NATS where it is set, else the database. */
-export function openBus({
+export async function openBus({
   config,
   db,
   target,
@@ -29,5 +28,7 @@ export function openBus({
   if (config.nats === null) return postgresBus({ ...options, db, target })
   // A broker may carry other installations too; who does not know the master key does not know where to listen for this one.
   const name = keyring.mac('bus', 'subject').toString('hex', 0, subjectBytes)
+  // Loaded where it is used alone.
+  const { natsBus } = await import('./kernel/bus-nats.ts')
   return natsBus({ ...options, servers: config.nats, subject: `kaha.${name}` })
 }

@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream'
 import type { AnswerOf, BodyOf, Operation, ParamsOf, QueryOf } from '@kaha/contract'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { TSchema } from 'typebox'
 import { Fault } from '../fault.ts'
 import type { Log } from '../log.ts'
 import type { Metrics } from '../metrics.ts'
@@ -168,11 +169,6 @@ function mountRoute<P>(room: FastifyInstance, area: Area<P>, { operation, handle
     url: pathInRoom(area, operation),
     bodyLimit: operation.bodyBytesMax ?? area.bodyBytesMax,
     config: { operationId: operation.id },
-    schema: {
-      response: Object.fromEntries(
-        Object.entries(operation.success).flatMap(([status, { schema, empty }]) => (empty ? [] : [[status, schema]])),
-      ),
-    },
     onRequest: async (request) => {
       request.principal = await area.authenticate(request, operation)
       const encoding = request.headers['content-encoding']
@@ -204,11 +200,29 @@ function mountRoute<P>(room: FastifyInstance, area: Area<P>, { operation, handle
         },
       })
       if (answer.headers !== undefined) reply.headers(answer.headers)
+      const success = operation.success[answer.status]
+      const type = String(reply.getHeader('content-type') ?? json)
+      if (success !== undefined && typeof answer.body === 'object' && type.includes('json'))
+        reply.type(type).serializer(serializerOf(success.schema, reply))
       return reply.code(answer.status).send(answer.body)
     },
   })
 }
 
+type Serializer = (body: unknown) => string
+
+// Made for the first answer: there are many, and most processes use few.
+const serializers = new WeakMap<TSchema, Serializer>()
+
+function serializerOf(schema: TSchema, reply: FastifyReply): Serializer {
+  const known = serializers.get(schema)
+  if (known !== undefined) return known
+  const made = reply.compileSerializationSchema(schema)
+  serializers.set(schema, made)
+  return made
+}
+
+const json = 'application/json; charset=utf-8'
 const noBytes = Buffer.alloc(0)
 const nothing = { type: 'object', properties: {}, additionalProperties: false } as never
 const refuseAnyQuery = compile(nothing)
@@ -300,7 +314,7 @@ function refuse<P>(
   const send = (body: unknown): FastifyReply =>
     reply
       .code(status)
-      .type('application/json; charset=utf-8')
+      .type(json)
       // The serializer of a success must not shape a refusal.
       .serializer((payload: unknown) => JSON.stringify(payload))
       .send(body)

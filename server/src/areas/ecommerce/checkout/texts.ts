@@ -261,14 +261,16 @@ export function plainSentence(text: string, values: Readonly<Record<string, stri
 
 /** A moment in the Philippines, for a person, with the exact moment beside it for a program. */
 export function moment(locale: Locale, at: Date): HtmlPart {
-  return html`<time datetime="${at.toISOString()}">${momentFormats[locale].format(at)}</time>`
+  return html`<time datetime="${at.toISOString()}">${momentFormat(locale).format(at)}</time>`
 }
 
-const momentFormats: Readonly<Record<Locale, Intl.DateTimeFormat>> = {
-  en: momentFormat('en-PH'),
-  fil: momentFormat('fil-PH'),
-}
+const momentFormats = new Map<Locale, Intl.DateTimeFormat>()
+const tags: Readonly<Record<Locale, string>> = { en: 'en-PH', fil: 'fil-PH' }
 
-function momentFormat(tag: string): Intl.DateTimeFormat {
-  return new Intl.DateTimeFormat(tag, { dateStyle: 'medium', timeStyle: 'short', timeZone: 'Asia/Manila' })
+// Slow to make, so not before a page shows a time.
+function momentFormat(locale: Locale): Intl.DateTimeFormat {
+  const options = { dateStyle: 'medium', timeStyle: 'short', timeZone: 'Asia/Manila' } as const
+  const format = momentFormats.get(locale) ?? new Intl.DateTimeFormat(tags[locale], options)
+  momentFormats.set(locale, format)
+  return format
 }
