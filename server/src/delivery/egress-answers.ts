@@ -35,7 +35,6 @@ const withoutBody = 1
 
 interface Llhttp {
   readonly memory: WebAssembly.Memory
-  _initialize(): void
   malloc(bytes: number): number
   llhttp_alloc(type: number): number
   llhttp_free(parser: number): void
@@ -135,7 +134,6 @@ export function answerReaders(): (listener: AnswerListener) => AnswerReader {
     },
   }
   const llhttp = new WebAssembly.Instance(new WebAssembly.Module(compiled), { env }).exports as Llhttp
-  llhttp._initialize()
   const base = llhttp.malloc(readBytesMax)
   let memory = new Uint8Array(llhttp.memory.buffer)
 
