@@ -1,8 +1,8 @@
 import net from 'node:net'
 import tls from 'node:tls'
 import type { LookupAddress } from 'node:dns'
-import { Client, type Dispatcher, type buildConnector } from 'undici'
 import { hostOf, isPublicAddress, type Targets } from './addresses.ts'
+import { answerReaders, readBytesMax, type AnswerReader } from './egress-answers.ts'
 
 /** The shape of `dns.lookup` asked for all addresses of a name. */
 export type Lookup = (
@@ -16,11 +16,13 @@ export type Phase = 'wait' | 'lookup' | 'connect' | 'tls' | 'answer'
 
 /** One request and what comes back; `E` is what the caller makes of it. */
 export interface Exchange<E> {
+  /** Of WHATWG `URL`. */
   readonly origin: string
-  readonly options: Dispatcher.DispatchOptions
+  /** All of it, head and body. */
+  readonly request: string
   connection: Connection<E> | null
   status: number
-  headers: Record<string, string | string[] | undefined>
+  retryAfter: string | undefined
   chunks: Buffer[]
   bodyBytes: number
 }
@@ -31,19 +33,22 @@ export interface ExchangeEnds<E> {
   failed(exchange: E, error: Error, phase: Phase): void
 }
 
-/** One socket at a time, and one exchange at a time. */
+/** One socket, and one exchange at a time. */
 interface Connection<E> {
   readonly origin: Origin<E>
-  readonly client: Client
-  readonly handler: Dispatcher.DispatchHandler
-  exchange: E | null
   socket: net.Socket | null
+  readonly answers: AnswerReader
+  exchange: E | null
   phase: Phase
-  dialledAt: number
-  /** The present socket has carried a complete answer. */
+  readonly dialledAt: number
+  /** It has carried a complete answer. */
   reused: boolean
   /** A byte of the present answer has come. */
   answering: boolean
+  /** Nothing is sent before what had already come is read. */
+  resting: boolean
+  /** On the monotonic clock; the receiver may close it later. */
+  usableUntil: number
   closed: boolean
 }
 
@@ -56,9 +61,7 @@ interface Origin<E> {
 
 /** What was read of a body at most; an answer with more is cut here and its connection closed. */
 export const bodyBytesMax = 16 * 1024
-const headBytesMax = 16 * 1024
-const keepAliveMs = 4_000
-const keepAliveMsMax = 30_000
+const sweepMs = 1_000
 /** How long one address of several is tried before the next one. */
 const addressAttemptMs = 1_000
 const addressesMax = 8
@@ -68,10 +71,12 @@ export class RefusedTarget extends Error {
   override readonly name = 'RefusedTarget'
 }
 
+/** `origin` is of WHATWG `URL`. What comes is read by `onread`; `connected` is called at most once, errors and ends are the socket's. */
 type Dial = (
-  target: buildConnector.Options,
+  origin: string,
+  onread: net.OnReadOpts,
   entered: (phase: Phase) => void,
-  callback: buildConnector.Callback,
+  connected: () => void,
 ) => net.Socket
 
 /**
@@ -101,51 +106,45 @@ export function dialler({ targets, lookup, ca }: { targets: Targets; lookup: Loo
       })
     }
 
-  return ({ hostname, port, protocol }, entered, callback) => {
+  return (origin, onread, entered, connected) => {
+    const { hostname, port, protocol } = new URL(origin)
     const secure = protocol === 'https:'
+    const host = net.isIP(hostOf(hostname)) === 0 ? hostname : hostOf(hostname)
     entered('connect')
     const to = {
-      host: hostname,
+      host,
       port: Number(port) || (secure ? 443 : 80),
       lookup: vettedLookup(entered),
       autoSelectFamily: true,
       autoSelectFamilyAttemptTimeout: addressAttemptMs,
       noDelay: true,
+      onread,
     }
     if (secure) secureContext ??= tls.createSecureContext()
     const socket = secure
       ? tls.connect({
           ...to,
           secureContext,
-          servername: net.isIP(hostname) === 0 ? hostOf(hostname) : '',
+          servername: net.isIP(host) === 0 ? hostOf(hostname) : '',
           rejectUnauthorized: true,
           ALPNProtocols: ['http/1.1'],
         })
       : net.connect(to)
-
-    let handed = false
-    const hand = (error: Error | null) => {
-      if (handed) return
-      handed = true
-      if (error === null) callback(null, socket)
-      else callback(error, null)
-    }
-    socket.on('error', hand)
     // Runs before the listener that starts the handshake.
     socket.prependOnceListener('connect', () => {
       if (!allowed(socket.remoteAddress ?? '')) socket.destroy(new RefusedTarget())
       else if (secure) entered('tls')
-      else hand(null)
+      else connected()
     })
-    if (secure) socket.once('secureConnect', () => hand(null))
+    if (secure) socket.once('secureConnect', connected)
     return socket
   }
 }
 
 /**
- * Keeps the connections to all origins, each an undici Client. Not undici's Agent: its pools queue without a bound
- * behind an origin that hangs, dial again for requests long given up, refuse new origins at the bound instead of
- * letting idle ones go, and hide whether a socket was used before.
+ * Keeps the connections to all origins. Not by undici's Agent: its pools queue without a bound behind an origin that hangs, dial again for
+ * requests long given up, refuse new origins at the bound instead of letting idle ones go, and hide whether a socket was used before. Nor
+ * by its Client, which takes twice the time for a request that was made before.
  */
 export function connectionsTo<E extends Exchange<E>>(
   dial: Dial,
@@ -156,6 +155,14 @@ export function connectionsTo<E extends Exchange<E>>(
   const open = new Set<Connection<E>>()
   /** Over all origins, the one idle for longest first. */
   const idle = new Set<Connection<E>>()
+  const readerOf = answerReaders()
+  // What is read is taken in before the next is read.
+  const bytes = Buffer.allocUnsafeSlow(readBytesMax)
+  const rest = createRest<Connection<E>>((connection) => {
+    connection.resting = false
+    if (connection.exchange !== null) write(connection, connection.exchange)
+  })
+  let sweep: NodeJS.Timeout | undefined
   let closing = false
 
   function run(exchange: E): void {
@@ -176,88 +183,119 @@ export function connectionsTo<E extends Exchange<E>>(
     connection.exchange = exchange
     connection.answering = false
     exchange.connection = connection
-    connection.client.dispatch(exchange.options, connection.handler)
+    if (performance.now() >= connection.usableUntil) drop(connection, exchange)
+    else if (connection.phase === 'answer' && !connection.resting) write(connection, exchange)
   }
+
+  const write = ({ socket }: Connection<E>, { request }: E) => void socket?.write(request)
 
   function connect(origin: Origin<E>): Connection<E> {
     const connection: Connection<E> = {
       origin,
-      client: new Client(origin.url, {
-        // Called again when the receiver closes the socket after `send` and before the request is written.
-        connect: (target, callback) => {
-          connection.reused = false
-          connection.dialledAt = performance.now()
-          const entered = (phase: Phase) => {
-            connection.phase = phase
-          }
-          connection.socket = dial(target, entered, (...result) => {
-            if (result[0] === null) entered('answer')
-            callback(...result)
-          })
-        },
-        allowH2: false,
-        pipelining: 1,
-        keepAliveTimeout: keepAliveMs,
-        keepAliveMaxTimeout: keepAliveMsMax,
-        maxHeaderSize: headBytesMax,
-        // The caller's deadline covers both.
-        headersTimeout: 0,
-        bodyTimeout: 0,
-      }),
-      handler: {
-        onRequestStart() {},
-        onResponseStarted() {
-          connection.answering = true
-        },
-        onResponseStart(_, status, headers) {
-          if (status >= 200 && connection.exchange !== null) Object.assign(connection.exchange, { status, headers })
-        },
-        onResponseData: (_, chunk) => read(connection, chunk),
-        onResponseEnd: () => release(connection),
-        onResponseError: (_, error) => fail(connection, error),
-      },
-      exchange: null,
       socket: null,
+      answers: readerOf({
+        head(status, retryAfter) {
+          if (connection.exchange === null) return
+          connection.exchange.status = status
+          connection.exchange.retryAfter = retryAfter
+        },
+        body: (part) => keep(connection, part),
+        end: (idleMsMax) => release(connection, idleMsMax),
+      }),
+      exchange: null,
       phase: 'connect',
-      dialledAt: 0,
+      dialledAt: performance.now(),
       reused: false,
       answering: false,
+      resting: false,
+      usableUntil: Infinity,
       closed: false,
     }
-    connection.client.on('disconnect', () => {
-      if (connection.exchange === null) void drop(connection)
-    })
+    const entered = (phase: Phase) => {
+      connection.phase = phase
+    }
+    const connected = () => {
+      entered('answer')
+      if (connection.exchange !== null) write(connection, connection.exchange)
+    }
+    const onread = { buffer: bytes, callback: (length: number) => read(connection, length) }
+    connection.socket = dial(origin.url, onread, entered, connected)
+      .on('error', (error) => ended(connection, error))
+      .on('end', () => ended(connection, cut()))
+      .on('close', () => ended(connection, cut()))
     origin.open += 1
     open.add(connection)
     return connection
   }
 
-  function read(connection: Connection<E>, chunk: Buffer): void {
+  function read(connection: Connection<E>, length: number): boolean {
     const { exchange } = connection
-    if (exchange === null) return
-    exchange.chunks.push(chunk)
-    exchange.bodyBytes += chunk.length
-    if (exchange.bodyBytes <= bodyBytesMax) return
-    void drop(connection)
+    if (connection.closed) return false
+    // Nobody asked for it.
+    if (exchange === null || connection.resting) {
+      drop(connection, exchange ?? undefined)
+      return false
+    }
+    connection.answering = true
+    try {
+      connection.answers.read(bytes.subarray(0, length))
+    } catch (error) {
+      fail(connection, error as Error)
+      return false
+    }
+    if (connection.exchange === null || exchange.bodyBytes <= bodyBytesMax) return true
+    drop(connection)
     ends.answered(exchange, true)
+    return false
   }
 
-  function release(connection: Connection<E>): void {
-    const { origin, exchange } = connection
+  function keep({ exchange }: Connection<E>, part: Buffer): boolean {
+    if (exchange === null) return false
+    exchange.chunks.push(Buffer.from(part))
+    exchange.bodyBytes += part.length
+    return exchange.bodyBytes <= bodyBytesMax
+  }
+
+  function release(connection: Connection<E>, idleMsMax: number): void {
+    const { origin, exchange, socket } = connection
     if (exchange === null) return
     connection.exchange = null
     connection.reused = true
-    const next = origin.waiting.values().next().value
-    if (performance.now() - connection.dialledAt >= limits.connectionAgeMsMax) void drop(connection)
-    else if (next !== undefined) {
-      origin.waiting.delete(next)
-      send(connection, next)
-    } else {
-      origin.idle.push(connection)
-      idle.add(connection)
-      if (idle.size > limits.connectionsIdleMax) void drop(idle.values().next().value ?? connection)
-    }
+    const now = performance.now()
+    const young = now - connection.dialledAt < limits.connectionAgeMsMax
+    if (idleMsMax > 0 && young && socket?.writableLength === 0) {
+      connection.usableUntil = now + idleMsMax
+      connection.resting = true
+      rest.add(connection)
+      const next = origin.waiting.values().next().value
+      if (next !== undefined) {
+        origin.waiting.delete(next)
+        send(connection, next)
+      } else putAside(connection)
+    } else drop(connection)
     ends.answered(exchange, false)
+  }
+
+  function putAside(connection: Connection<E>): void {
+    connection.origin.idle.push(connection)
+    idle.add(connection)
+    if (idle.size > limits.connectionsIdleMax) drop(idle.values().next().value ?? connection)
+    sweep ??= setTimeout(dropOld, sweepMs).unref()
+  }
+
+  function dropOld(): void {
+    sweep = undefined
+    const now = performance.now()
+    for (const connection of idle) if (now >= connection.usableUntil) drop(connection)
+    if (idle.size > 0) sweep = setTimeout(dropOld, sweepMs).unref()
+  }
+
+  /** An error, or the end of the connection, which may be the end of the answer. */
+  function ended(connection: Connection<E>, error: Error): void {
+    const { exchange, closed, resting } = connection
+    if (closed) return
+    if (exchange === null) drop(connection)
+    else if (resting || !isReset(error) || !connection.answers.ended()) fail(connection, error)
   }
 
   function fail(connection: Connection<E>, error: Error): void {
@@ -265,19 +303,19 @@ export function connectionsTo<E extends Exchange<E>>(
     if (exchange === null) return
     // Once at most, for the repetition goes out on a connection that is not reused.
     const repeatable = connection.reused && !connection.answering && isReset(error)
-    void drop(connection, repeatable ? exchange : undefined)
+    drop(connection, repeatable ? exchange : undefined)
     if (!repeatable) ends.failed(exchange, error, phase)
   }
 
   /** Closes the connection. Its place goes to the given exchange, or else to the first that waits. */
-  async function drop(connection: Connection<E>, successor?: E): Promise<void> {
+  function drop(connection: Connection<E>, successor?: E): void {
     if (connection.closed) return
     const { origin } = connection
     connection.closed = true
     connection.exchange = null
     open.delete(connection)
     if (idle.delete(connection)) origin.idle.splice(origin.idle.indexOf(connection), 1)
-    const destroyed = connection.client.destroy()
+    connection.answers[Symbol.dispose]()
     connection.socket?.destroy()
     origin.open -= 1
     const next = closing ? undefined : (successor ?? origin.waiting.values().next().value)
@@ -285,7 +323,6 @@ export function connectionsTo<E extends Exchange<E>>(
       origin.waiting.delete(next)
       send(connect(origin), next)
     } else if (origin.open === 0) origins.delete(origin.url)
-    await destroyed
   }
 
   return {
@@ -296,7 +333,7 @@ export function connectionsTo<E extends Exchange<E>>(
       const { connection } = exchange
       if (connection?.exchange === exchange) {
         const { phase } = connection
-        void drop(connection)
+        drop(connection)
         return phase
       }
       origins.get(exchange.origin)?.waiting.delete(exchange)
@@ -305,13 +342,43 @@ export function connectionsTo<E extends Exchange<E>>(
     /** Closes all connections. The caller abandons what is under way. */
     async close(): Promise<void> {
       closing = true
-      await Promise.all([...open].map((connection) => drop(connection)))
+      clearTimeout(sweep)
+      await Promise.all(
+        [...open].map(async (connection) => {
+          const { promise, resolve } = Promise.withResolvers<void>()
+          connection.socket?.once('close', () => resolve())
+          drop(connection)
+          await promise
+        }),
+      )
     },
   }
 }
 
-/** The other side closed the connection, as against not being HTTP (which undici reports under the same code). */
-export function isReset(error: Error & { code?: string }): boolean {
-  if (error.code === 'UND_ERR_SOCKET') return !error.message.startsWith('bad ')
-  return error.code === 'ECONNRESET' || error.code === 'EPIPE'
+/** Lets each rest until all that had come when it was added has been read: a whole turn of the event loop. */
+function createRest<One>(rested: (one: One) => void): { add(one: One): void } {
+  let added: One[] = []
+  let resting: One[] = []
+  let turning = false
+  const turn = () => {
+    const over = resting
+    resting = added
+    added = []
+    turning = resting.length > 0
+    if (turning) setImmediate(turn)
+    for (const one of over) rested(one)
+  }
+  return {
+    add(one) {
+      added.push(one)
+      if (!turning) setImmediate(turn)
+      turning = true
+    },
+  }
 }
+
+/** The other side ended the connection. */
+const cut = (): Error => Object.assign(new Error('the other side closed the connection'), { code: 'ECONNRESET' })
+
+/** The other side closed the connection, as against not being HTTP. */
+export const isReset = ({ code }: Error & { code?: string }): boolean => code === 'ECONNRESET' || code === 'EPIPE'

@@ -352,12 +352,10 @@ test('every failure has the owner who must act, and its message quotes nobody', 
     ['CERT_HAS_EXPIRED', 'tls', 'tls destination'],
     ['ECONNRESET', 'answer', 'reset destination'],
     ['EPIPE', 'answer', 'reset destination'],
-    ['UND_ERR_SOCKET', 'answer', 'reset destination'],
     ['ETIMEDOUT', 'answer', 'timeout destination'],
     ['EHOSTUNREACH', 'answer', 'reset path'],
-    ['UND_ERR_HEADERS_OVERFLOW', 'answer', 'protocol destination'],
+    ['HPE_HEADER_OVERFLOW', 'answer', 'protocol destination'],
     ['HPE_INVALID_CONSTANT', 'answer', 'protocol destination'],
-    ['UND_ERR_INVALID_ARG', 'connect', 'protocol ours'],
     ['anything else 10.0.0.1', 'answer', 'protocol destination'],
   ]
   for (const [code, phase, expected] of failures) {

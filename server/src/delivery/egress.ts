@@ -159,16 +159,16 @@ export function egress(options: EgressOptions): Egress {
     const to = target(request.url)
     if (typeof to === 'string') return Promise.resolve(failed(refusal(to), startedAt))
     if (closed || signal?.aborted) return Promise.resolve(failed(stopped, startedAt))
-    const headers = ['user-agent', userAgent, 'accept-encoding', 'identity']
-    for (const name in request.headers) headers.push(name, request.headers[name] ?? '')
+    const written = writtenOf(to, userAgent, request)
+    if (written === null) return Promise.resolve(failed(byPhase.wait, startedAt))
 
     return new Promise((resolve) => {
       const sent: Sent = {
         origin: to.origin,
-        options: { path: to.path, method: 'POST', headers, body: request.body },
+        request: written,
         connection: null,
         status: 0,
-        headers: {},
+        retryAfter: undefined,
         chunks: [],
         bodyBytes: 0,
         startedAt,
@@ -214,12 +214,31 @@ function readTargets(targets: Targets): (url: string) => ReturnType<typeof targe
   }
 }
 
-function answerOf({ status, headers, chunks, bodyBytes, startedAt }: Sent, truncated: boolean): EgressAnswer {
-  const retryAfter = headers['retry-after']
+// A name is a token, a value has no control characters (RFC 9110, 5.1 and 5.5). ASCII only: what else there is, receivers read differently.
+const fieldName = /^[\w!#$%&'*+.^`|~-]+$/
+const fieldValue = /^[\t -~]*$/
+
+/** A request as it goes out, or null for one that cannot be written. */
+function writtenOf(
+  { origin, path }: { origin: string; path: string },
+  userAgent: string,
+  { headers, body }: EgressRequest,
+) {
+  const host = origin.slice(origin.indexOf('//') + 2)
+  let head = `POST ${path} HTTP/1.1\r\nhost: ${host}\r\nconnection: keep-alive\r\nuser-agent: ${userAgent}\r\naccept-encoding: identity\r\n`
+  for (const name in headers) {
+    const value = headers[name] ?? ''
+    if (!fieldName.test(name) || !fieldValue.test(value)) return null
+    head += `${name}: ${value}\r\n`
+  }
+  return `${head}content-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`
+}
+
+function answerOf({ status, retryAfter, chunks, bodyBytes, startedAt }: Sent, truncated: boolean): EgressAnswer {
   const bytes = chunks.length === 1 ? chunks[0] : Buffer.concat(chunks, Math.min(bodyBytes, bodyBytesMax))
   return {
     status,
-    retryAfter: typeof retryAfter === 'object' ? retryAfter.join(', ') : retryAfter,
+    retryAfter,
     body: bytes === undefined || bytes.length === 0 ? '' : inert(bytes.toString('utf8', 0, bodyBytesMax)),
     truncated,
     durationMs: since(startedAt),
@@ -280,7 +299,6 @@ const reset: Failure = {
 const noSuchName = ['ENOTFOUND', 'ENODATA', 'ENONAME', 'EBADNAME']
 const usedUp = ['EMFILE', 'ENFILE', 'ENOMEM', 'ENOBUFS', 'EADDRNOTAVAIL', 'EAI_MEMORY']
 const noRoute = ['EHOSTUNREACH', 'ENETUNREACH', 'EHOSTDOWN', 'ENETDOWN', 'EAFNOSUPPORT', 'EACCES', 'EPERM']
-const notWritten = ['UND_ERR_INVALID_ARG', 'UND_ERR_NOT_SUPPORTED', 'UND_ERR_DESTROYED', 'UND_ERR_CLOSED']
 
 /**
  * What an error of the network means (see `EgressFailure`). Where several addresses were tried, the error that tells
@@ -297,7 +315,7 @@ export function failureOf(error: Error, phase: Phase): Failure {
   const general = cut ? reset : byPhase[phase]
   const named = (failure: Failure) =>
     /^[A-Z][A-Z0-9_]{1,60}$/.test(code) ? { ...failure, message: `${failure.message} (${code})` } : failure
-  if (notWritten.includes(code) || error instanceof TypeError || error instanceof ReferenceError) return byPhase.wait
+  if (error instanceof TypeError || error instanceof ReferenceError) return byPhase.wait
   if (usedUp.includes(code)) return { ...general, owner: 'ours', message: `The attempt failed on our side. (${code})` }
   if (noRoute.includes(code)) return named({ ...general, owner: 'path' })
   if (phase === 'lookup' && noSuchName.includes(code))
