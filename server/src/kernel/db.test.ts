@@ -117,6 +117,22 @@ test('a transaction keeps all of its work or none of it', async (t) => {
   assert.deepEqual([await balance(db, 1), await balance(db, 2)], [90n, 110n])
 })
 
+test('where a transaction cannot begin, nothing of it is done', async (t) => {
+  const { db } = await opened(t, { connectionsMax: 1 })
+  const pay = () => db.tx((tx) => tx.run(add, [1, -10]))
+  await pay()
+  await pay()
+  await db.run(statement('test.forget', 'deallocate "kernel.begin"'), [])
+  await assert.rejects(pay(), /kernel\.begin/)
+  const inAnyCase = db.tx(async (tx) => {
+    await Promise.allSettled([tx.run(add, [1, -10]), tx.run(add, [1, -10])])
+    await tx.run(add, [1, -10]).catch(() => {})
+  })
+  await assert.rejects(inAnyCase, /kernel\.begin/)
+  assert.equal(await balance(db), 80n)
+  assert.equal(await db.tx(async () => 'nothing asked'), 'nothing asked')
+})
+
 test('a commit that PostgreSQL turned into a rollback is an error, not a success', async (t) => {
   const { db } = await opened(t)
   await assert.rejects(

@@ -65,6 +65,21 @@ export function connectionConfig(target: DbTarget): pg.ClientConfig {
   return { ...where, types, application_name: 'kaha' }
 }
 
+const begin = { name: 'kernel.begin', text: 'begin' }
+
+/** Makes `begin` go along with a query, before it: where that fails, the query is not run. The connection has prepared it. */
+function beginWith(query: pg.Query): void {
+  const submit = query.submit.bind(query)
+  query.submit = (connection) => {
+    connection.stream.cork()
+    connection.bind({ statement: begin.name }, true)
+    connection.execute(null, true)
+    const refusal = submit(connection)
+    connection.stream.uncork()
+    return refusal
+  }
+}
+
 export function createDb(options: DbOptions): Db {
   const statementMsMax = options.statementMsMax ?? 10_000
   // The server ends a statement that takes too long; this ends the waiting for a server that says nothing any more.
@@ -83,6 +98,7 @@ export function createDb(options: DbOptions): Db {
       .map(([name, value]) => `-c ${name}=${value}`)
       .join(' '),
   })
+  const hasBegun = new WeakSet<pg.PoolClient>()
   let closing = false
   // Without a listener an idle connection that the server ends would end this process. On the way out nobody need hear of it.
   pool.on('error', (error) => {
@@ -94,19 +110,27 @@ export function createDb(options: DbOptions): Db {
 
   // A callback and a timer of our own: with the driver's promise, or its query_timeout, V8 keeps each query with its rows until a full
   // collection, which costs a page of 20 rows a fifth more CPU.
-  const ask = <Row extends object>(client: pg.PoolClient, query: pg.QueryConfig) =>
+  const ask = <Row extends object>(client: pg.PoolClient, query: pg.QueryConfig, begins = false) =>
     new Promise<pg.QueryResult<Row>>((resolve, reject) => {
       const silence = setTimeout(() => reject(new Error('Query read timeout')), answerMsMax)
-      client.query<Row>(query, (error: Error | null | undefined, result) => {
+      const asked = new pg.Query<Row>(query, (error, result) => {
         clearTimeout(silence)
         if (error) reject(error)
-        else resolve(result)
+        // Of two commands there are two results.
+        else resolve(begins ? (result as unknown as pg.QueryResult<Row>[])[1]! : result)
       })
+      if (begins) beginWith(asked)
+      client.query(asked)
     })
 
-  const runOn = async <Row extends object>(client: pg.PoolClient, query: Statement, values: readonly unknown[]) => {
+  const runOn = async <Row extends object>(
+    client: pg.PoolClient,
+    query: Statement,
+    values: readonly unknown[],
+    begins = false,
+  ) => {
     statements += 1
-    return (await ask<Row>(client, { name: query.name, text: query.text, values: values as unknown[] })).rows
+    return (await ask<Row>(client, { name: query.name, text: query.text, values: values as unknown[] }, begins)).rows
   }
 
   // A connection that does not answer is closed, which rolls back as well.
@@ -127,8 +151,27 @@ export function createDb(options: DbOptions): Db {
     const client = await pool.connect()
     let broken: Error | undefined
     try {
-      await ask(client, { text: 'begin' })
-      const result = await work({ run: (query, values) => runOn(client, query, values) })
+      // The first transaction of a connection prepares it; from then on it costs no way of its own. What follows waits for that,
+      // and is not done where it has failed.
+      let beginning: Promise<unknown> | undefined
+      if (!hasBegun.has(client)) {
+        beginning = ask(client, begin)
+        await beginning
+        hasBegun.add(client)
+      }
+      const result = await work({
+        async run<Row extends object>(query: Statement, values: readonly unknown[]) {
+          if (beginning !== undefined) {
+            await beginning
+            return runOn<Row>(client, query, values)
+          }
+          const first = runOn<Row>(client, query, values, true)
+          beginning = first
+          return first
+        },
+      })
+      if (beginning === undefined) return result
+      await beginning
       const { command } = await ask(client, { text: 'commit' })
       // COMMIT of an aborted transaction resolves, with the tag ROLLBACK.
       if (command !== 'COMMIT') throw new Error('the transaction was rolled back by the server')
