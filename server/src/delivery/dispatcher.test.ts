@@ -144,3 +144,22 @@ test('dispatchers that work at once dispatch each event once', async () => {
   const [found] = await room.query<{ rows: number }>('select count(*)::integer as rows from delivery.queue')
   assert.equal(found?.rows, 900)
 })
+
+test('events that come one after another are dispatched together', async () => {
+  await using room = await startDeliveryRoom({ dispatchRestMs: 2_000 })
+  await using receiver = await startReceiver()
+  await room.endpoint(receiver.url)
+  room.work()
+  const count = 8
+  for (let event = 0; event < count; event += 1) {
+    await room.happen()
+    // Longer than a dispatch takes, and all of them shorter than the rest.
+    for (let look = 0; look < 40; look += 1) await room.query('select')
+  }
+  await room.sandboxClock.idle()
+  assert.equal(receiver.received.length, count)
+  const [found] = await room.query<{ dispatches: number }>(
+    'select count(distinct dispatched_at)::integer as dispatches from delivery.deliveries',
+  )
+  assert.ok((found?.dispatches ?? count) <= count / 2, `${found?.dispatches} dispatches`)
+})

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Bus } from '../kernel/bus.ts'
 import { isAway, type Db } from '../kernel/db.ts'
 import type { Log } from '../kernel/log.ts'
@@ -14,7 +15,7 @@ export interface DispatcherDependencies {
   readonly log: Log
   readonly figures: Figures
   readonly sender: Pick<Sender, 'hand' | 'freed'>
-  readonly options: { readonly leaseMs: number; readonly random: () => number }
+  readonly options: { readonly leaseMs: number; readonly restMs: number; readonly random: () => number }
 }
 
 const batchMax = 500
@@ -25,7 +26,7 @@ const waitMsMax = 100
 
 /** Turns events into deliveries, one for each destination that subscribes. Works until disposed. */
 export function startDispatcher({ db, bus, log, figures, sender, options }: DispatcherDependencies): AsyncDisposable {
-  const { leaseMs, random } = options
+  const { leaseMs, restMs, random } = options
   // After a failure the events are claimed and dispatched apart from each other. They stay in hand while the database is away; whoever
   // takes them over meanwhile has the fence.
   let inHand: readonly ClaimedEvent[] = []
@@ -71,6 +72,7 @@ export function startDispatcher({ db, bus, log, figures, sender, options }: Disp
     }
     try {
       let lookInMs = 0
+      let taken = 0
       await sender.hand(async (request, worth) => {
         if (handing && worth < batchMin) {
           waitingSince ??= performance.now()
@@ -82,11 +84,16 @@ export function startDispatcher({ db, bus, log, figures, sender, options }: Disp
         const events = worth < batchMin ? batchMax : Math.min(worth, batchMax)
         const done = await store.dispatchDue(db, events, request)
         lookInMs = done.lookInMs
+        taken = done.lags.length
         handing = done.handed.count > 0 && done.lookInMs === 0
         dispatched(done)
         return done.handed.count > 0 ? claimStore.handed(db, done.handed) : nothing
       })
-      return lookInMs
+      // Where events come one by one, a dispatch for each would cost more than all else that is done about them: those of a moment go
+      // together. What comes after a pause is dispatched at once.
+      if (taken === 0 || lookInMs === 0) return lookInMs
+      await sleep(restMs)
+      return Math.max(0, lookInMs - restMs)
     } catch (error) {
       if (isAway(error)) throw error
       inHand = await store.claim(db, batchMax, leaseMs)

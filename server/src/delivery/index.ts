@@ -32,6 +32,8 @@ export interface DeliveryOptions {
   readonly inHandMax?: number
   readonly perDestinationMax?: number
   readonly flyingMax?: number
+  /** How long after a dispatch that left nothing over no other begins. */
+  readonly dispatchRestMs?: number
   /** How long a stop waits for attempts in flight, and again for their results to be stored. */
   readonly drainMsMax?: number
   readonly retention?: RetentionOptions
@@ -84,6 +86,7 @@ export function createDelivery({
     inHandMax = 2_048,
     perDestinationMax = 384,
     flyingMax = 64,
+    dispatchRestMs = 10,
     drainMsMax = 3_000,
     random = Math.random,
   } = options
@@ -112,7 +115,9 @@ export function createDelivery({
       const sender = parts.use(
         startSender({ db: work, bus, clock, log, slots, attempt, figures, options: { leaseMs, drainMsMax, random } }),
       )
-      parts.use(startDispatcher({ db: work, bus, log, figures, sender, options: { leaseMs, random } }))
+      parts.use(
+        startDispatcher({ db: work, bus, log, figures, sender, options: { leaseMs, restMs: dispatchRestMs, random } }),
+      )
       return { stop: () => parts.disposeAsync(), [Symbol.asyncDispose]: () => parts.disposeAsync() }
     },
     ensurePartitions: (around) => ensurePartitions(db, around),
