@@ -257,7 +257,7 @@ export async function startKaha(options: {
     owner,
     // Nobody hears of a live bank's money yet: a payer who was shown a code would pay it for nothing.
     codeWriter: sandbox && config.qrBank ? checkoutCodes({ bank: config.qrBank, identity }) : null,
-    ...(choices.confirmWaitMsMax === undefined ? {} : { confirmWaitMsMax: choices.confirmWaitMsMax }),
+    confirmWaitMsMax: choices.confirmWaitMsMax ?? config.confirmWaitSeconds * 1_000,
   })
   const terminalIdentity = createTerminalIdentity({ db, bus, clock, keyring, rateLimit })
   const terminals = building.use(

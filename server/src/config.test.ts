@@ -25,6 +25,7 @@ test('without any setting it is a sandbox on this machine, with an embedded data
     terminalCurrencies: ['USD', 'EUR', 'GBP', 'PHP', 'JPY', 'CAD', 'AUD'],
     rateLimitPerSecond: 1_000,
     confirmsPerMinute: 0,
+    confirmWaitSeconds: 10,
     qrBank: { bic: 'TESTPHM1XXX', notifyFlags: '010' },
     trustProxy: false,
     metrics: 'main',
@@ -72,6 +73,7 @@ test('settings are read as they are written', () => {
     KAHA_CURRENCIES: 'PHP,USD',
     KAHA_RATE_LIMIT: '0',
     KAHA_CONFIRM_LIMIT: '5',
+    KAHA_CONFIRM_WAIT: '3',
     KAHA_TRUST_PROXY: '10.0.0.0/8,127.0.0.1',
     KAHA_METRICS: '127.0.0.1:9090',
     KAHA_LOG_LEVEL: 'silent',
@@ -92,11 +94,12 @@ test('settings are read as they are written', () => {
       config.currencies,
       config.rateLimitPerSecond,
       config.confirmsPerMinute,
+      config.confirmWaitSeconds,
       config.trustProxy,
       config.metrics,
       config.logLevel,
     ],
-    [['PHP', 'USD'], 0, 5, ['10.0.0.0/8', '127.0.0.1'], { host: '127.0.0.1', port: 9090 }, 'silent'],
+    [['PHP', 'USD'], 0, 5, 3, ['10.0.0.0/8', '127.0.0.1'], { host: '127.0.0.1', port: 9090 }, 'silent'],
   )
 })
 
@@ -159,6 +162,7 @@ const wrong: readonly (readonly [name: string, value: string])[] = [
   ['KAHA_RATE_LIMIT', '1.5'],
   ['KAHA_RATE_LIMIT', '1e3'],
   ['KAHA_CONFIRM_LIMIT', 'off'],
+  ['KAHA_CONFIRM_WAIT', '26'],
   ['KAHA_METRICS', '9090'],
   ['KAHA_METRICS', 'localhost:port'],
   ['KAHA_METRICS', 'localhost:70000'],

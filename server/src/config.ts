@@ -37,6 +37,7 @@ export interface Config {
   readonly terminalCurrencies: readonly string[]
   readonly rateLimitPerSecond: number
   readonly confirmsPerMinute: number
+  readonly confirmWaitSeconds: number
   /** What QR Ph codes say of the bank that receives the money. Null: there is none, and no QR service. */
   readonly qrBank: { readonly bic: string; readonly notifyFlags: string } | null
   readonly trustProxy: false | string[]
@@ -111,6 +112,11 @@ export const settings: readonly Setting[] = [
     says: 'confirms by client_secret a minute per client address; 0 is off',
   },
   {
+    name: 'KAHA_CONFIRM_WAIT',
+    default: '10',
+    says: 'seconds that a confirm or a refund waits for the processor; 25 at most',
+  },
+  {
     name: 'KAHA_QR_BIC',
     default: 'TESTPHM1XXX in a sandbox, none in live',
     says: 'BIC of the bank that QR Ph codes are paid to; live has no QR service without one',
@@ -131,6 +137,8 @@ export const settings: readonly Setting[] = [
 
 const keyBytes = 32
 const natsPort = 4222
+// An attempt that has heard nothing for 30 s is asked about.
+const confirmWaitSecondsMax = 25
 // No bank has it, so that no bank's app can pay a sandbox.
 const fictionalBic = 'TESTPHM1XXX'
 
@@ -175,6 +183,7 @@ export function readConfig(env: Environment): Config {
     terminalCurrencies: read.list('KAHA_TERMINAL_CURRENCIES', Object.keys(knownCurrencies), terminalCurrenciesDefault),
     rateLimitPerSecond: read.integer('KAHA_RATE_LIMIT', mode === 'sandbox' ? 1_000 : 100, 1_000_000),
     confirmsPerMinute: read.integer('KAHA_CONFIRM_LIMIT', mode === 'sandbox' ? 0 : 30, 1_000_000),
+    confirmWaitSeconds: read.integer('KAHA_CONFIRM_WAIT', 10, confirmWaitSecondsMax),
     qrBank: read.qrBank(mode),
     trustProxy: read.trustProxy(),
     metrics: read.metrics(onLoopback),

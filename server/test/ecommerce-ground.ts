@@ -40,7 +40,7 @@ export function groundOf(p: Platform, seed: number): Ground {
   const { db, clock, keyring } = p.kaha
   const owner = ownerOf(p.kaha)
   const connector = simulator({ clock, store: simulatorStore({ db }), challengeUrlOf: (token) => token })
-  const payments = createPayments({ db, clock, keyring, connector, owner, codeWriter: null })
+  const payments = createPayments({ db, clock, keyring, connector, owner, codeWriter: null, confirmWaitMsMax: 10_000 })
   const merchant = shop(p)
   const now = (): number => clock.now().getTime()
 

@@ -18,10 +18,12 @@ import {
   type AttemptMove,
   type AttemptState,
   type IntentState,
+  type PaymentMethod,
 } from './machine.ts'
 import type { PaymentOwner } from './owner.ts'
 import { overdueMoves } from './projection.ts'
 import { paymentsStore as store, type IntentRow } from './store.ts'
+import type { NewAttempt } from './store-start.ts'
 
 /** A card, or the text of a code. */
 export type PaidBy =
@@ -34,6 +36,17 @@ export interface NewPayment {
   readonly event: AttemptEvent
   readonly correlationId: string | null
   readonly attemptCount: number | undefined
+}
+
+/** An open attempt that gets its outcome. */
+export interface Settling {
+  readonly intent: Pick<Intent, 'id' | 'linkId'>
+  readonly attemptId: string
+  readonly method: PaymentMethod
+  readonly from: AttemptState
+  readonly event: AttemptEvent
+  readonly outcome: Outcome | null
+  readonly at: Date
 }
 
 /** What ends a challenge, as the issuer tells it. */
@@ -88,9 +101,13 @@ export function createAttempts({
         'A payment of this intent is being processed; retrieve the intent for its outcome.',
       )
     }
-    if (refusal !== null) {
-      throw new Fault('INTENT_INVALID_STATE', `This intent is ${intent.shown.status}; make another one to pay again.`)
-    }
+    if (refusal === null) return
+    const { status } = intent.shown
+    const wayOut =
+      status === 'REQUIRES_ACTION'
+        ? 'let the payer finish what is open, or wait for its end'
+        : 'make another one to pay again'
+    throw new Fault('INTENT_INVALID_STATE', `This intent is ${status}; ${wayOut}.`)
   }
 
   const refuseAttempt = (intent: Intent, useFree: boolean) => {
@@ -118,15 +135,22 @@ export function createAttempts({
     await owner.settle(tx, { linkId: row.link_id, attemptId, succeeded: false, at: row.read_at })
   }
 
-  /** A challenge or code past its deadline that no sweeper has come by yet still holds the one open place of its intent. */
-  const storeOverdue = async (tx: Queries, intentId: string, event: 'challenge_abandoned' | 'code_expired') => {
-    const row = await store.readIntent(tx, intentId)
-    if (row === undefined || row.attempt_id === null) return
+  /**
+   * A challenge or code past its deadline that no sweeper has come by yet still holds the one open place of its intent. Resolves to the
+   * intent as it stands then.
+   */
+  const storeOverdue = async (
+    tx: Queries,
+    intentId: string,
+    event: 'challenge_abandoned' | 'code_expired',
+  ): Promise<IntentRow> => {
+    const row = await readRow(tx, intentId)
     const overdue = overdueMoves(storedOf(row), row.read_at).find((move) => move.event === event)
-    if (overdue === undefined) return
+    if (overdue === undefined || row.attempt_id === null) return row
     await releaseCode(tx, row)
     await store.lockIntent(tx, intentId)
-    await settleLocked(tx, intentId, row.attempt_id, 'REQUIRES_ACTION', event, null, overdue.at)
+    const moved = await settleLocked(tx, intentId, row.attempt_id, 'REQUIRES_ACTION', event, null, overdue.at)
+    return moved ?? readRow(tx, intentId)
   }
 
   const paidBy = (by: PaidBy) =>
@@ -147,19 +171,33 @@ export function createAttempts({
   }
 
   /** Creates the attempt in the state that its first event leads to. */
-  const start = ({ intent, attemptId, by, event, correlationId, attemptCount }: NewPayment): Promise<void> =>
-    db.tx(async (tx) => {
+  const start = async (payment: NewPayment): Promise<void> => {
+    const { intent, attemptId, by, event, correlationId, attemptCount } = payment
+    const move = moveAttempt('NONE', event)
+    if ('refusal' in move) throw new Error(`no first move ${event}`)
+    const isFirst = intent.latestAttempt === null && (attemptCount ?? 0) === 0 && move.emits === null
+    await db.tx(async (tx) => {
       const at = clock.now()
-      const move = moveAttempt('NONE', event)
-      if ('refusal' in move) throw new Error(`no first move ${event}`)
+      const attempt: NewAttempt = {
+        id: attemptId,
+        intentId: intent.id,
+        state: move.to,
+        category: move.category,
+        ...paidBy(by),
+        challengeExpiresAt: move.to === 'REQUIRES_ACTION' ? deadlineOf(by, intent, at) : null,
+        transactionStatus: transactionStatusOf[move.to],
+        correlationId,
+        leaseSeconds,
+        at,
+      }
       if (intent.latestAttempt?.method === 'qrph') await storeOverdue(tx, intent.id, 'code_expired')
       const got =
         intent.linkId === null || !holdsUse(by.method, move.to)
           ? 'taken'
           : await owner.reserve(tx, { linkId: intent.linkId, attemptId })
       await store.lockIntent(tx, intent.id)
-      await storeOverdue(tx, intent.id, 'challenge_abandoned')
-      const present = await read(tx, intent.id)
+      if (isFirst && got === 'taken' && (await store.insertFirstAttempt(tx, attempt))) return
+      const present = intentOf(await storeOverdue(tx, intent.id, 'challenge_abandoned'))
       refuseUnlessOpen(present)
       if (attemptCount !== undefined && present.attemptCount !== attemptCount) {
         throw new Fault('INTENT_PROCESSING', 'This form has been submitted before; see how the payment stands.')
@@ -167,20 +205,10 @@ export function createAttempts({
       refuseAttempt(present, got !== 'full')
       if (got === 'ended')
         throw new Fault('INTENT_INVALID_STATE', 'The link of this intent has ended; it takes no more payments.')
-      await store.insertAttempt(tx, {
-        id: attemptId,
-        intentId: intent.id,
-        state: move.to,
-        category: move.category,
-        ...paidBy(by),
-        challengeExpiresAt: move.to === 'REQUIRES_ACTION' ? deadlineOf(by, present, at) : null,
-        transactionStatus: transactionStatusOf[move.to],
-        correlationId,
-        leaseSeconds,
-        at,
-      })
+      await store.insertAttempt(tx, attempt)
       if (move.emits !== null) await owner.announce(tx, await read(tx, intent.id), move.emits)
     })
+  }
 
   /** The move itself, under the intent's lock. Undefined when another has made one before. */
   const settleLocked = async (
@@ -214,33 +242,26 @@ export function createAttempts({
   }
 
   /**
-   * Moves an attempt by its outcome, once: whoever comes second changes nothing, and is told false. Repeatable, so that a lost answer to
-   * COMMIT is resolved by doing it again.
+   * Moves an attempt by its outcome, once, and resolves to its intent: whoever comes second changes nothing, and is told nothing.
+   * Repeatable, so that a lost answer to COMMIT is resolved by doing it again.
    */
-  const settle = (
-    intentId: string,
-    attemptId: string,
-    from: AttemptState,
-    event: AttemptEvent,
-    outcome: Outcome | null,
-    at: Date,
-  ): Promise<boolean> =>
+  const settle = ({ intent, attemptId, method, from, event, outcome, at }: Settling): Promise<Intent | undefined> =>
     db.tx(async (tx) => {
-      const { linkId, latestAttempt } = await read(tx, intentId)
+      const { id, linkId } = intent
       const succeeded = outcome?.kind === 'approved'
       const { linkConsumed } =
-        linkId === null || !holdsUse(latestAttempt?.method ?? 'card', from)
+        linkId === null || !holdsUse(method, from)
           ? { linkConsumed: false }
           : await owner.settle(tx, { linkId, attemptId, succeeded, at })
-      await store.lockIntent(tx, intentId)
-      const row = await settleLocked(tx, intentId, attemptId, from, event, outcome, at)
-      if (row === undefined) return false
+      await store.lockIntent(tx, id)
+      const row = await settleLocked(tx, id, attemptId, from, event, outcome, at)
+      if (row === undefined) return undefined
+      const settled = intentOf(row)
       // The end was stored while the attempt was being processed, and told to nobody; now nothing is left that could pay it. An end
       // that is not stored yet is told when it is.
-      if (from === 'PROCESSING' && owesExpiredEvent(endOf(row)))
-        await owner.announce(tx, intentOf(row), 'payment.expired')
+      if (from === 'PROCESSING' && owesExpiredEvent(endOf(row))) await owner.announce(tx, settled, 'payment.expired')
       if (linkId !== null && linkConsumed) await endIntentsOfLink(tx, linkId, 'CONSUMED', at)
-      return true
+      return settled
     })
 
   /**

@@ -23,7 +23,7 @@ import type { PaymentOwner } from './owner.ts'
 import { createPace } from './pace.ts'
 import { atOnceOrOneByOne, oneByOne } from './put-off.ts'
 import { createRefunds, type Refunds } from './refunds.ts'
-import { paymentsStore as store, type IntentRow, type NewIntent } from './store.ts'
+import { paymentsStore as store, type DueInquiry, type IntentRow, type NewIntent } from './store.ts'
 
 export interface PaymentsDependencies {
   readonly db: Db
@@ -34,7 +34,7 @@ export interface PaymentsDependencies {
   /** Null: nothing is paid by QR Ph here. */
   readonly codeWriter: CodeWriter | null
   /** How long a confirm waits for the processor; then it answers that the payment is being processed. */
-  readonly confirmWaitMsMax?: number
+  readonly confirmWaitMsMax: number
 }
 
 /** An intent after a confirm. */
@@ -70,7 +70,6 @@ export interface Payments {
   reconcile(): Promise<number>
 }
 
-const confirmWaitMsDefault = 10_000
 const verificationMsMax = 10_000
 
 export function createPayments({
@@ -83,29 +82,36 @@ export function createPayments({
   confirmWaitMsMax,
 }: PaymentsDependencies): Payments {
   const attempts = createAttempts({ db, clock, keyring, owner })
-  const waitMs = confirmWaitMsMax ?? confirmWaitMsDefault
 
-  const settleSurely = async (intentId: string, attemptId: string, outcome: Outcome): Promise<void> => {
-    const at = clock.now()
-    const once = () => attempts.settle(intentId, attemptId, 'PROCESSING', eventOf(outcome), outcome, at)
-    await once().catch((error: unknown) => {
+  /** Resolves to the intent where this call moved it. */
+  const settleSurely = async (
+    intent: Pick<Intent, 'id' | 'linkId'>,
+    attemptId: string,
+    outcome: Outcome,
+  ): Promise<Intent | undefined> => {
+    const event = eventOf(outcome)
+    const settling = { intent, attemptId, method: 'card', from: 'PROCESSING', event, outcome, at: clock.now() } as const
+    const settled = await attempts.settle(settling).catch((error: unknown) => {
       if (!isAway(error)) throw error
-      return once()
+      return attempts.settle(settling)
     })
     owner.announced()
+    return settled
   }
 
   const process = async (
-    intentId: string,
+    intent: Intent,
     attemptId: string,
     authorize: (signal: AbortSignal) => Promise<Answer>,
-  ): Promise<void> => {
+  ): Promise<Intent> => {
     // No answer is no outcome: the reconciler asks until the processor knows.
-    const outcome = await authorize(AbortSignal.timeout(waitMs)).catch(() => ({ kind: 'pending' }) as const)
+    const outcome = await authorize(AbortSignal.timeout(confirmWaitMsMax)).catch(() => ({ kind: 'pending' }) as const)
     if (outcome.kind === 'pending') {
       await store.postponeInquiry(db, attemptId, firstInquiryMs)
       owner.dueSooner()
-    } else await settleSurely(intentId, attemptId, outcome)
+      return attempts.read(db, intent.id)
+    }
+    return (await settleSurely(intent, attemptId, outcome)) ?? attempts.read(db, intent.id)
   }
 
   const verify = async (
@@ -127,12 +133,12 @@ export function createPayments({
   const askAboutChallenge = (attemptId: string): Promise<Challenge> =>
     connector.challenge(attemptId, AbortSignal.timeout(verificationMsMax)).catch(() => ({ kind: 'none' }) as const)
 
-  const inquire = async (due: { id: string; intent_id: string; age_ms: number }): Promise<void> => {
+  const inquire = async ({ id, intent_id, link_id, age_ms }: DueInquiry): Promise<void> => {
     const outcome = await connector
-      .inquire(due.id, AbortSignal.timeout(inquiryMsMax))
+      .inquire(id, AbortSignal.timeout(inquiryMsMax))
       .catch(() => ({ kind: 'pending' }) as const)
-    if (outcome.kind !== 'pending') return settleSurely(due.intent_id, due.id, outcome)
-    await store.postponeInquiry(db, due.id, inquiryWaitMs(due.age_ms))
+    if (outcome.kind === 'pending') await store.postponeInquiry(db, id, inquiryWaitMs(age_ms))
+    else await settleSurely({ id: intent_id, linkId: link_id }, id, outcome)
   }
 
   /** These resolve to how much they moved. */
@@ -140,11 +146,13 @@ export function createPayments({
     oneByOne(
       db,
       await store.claimAbandoned(db, dueRowsMax),
-      async ({ id, intent_id, method, challenge_expires_at: at }) => {
+      async ({ id, intent_id, link_id, method, challenge_expires_at: at }) => {
         const event = method === 'qrph' ? 'code_expired' : 'challenge_abandoned'
-        const moved = await attempts.settle(intent_id, id, 'REQUIRES_ACTION', event, null, at)
+        const intent = { id: intent_id, linkId: link_id }
+        const from = 'REQUIRES_ACTION'
+        const moved = await attempts.settle({ intent, attemptId: id, method, from, event, outcome: null, at })
         owner.announced()
-        return moved ? 1 : 0
+        return moved === undefined ? 0 : 1
       },
     )
 
@@ -172,7 +180,7 @@ export function createPayments({
   const [sweepPace, inquiryPace] = [createPace(), createPace()]
 
   return {
-    refunds: createRefunds({ db, clock, connector, waitMsMax: waitMs, dueSooner: () => owner.dueSooner() }),
+    refunds: createRefunds({ db, clock, connector, waitMsMax: confirmWaitMsMax, dueSooner: () => owner.dueSooner() }),
     codes: createCodes({ db, clock, attempts, owner, writer: codeWriter }),
     createIntent: (on, intent) => store.insertIntent(on, intent),
     findIntent: (principal, id) => store.findIntent(db, principal, id).then(intentIfAny),
@@ -195,10 +203,11 @@ export function createPayments({
       await attempts.start({ intent, attemptId, by: { method: 'card', card }, event, correlationId, attemptCount })
       if (event === 'processing_starts') {
         const { amount, currency } = intent
-        await process(intent.id, attemptId, (signal) =>
+        return process(intent, attemptId, (signal) =>
           connector.authorize({ attemptId, card, amount, currency, signal }),
         )
-      } else owner.announced()
+      }
+      owner.announced()
       const confirmed = await attempts.read(db, intent.id)
       const waits = challengeUrl !== undefined && waitsFor(confirmed, attemptId)
       return waits ? { ...confirmed, nextUrl: challengeUrl } : confirmed
@@ -220,9 +229,11 @@ export function createPayments({
         if (error instanceof Fault && error.code === 'INTENT_INVALID_STATE') return 'late'
         throw error
       })
-      if (ended === 'passed')
-        await process(intent.id, attemptId, (signal) => connector.authorizeVerified({ attemptId, signal }))
-      else owner.announced()
+      if (ended === 'passed') {
+        const authorize = (signal: AbortSignal) => connector.authorizeVerified({ attemptId, signal })
+        return { intent: await process(intent, attemptId, authorize), linkFull: false }
+      }
+      owner.announced()
       return { intent: await attempts.read(db, intent.id), linkFull: ended === 'full' }
     },
 

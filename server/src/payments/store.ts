@@ -4,6 +4,7 @@ import { perLevel, type Principal } from '../identity/principal.ts'
 import type { AttemptState, FailureCategory, IntentState, PaymentMethod } from './machine.ts'
 import type { CardBrand } from './card.ts'
 import type { RejectionReason } from './messages.ts'
+import { startStore } from './store-start.ts'
 
 type Columns = Tables['payments.intents']
 type AttemptColumns = Tables['payments.attempts']
@@ -46,6 +47,17 @@ export type CodeRow = IntentRow & { readonly [Column in 'attempt_id' | 'code_tex
   readonly challenge_expires_at: Date
 }
 
+/** An attempt that something is due for. */
+interface OpenAttempt {
+  readonly id: string
+  readonly intent_id: string
+  readonly link_id: string | null
+}
+
+export interface DueInquiry extends OpenAttempt {
+  readonly age_ms: number
+}
+
 interface Abandoned {
   readonly id: string
   readonly method: PaymentMethod
@@ -67,24 +79,6 @@ export interface NewIntent {
   readonly checkoutTokenHash: Buffer
   readonly formNonce: string | null
   readonly expiresAt: Date
-  readonly at: Date
-}
-
-export interface NewAttempt {
-  readonly id: string
-  readonly intentId: string
-  readonly state: AttemptState
-  readonly category: FailureCategory | null
-  readonly method: PaymentMethod
-  readonly cardBrand: CardBrand | null
-  readonly cardLastFour: string | null
-  readonly cardFingerprint: string | null
-  readonly codeText: string | null
-  /** When REQUIRES_ACTION is over. */
-  readonly challengeExpiresAt: Date | null
-  readonly transactionStatus: string
-  readonly correlationId: string | null
-  readonly leaseSeconds: number
   readonly at: Date
 }
 
@@ -136,26 +130,6 @@ const insertIntent = statement(
 )
 
 const lockIntent = statement('payments.lockIntent', 'select from payments.intents where id = $1 for update')
-
-// The attempt, its place in the intent and the transaction that reporting reads are one statement.
-const insertAttempt = statement(
-  'payments.insertAttempt',
-  `with counted as (
-     update payments.intents set attempt_count = attempt_count + 1, latest_attempt_id = $1 where id = $2
-     returning id, attempt_count, partner_id, merchant_id, branch_id, amount, currency
-   ), attempt as (
-     insert into payments.attempts (id, intent_id, number, state, failure_category, card_brand, card_last_four, card_fingerprint,
-       challenge_expires_at, run_at, lease_until, created_at, state_at, method, code_text)
-     select $1, id, attempt_count, $3, $4, $5, $6, $7, $8, case when $3 = 'PROCESSING' then $11::timestamptz end,
-            clock_timestamp() + $10 * interval '1 second', $11, $11, $13, $14
-       from counted
-   )
-   insert into payments.transactions (id, partner_id, merchant_id, branch_id, status, amount, currency, payment_method, card_brand,
-     card_last_four, correlation_id, created_at, updated_at)
-   select $1, partner_id, merchant_id, branch_id, $9, amount, currency,
-         case $13 when 'qrph' then 'QR_PH' else 'CARD_NOT_PRESENT' end, $5, $6, $12, $11, $11 from counted
-   returning id`,
-)
 
 // Compare-and-set from the state that the machine's table allowed the move from.
 const settleAttempt = statement(
@@ -252,8 +226,8 @@ const claimInquiries = statement(
    )
    update payments.attempts a
       set lease_until = clock_timestamp() + $2 * interval '1 second', inquiry_count = a.inquiry_count + 1
-     from due where a.id = due.id
-   returning a.id, a.intent_id, (extract(epoch from kernel.now() - a.state_at) * 1000)::float8 as age_ms`,
+     from due, payments.intents i where a.id = due.id and i.id = a.intent_id
+   returning a.id, a.intent_id, i.link_id, (extract(epoch from kernel.now() - a.state_at) * 1000)::float8 as age_ms`,
 )
 
 const postponeInquiry = statement(
@@ -265,7 +239,7 @@ const postponeInquiry = statement(
 // Where the intent expires first, that is what ends the challenge. A code never outlives its intent.
 const claimAbandoned = statement(
   'payments.claimAbandoned',
-  `select a.id, a.intent_id, a.method, a.challenge_expires_at from payments.attempts a join payments.intents i on i.id = a.intent_id
+  `select a.id, a.intent_id, i.link_id, a.method, a.challenge_expires_at from payments.attempts a join payments.intents i on i.id = a.intent_id
     where a.state = 'REQUIRES_ACTION' and a.challenge_expires_at <= kernel.now()
       and (a.challenge_expires_at < i.expires_at or a.method = 'qrph') and not payments.is_put_off(a.id)
     order by a.challenge_expires_at limit $1`,
@@ -329,23 +303,7 @@ export const paymentsStore = {
   findCode: async (on: Queries, partnerId: string | null, id: string) =>
     (await on.run<CodeRow>(findCode, [id, partnerId]))[0],
   lockIntent: (on: Queries, id: string) => on.run(lockIntent, [id]),
-  insertAttempt: (on: Queries, attempt: NewAttempt) =>
-    on.run(insertAttempt, [
-      attempt.id,
-      attempt.intentId,
-      attempt.state,
-      attempt.category,
-      attempt.cardBrand,
-      attempt.cardLastFour,
-      attempt.cardFingerprint,
-      attempt.challengeExpiresAt,
-      attempt.transactionStatus,
-      attempt.leaseSeconds,
-      attempt.at,
-      attempt.correlationId,
-      attempt.method,
-      attempt.codeText,
-    ]),
+  ...startStore,
   /** True when this call made the move; false when another had made one before. */
   settleAttempt: async (on: Queries, settled: Settled, from: AttemptState) =>
     (
@@ -388,10 +346,10 @@ export const paymentsStore = {
     return ended
   },
   claimInquiries: (on: Queries, rowsMax: number, leaseSeconds: number) =>
-    on.run<{ id: string; intent_id: string; age_ms: number }>(claimInquiries, [rowsMax, leaseSeconds]),
+    on.run<DueInquiry>(claimInquiries, [rowsMax, leaseSeconds]),
   postponeInquiry: (on: Queries, attemptId: string, ms: number) => on.run(postponeInquiry, [attemptId, ms]),
   claimAbandoned: (on: Queries, rowsMax: number) =>
-    on.run<{ id: string; intent_id: string; method: PaymentMethod; challenge_expires_at: Date }>(claimAbandoned, [
+    on.run<OpenAttempt & { readonly method: PaymentMethod; readonly challenge_expires_at: Date }>(claimAbandoned, [
       rowsMax,
     ]),
   nextDeadline: (on: Queries) => waitOf(on, nextDeadline),

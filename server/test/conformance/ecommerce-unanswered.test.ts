@@ -57,7 +57,7 @@ for (const [rule, card, status, category] of [
   ['S7.cards.no-answer', cards.noAnswer, 'SUCCEEDED', undefined],
   ['S7.cards.no-answer-no-authorization', silentThenFailed, 'FAILED', 'PAYMENT_PROCESSING_ERROR'],
 ] as const) {
-  test(`[${rule}, C4.reconcile.asks] a call that is never answered is 202 once the confirm has waited, and ${status} once the processor was asked`, async () => {
+  test(`[${rule}, C4.reconcile.asks, C4.confirm.wait] a call that is never answered is 202 once the confirm has waited, and ${status} once the processor was asked`, async () => {
     const { id } = await newIntent()
     const processing = bodyOf(await merchant.confirm(id, card), 202)
     assert.equal(processing.status, 'PROCESSING')
