@@ -3,6 +3,7 @@ import { after, test } from 'node:test'
 import { openapiDocuments, reportingOperations } from '@kaha/contract'
 import { Ajv } from 'ajv'
 import addFormats from 'ajv-formats'
+import { transactionStore } from '../../src/areas/reporting/store-transactions.ts'
 import { cardOf, cards, platform, type Platform } from '../platform.ts'
 import { assertRefused, call } from './call.ts'
 import { transactionsOf } from './reports.ts'
@@ -117,6 +118,29 @@ test('[B3.status.refunded, B3.detail.events, B3.transaction.amount-details] refu
     assert.deepEqual([detail.events.at(-1)?.event_type, detail.events.at(-1)?.amount], ['REFUNDED', String(amount)])
     assert.equal((await p.sdk.reports.listTransactions({ status: [status] })).data[0]?.id, transaction)
   }
+})
+
+test('[B3.detail.events] of a story that is longer than is told, the end is told, oldest first', async () => {
+  const { id, payment_attempt_id: transaction } = await p.pay({ amount: 1_000 })
+  for (const amount of [1, 2, 3]) {
+    await p.sdk.refunds.create({ payment_intent_id: id, amount })
+    await p.idle()
+  }
+  const { events } = await only(p, transaction)
+  assert.deepEqual(
+    events.map(({ event_type, amount }) => `${event_type} ${amount}`),
+    [
+      'CREATED 1000',
+      'CAPTURED 1000',
+      ...[1, 2, 3].flatMap((amount) => [`REFUND_REQUESTED ${amount}`, `REFUNDED ${amount}`]),
+    ],
+  )
+  const caller = { level: 'merchant', entityId: p.merchant.id, partnerId: '' } as const
+  const last = await transactionStore.listHistory(p.kaha.db, caller, transaction ?? '', 3)
+  assert.deepEqual(
+    last.map(({ amount }) => amount),
+    [2n, 3n, 3n],
+  )
 })
 
 test('[B3.transaction.unknown] an id of nothing is 404, one that is no uuid 400', async () => {

@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { createReportingService } from '../../src/areas/reporting/index.ts'
+import { createCursors } from '../../src/kernel/cursor.ts'
 import { createSettlement } from '../../src/payments/settlement.ts'
 import { cardOf, cards, platform, type Platform } from '../platform.ts'
 import { assertRefused, call } from './call.ts'
 import { dayOf, midnightAfter } from './operations.ts'
-import { everybody, keyFor } from './people.ts'
+import { everybody, keyFor, type Tenant } from './people.ts'
 import { jump, rowsOf, withoutWorker } from './shop.ts'
 
 // Area B: the daily settlement.
@@ -210,6 +212,15 @@ test('[B3.settlements.scoped] settlements are those of the entity of the key and
     shares.map(({ gross }) => gross),
     [21, 300],
   )
+  // A part of the merchants would be a wrong sum.
+  const { db, clock, keyring } = p.kaha
+  const narrow = createReportingService({ db, clock, cursors: createCursors(keyring), sharesMax: 1 })
+  const readBy = ({ id, level }: Tenant) => {
+    const ids = { keyId: id, entityId: id, partnerId: people.partner.id, merchantId: null, branchId: null }
+    return narrow.retrieveSettlement({ ...ids, level, scopes: new Set() }, number, {})
+  }
+  await assert.rejects(readBy(people.partner), { code: 'BAD_REQUEST' })
+  assert.equal((await readBy(people.merchant)).length, 1)
   const { secretKey } = await keyFor(p, { id: p.merchant.branches[1]?.id ?? '', level: 'branch' })
   assert.equal((await p.as(secretKey).reports.listSettlements()).data.length, 1)
 })

@@ -26,6 +26,8 @@ export interface ReportingDependencies {
   readonly db: Db
   readonly clock: Clock
   readonly cursors: Cursors
+  /** In one settlement. */
+  readonly sharesMax?: number
 }
 
 export interface PageQuery {
@@ -55,13 +57,12 @@ export interface TransactionStory {
 export type ReportingService = ReturnType<typeof createReportingService>
 
 const pageSizeMax = 100
-const historyRowsMax = 1_000
-const sharesMax = 10_000
+const historyRowsMax = 10_000
 // About 1.8 MB of text. To plan a page takes as long as to make some hundred of its lines.
 const exportRows = 5_000
 
 /** What a key may read of merchants, branches, transactions and settlements. Reads only what their owners publish. */
-export function createReportingService({ db, clock, cursors }: ReportingDependencies) {
+export function createReportingService({ db, clock, cursors, sharesMax = 10_000 }: ReportingDependencies) {
   const afterOf = (cursor: string | undefined, boundTo: readonly unknown[]): After | null => {
     if (cursor === undefined) return null
     const [position, id] = cursors.read(cursor, boundTo) ?? []
@@ -138,7 +139,10 @@ export function createReportingService({ db, clock, cursors }: ReportingDependen
       { currency }: { currency?: string },
     ): Promise<readonly ShareRow[]> {
       if (!isDay(batchNumber)) throw refuse('BAD_REQUEST', 'batch_number: is no day.')
-      const all = await store.listShares(db, principal, batchNumber, sharesMax)
+      const all = await store.listShares(db, principal, batchNumber, sharesMax + 1)
+      // A part of them would be a wrong sum.
+      if (all.length > sharesMax)
+        throw refuse('BAD_REQUEST', 'batch_number: has too many merchants for one answer; ask with the key of each.')
       const shares = all.filter((share) => currency === undefined || share.currency === currency)
       if (shares.length === 0) throw refuse('NOT_FOUND', 'There is no such settlement.')
       const currencies = new Set(shares.map((share) => share.currency))

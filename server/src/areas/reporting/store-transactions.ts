@@ -138,10 +138,14 @@ function pageOf(
   const stands = `t.${sort}`
   const lapses = sort === 'updated_at' ? 'l.updated_at' : stands
   const filtered = [...stored, ...withStatus('t.status')]
+  // What has lapsed is stored as PENDING: where that is not asked for, no row need be compared.
+  const standing =
+    filters.statuses === null || filters.statuses.includes('PENDING')
+      ? [`(t.status <> 'PENDING' or t.id <> all (array(select l.id from lapsed l)))`]
+      : []
   const walk = ({ from, within, apart }: Walk): string => `
       (select t.id, ${stands} as position, null::text as lapsed_status, null::timestamptz as lapsed_at from payments.transaction_report t
-        where ${[...(apart === true ? [unweighed(filtered)] : filtered), ...onward(stands, from), ...within].join(' and ')}
-          and (t.status <> 'PENDING' or t.id <> all (array(select l.id from lapsed l)))
+        where ${[...(apart === true ? [unweighed(filtered)] : filtered), ...onward(stands, from), ...within, ...standing].join(' and ')}
         ${inOrder(stands)})
       union all`
   const walks =
@@ -314,8 +318,12 @@ const findTransaction = perLevel(
 const listHistory = perLevel(
   'reporting.listHistory',
   (entity) => `
-  select h.type, h.at, h.amount, h.reason from payments.transaction_history h
-   where h.transaction_id = $1 and h.${entity} = $2 order by h.at, h.step, h.source_id limit $3`,
+  select n.type, n.at, n.amount, n.reason
+    from (
+      select h.* from payments.transaction_history h
+       where h.transaction_id = $1 and h.${entity} = $2 order by h.at desc, h.step desc, h.source_id desc limit $3
+    ) n
+   order by n.at, n.step, n.source_id`,
 )
 
 export const transactionStore = {
@@ -336,7 +344,7 @@ export const transactionStore = {
   },
   findTransaction: async (on: Queries, { level, entityId }: Caller, id: string) =>
     (await on.run<TransactionRow>(findTransaction[level], [id, entityId]))[0],
-  /** The earliest first. */
+  /** The last so many, oldest first. */
   listHistory: (on: Queries, { level, entityId }: Caller, id: string, rowsMax: number) =>
     on.run<HistoryRow>(listHistory[level], [id, entityId, rowsMax]),
 }
