@@ -76,6 +76,27 @@ test(
   },
 )
 
+test(
+  'a card is good to the end of its month in the last time zone to reach it, for the page as for the server',
+  { skip },
+  async (t) => {
+    const link = await shop.link()
+    const { page } = await shop.payer(t)
+    await page.clock.setFixedTime(new Date('2040-02-01T11:59:59Z'))
+    await page.goto(link.url)
+    const typed = page.getByLabel('Expiry')
+    const says = async () => {
+      await typed.fill('')
+      await typed.fill('01 / 40')
+      await typed.blur()
+      return page.locator('.error:visible').allTextContents()
+    }
+    assert.deepEqual(await says(), [])
+    await page.clock.setFixedTime(new Date('2040-02-01T12:00:00Z'))
+    assert.deepEqual(await says(), ['This card has expired. Use another one.'])
+  },
+)
+
 const slips: readonly { typed: { number?: string; expiry?: string; cvc?: string }; field: string; says: string }[] = [
   {
     typed: { number: '4242 4242 4242 4241' },

@@ -100,8 +100,9 @@ function fault(form, name) {
     if (digits === '') return 'expiryMissing'
     const [, month, year] = /^(0[1-9]|1[0-2])(\d\d)$/.exec(digits) ?? []
     if (month === undefined) return 'expiryWrong'
-    // The server decides by its own clock; a sandbox's may be ahead of this one, never behind it.
-    return new Date(2000 + Number(year), Number(month), 1) <= new Date() ? 'expiryPast' : undefined
+    // Good to the end of its month in the last time zone to reach it (UTC-12). The server decides by its own clock; a sandbox's may be ahead
+    // of this one, never behind it.
+    return Date.UTC(2000 + Number(year), Number(month), 1, 12) <= Date.now() ? 'expiryPast' : undefined
   }
   if (name === 'cvc') {
     if (brand) return digits.length === brand.cvc ? undefined : brand.cvc === 4 ? 'cvcFour' : 'cvcThree'
