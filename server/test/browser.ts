@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { chromium, type BrowserContext, type BrowserContextOptions } from 'playwright-core'
 
-const debian = '/usr/bin/chromium'
+// The one without a window takes two thirds of the other's time.
+const debian = ['/usr/bin/chromium-headless-shell', '/usr/bin/chromium']
 const quiet = [
   '--no-sandbox',
   '--disable-gpu',
@@ -16,7 +17,8 @@ const quiet = [
 ]
 
 async function executable(): Promise<string> {
-  if (existsSync(debian)) return debian
+  const installed = debian.find((path) => existsSync(path))
+  if (installed !== undefined) return installed
   const { default: packaged } = await import('@sparticuz/chromium')
   return packaged.executablePath()
 }

@@ -83,7 +83,7 @@ export async function openPayers({ after }: Hooks): Promise<Payers | string> {
 
 function reasonOf(error: unknown): string {
   const [line = ''] = (error instanceof Error ? error.message : String(error)).split('\n')
-  return `browser: neither /usr/bin/chromium nor @sparticuz/chromium runs here (${line})`
+  return `browser: no chromium runs here, neither Debian's nor @sparticuz/chromium (${line})`
 }
 
 /** Types a card into the form of a page in English. */
