@@ -12,7 +12,7 @@ import type { Arrival } from './receiver-child.ts'
 import type { Posts } from './undici-loop-child.ts'
 import type { WorkerPlace, WorkerRun } from './worker-child.ts'
 
-// As many as the engine opens to one receiver.
+// As many as the engine has under way to one endpoint.
 const callers = 64
 const samples = 200
 const pauseMs = 40

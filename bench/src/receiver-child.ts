@@ -1,6 +1,6 @@
-// A merchant's receiver: answers 204, and remembers what came when.
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
+// A merchant's receiver: answers 204, and remembers what came when. It stands for machines elsewhere and shares this one with what is
+// measured, so it is as bare as can be: it reads requests as the engine and undici write them, and nothing else.
+import { createServer, type AddressInfo, type Socket } from 'node:net'
 import { serve } from './child.ts'
 
 export interface Arrival {
@@ -27,20 +27,52 @@ let keepsTimes = false
 let expected = Infinity
 let reached = Promise.withResolvers<number>()
 
-const server = createServer((request, response) => {
-  const at = process.hrtime.bigint()
-  const id = String(request.headers['webhook-id'])
-  let body = ''
-  if (keepsBodies) request.setEncoding('utf8').on('data', (chunk: string) => (body += chunk))
-  else request.resume()
-  request.on('end', () => {
-    response.writeHead(204).end()
-    if (keepsTimes) arrivals.push({ id, at, body })
-    ids.add(id)
-    if (ids.size >= expected) reached.resolve(ids.size)
+const headEnd = '\r\n\r\n'
+const answer = Buffer.from(
+  'HTTP/1.1 204 No Content\r\nDate: Mon, 02 Mar 2026 08:00:00 GMT\r\nConnection: keep-alive\r\nKeep-Alive: timeout=60\r\n\r\n',
+)
+
+const open = new Set<Socket>()
+const server = createServer({ noDelay: true }, (socket) => {
+  open.add(socket)
+  let got = ''
+  // As bytes: a length counts them.
+  socket.setEncoding('latin1')
+  socket.on('data', (chunk: string) => {
+    got += chunk
+    for (let length = requestLength(got); got.length >= length; length = requestLength(got)) {
+      take(got.slice(0, length))
+      got = got.slice(length)
+      socket.write(answer)
+    }
   })
+  // A process that was killed leaves its connections like this.
+  socket.on('error', () => {})
+  socket.on('close', () => open.delete(socket))
 })
-server.keepAliveTimeout = 60_000
+
+/** Of the request that these bytes begin with, head and body. It cannot be told before the head is there. */
+function requestLength(bytes: string): number {
+  const head = bytes.indexOf(headEnd)
+  return head < 0 ? Infinity : head + headEnd.length + Number(valueOf(bytes, '\r\ncontent-length: '))
+}
+
+function valueOf(bytes: string, field: string): string {
+  const at = bytes.indexOf(field)
+  if (at < 0) throw new Error(`a request without ${field.trim()}`)
+  return bytes.slice(at + field.length, bytes.indexOf('\r\n', at + field.length))
+}
+
+function take(request: string): void {
+  const at = process.hrtime.bigint()
+  const id = valueOf(request, '\r\nwebhook-id: ')
+  const body = keepsBodies
+    ? Buffer.from(request.slice(request.indexOf(headEnd) + headEnd.length), 'latin1').toString()
+    : ''
+  if (keepsTimes) arrivals.push({ id, at, body })
+  ids.add(id)
+  if (ids.size >= expected) reached.resolve(ids.size)
+}
 
 async function listen(): Promise<string> {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -48,7 +80,7 @@ async function listen(): Promise<string> {
     () =>
       new Promise((resolve) => {
         server.close(() => resolve())
-        server.closeAllConnections()
+        for (const socket of open) socket.destroy()
       }),
   )
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
