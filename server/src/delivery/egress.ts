@@ -118,7 +118,7 @@ interface Sent extends Exchange<Sent> {
  */
 export function egress(options: EgressOptions): Egress {
   const { targets, userAgent, deadlineMs = 15_000 } = options
-  const { connectionsPerOriginMax = 64, connectionsIdleMax = 256, connectionAgeMsMax = 300_000 } = options
+  const { connectionsPerOriginMax = 192, connectionsIdleMax = 256, connectionAgeMsMax = 300_000 } = options
   const dial = dialler({ targets, lookup: options.lookup ?? dns.lookup, ca: options.tls?.ca })
   const limits = { connectionsPerOriginMax, connectionsIdleMax, connectionAgeMsMax }
   const connections = connectionsTo<Sent>(dial, limits, {
