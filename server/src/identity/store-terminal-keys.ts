@@ -14,17 +14,21 @@ export interface TerminalKeyRow extends Pick<
   readonly account_active: boolean
 }
 
+// Keys come one by one and by the dozen. Of an array PostgreSQL would see how many, and make a plan anew for each look: for several tables
+// that takes longer than the look. Of this it guesses always the same, and the rows are found one by one whatever it guesses.
 const findTerminalKeys = statement(
   'identity.findTerminalKeys',
-  `select k.api_key_hash, k.id, k.sealed_secret, k.role, k.group_id, k.branch_id, k.state, m.partner_id, g.merchant_id,
+  `select k.*, m.partner_id, g.merchant_id,
           not exists (
             select from identity.entities above
             where above.id in (k.branch_id, g.merchant_id, m.partner_id) and above.state <> 'ACTIVE'
           ) as account_active
-     from identity.terminal_keys k
-     join identity.groups g on g.id = k.group_id
-     join identity.entities m on m.id = g.merchant_id
-    where k.api_key_hash = any($1::bytea[])`,
+     from json_array_elements_text($1::json) n(hash)
+    cross join lateral (
+      select t.api_key_hash, t.id, t.sealed_secret, t.role, t.group_id, t.branch_id, t.state
+        from identity.terminal_keys t where t.api_key_hash = decode(n.hash, 'hex') offset 0) k
+    cross join lateral (select t.merchant_id from identity.groups t where t.id = k.group_id offset 0) g
+    cross join lateral (select t.partner_id from identity.entities t where t.id = g.merchant_id offset 0) m`,
 )
 
 // The row that every change of a state counts up.
@@ -88,5 +92,6 @@ export const terminalKeyStore = {
   /** Those of these keys that are not ACTIVE any more, or whose account is not. */
   stopped: async (on: Queries, keyIds: readonly string[]) =>
     (await on.run<{ id: string }>(listStopped, [keyIds])).map(({ id }) => id),
-  find: (on: Queries, hashes: readonly Buffer[]) => on.run<TerminalKeyRow>(findTerminalKeys, [hashes]),
+  find: (on: Queries, hashes: readonly Buffer[]) =>
+    on.run<TerminalKeyRow>(findTerminalKeys, [JSON.stringify(hashes.map((hash) => hash.toString('hex')))]),
 }
