@@ -55,7 +55,7 @@ export function requireGroup(principal: TerminalPrincipal, groupId: string | und
 export function terminalsArea(identity: TerminalIdentity, clock: Clock): Area<Signer> {
   return {
     name: 'terminals',
-    prefix: `${terminalsBase}/v1`,
+    prefix: terminalsBase,
     base: terminalsBase,
     bodyBytesMax,
     statuses,
