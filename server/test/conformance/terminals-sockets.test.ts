@@ -229,7 +229,12 @@ test('[D5.socket-errors.form, D5.socket-errors.invalid-json, D5.socket-errors.te
   ])
   for (const action of [undefined, 'none', '__proto__', 1])
     assert.equal((await asked(desk, { action }))[2], 'INVALID_REQUEST')
-  assert.equal((await asked(desk, { ...payment, paymentRequest: { ...sale, amount: '0' } }))[2], 'INVALID_AMOUNT')
+  const wrong = [{ amount: '0' }, { amount: '' }, { amount: null }, { currency: 'php' }, { products: [{ id: 'a' }] }]
+  for (const fields of [...wrong, { amount: undefined }, { paymentMethod: 'card' }, { metadata: [] }]) {
+    const paymentRequest = { ...sale, ...fields }
+    const { code, message } = (await shop.pay(paymentRequest)).json.error
+    assert.deepEqual(await asked(desk, { ...payment, paymentRequest }), ['Bad Request', message, code])
+  }
   assert.deepEqual((await asked(desk, { action: 'cancelPayment', transactionId: 'none' })).toSpliced(1, 1), [
     'Not Found',
     'TRANSACTION_NOT_FOUND',

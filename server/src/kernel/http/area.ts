@@ -256,10 +256,7 @@ function faultOf<P>(area: Area<P>, violation: Violation): Fault {
   const [top = ''] = violation.field.split('.')
   const own = `INVALID_${top.toUpperCase()}`
   const code = area.codeOf?.(violation) ?? (!isMalformed(violation) && own in area.statuses ? own : 'BAD_REQUEST')
-  const message =
-    violation.field === ''
-      ? 'A JSON object is needed as the body.'
-      : `${violation.field}: ${sentenceOf(violation.rule)}.`
+  const message = violation.field === '' ? 'A JSON object is needed as the body.' : complaintOf(violation)
   return violation.field === '' ? new Fault(code, message) : new Fault(code, message, violation)
 }
 
@@ -279,7 +276,10 @@ const sentences: Readonly<Record<string, string>> = {
   max_keys: 'has too many keys',
   max_key_length: 'has a key that is too long',
 }
-const sentenceOf = (rule: string) => sentences[rule] ?? `breaks the rule ${rule}`
+
+/** What is told of a field that breaks a rule. */
+export const complaintOf = ({ field, rule }: Violation): string =>
+  `${field}: ${sentences[rule] ?? `breaks the rule ${rule}`}.`
 
 function refuse<P>(
   area: Area<P>,

@@ -3,12 +3,14 @@ import { terminalRequests, terminalsWireCodes } from '@kaha/contract'
 import type { Static } from 'typebox'
 import type { Clock } from '../../../kernel/clock.ts'
 import { Fault } from '../../../kernel/fault.ts'
-import { compile, isMalformed, readJson, type Validator } from '../../../kernel/http/validation.ts'
+import { complaintOf } from '../../../kernel/http/area.ts'
+import { compile, readJson, type Validator } from '../../../kernel/http/validation.ts'
 import type { Connections } from '../connections.ts'
 import { statuses } from '../errors.ts'
 import { presentTerminal, presentVoid } from '../present.ts'
 import { notConnected, refuse } from '../refusals.ts'
 import { readAsked } from '../requests.ts'
+import { codeOfField } from '../routes.ts'
 import type { TerminalsService } from '../service.ts'
 import type { Speaker, TerminalCases } from '../service-terminal.ts'
 import type { Link } from './links.ts'
@@ -144,12 +146,13 @@ export function createActions({ service, cases, connections, clock, onError }: A
     }
     const violation = validators[action](value)
     if (violation === null) return
-    const { field, rule } = violation
     const isResult = link.terminalId !== null && (action === 'paymentResponse' || action === 'voidResult')
     if (isResult && typeof value['transactionId'] === 'string')
       await cases.hearNonsense(speakerOf(link), value['transactionId'])
-    const isAmount = field === 'paymentRequest.amount' && !isMalformed(violation)
-    throw refuse(isAmount ? 'INVALID_AMOUNT' : 'INVALID_REQUEST', `${field}: breaks the rule ${rule}.`, field, rule)
+    // A field of the request is called what it is called in the body of the HTTP operation.
+    const { rule } = violation
+    const field = violation.field.replace(/^paymentRequest\./, '')
+    throw new Fault(codeOfField({ field, rule }), complaintOf({ field, rule }), { field, rule })
   }
 
   return async (link, frame, isBinary) => {
