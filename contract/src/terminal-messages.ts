@@ -128,7 +128,8 @@ export const terminalAnswers = {
   paymentAccepted: message({
     from: 'server',
     to: 'desktop',
-    summary: 'The payment is taken and on its way. paymentComplete, paymentTimeout or paymentVoided follows.',
+    summary:
+      'The payment is taken, now or before. paymentComplete, paymentTimeout or paymentVoided follows, at once where it was asked for again and has ended.',
     schema: Type.Object({
       action: action('paymentAccepted'),
       requestId: requestIdBack,

@@ -38,6 +38,8 @@ export const terminalSockets = joined(
     'D5.message.get-terminals':
       'getTerminals of a desktop is answered by terminalsResponse with terminals and timestamp',
     'D5.message.payment': 'payment of a desktop is answered by paymentAccepted, and later by paymentComplete',
+    'D5.message.payment-again':
+      'a payment that is asked for again over a socket is accepted again, and where it has ended or was given up that is pushed again',
     'D5.message.cancel-payment': 'cancelPayment of a desktop is answered by cancelAccepted',
     'D5.message.void-payment': 'voidPayment of a desktop is answered by voidResult',
     'D5.message.ping': 'ping of any client is answered by pong with a timestamp',

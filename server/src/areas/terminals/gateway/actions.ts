@@ -12,6 +12,7 @@ import { notConnected, refuse } from '../refusals.ts'
 import { readAsked } from '../requests.ts'
 import { codeOfField } from '../routes.ts'
 import type { TerminalsService } from '../service.ts'
+import type { TransactionRow } from '../store-transactions.ts'
 import type { Speaker, TerminalCases } from '../service-terminal.ts'
 import type { Link } from './links.ts'
 
@@ -34,6 +35,8 @@ export interface ActionsDependencies {
   readonly cases: TerminalCases
   readonly connections: Pick<Connections, 'isHeld'>
   readonly clock: Clock
+  /** Pushes what became of a payment to this link alone, after what it is answered just now; nothing where it goes on. */
+  readonly tellEnd: (link: Link, row: TransactionRow) => void
   /** Something that nobody expected; what it was stays in the log. */
   readonly onError: (error: unknown) => void
 }
@@ -41,7 +44,8 @@ export interface ActionsDependencies {
 /** What is done with one frame of one link. */
 export type Act = (link: Link, frame: Buffer, isBinary: boolean) => Promise<void>
 
-export function createActions({ service, cases, connections, clock, onError }: ActionsDependencies): Act {
+export function createActions(deps: ActionsDependencies): Act {
+  const { service, cases, connections, clock, tellEnd, onError } = deps
   const timestamp = () => clock.now().toISOString()
 
   const speakerOf = ({ terminalId, connectionId, principal }: Link): Speaker => {
@@ -65,6 +69,8 @@ export function createActions({ service, cases, connections, clock, onError }: A
       await desktopOnly(link, 'Only desktop devices can start payments.')
       const asked = readAsked(message.paymentRequest, text, ['paymentRequest'])
       const row = await service.startPayment(link.principal, message.terminalId, asked, { way: 'socket' })
+      // One that is asked for again may have ended long ago: nobody else would tell of it.
+      tellEnd(link, row)
       const { transaction_id: transactionId } = row
       return { action: 'paymentAccepted', transactionId, terminalId: message.terminalId, timestamp: timestamp() }
     },

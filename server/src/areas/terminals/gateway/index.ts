@@ -81,8 +81,8 @@ export function createGateway(deps: GatewayDependencies): Gateway {
     maxPayload: frameBytesMax,
     clientTracking: false,
   })
-  const act = createActions({ service, cases, connections, clock, onError })
   const deliverer = createDeliverer({ db, bus, clock, links, cases, onError })
+  const act = createActions({ service, cases, connections, clock, tellEnd: deliverer.tellEnd, onError })
   const liveness = startLiveness({
     links,
     clock,
