@@ -28,6 +28,8 @@ const validators = Object.fromEntries(
 const pair = (code: string, message: string) => new Fault(code, message)
 
 const isAction = (name: unknown): name is Action => typeof name === 'string' && Object.hasOwn(terminalRequests, name)
+/** Undefined where a terminal sent nothing by null or by an empty text. */
+const said = (text: string | null | undefined) => (text === null || text === '' ? undefined : text)
 const isEmpty = (value: unknown) => value === undefined || value === null || value === ''
 
 export interface ActionsDependencies {
@@ -96,12 +98,12 @@ export function createActions(deps: ActionsDependencies): Act {
       const { status, amount, currency, authorizationCode, errorCode, errorMessage, receiptData } = paymentResponse
       await cases.hearResult(speakerOf(link), transactionId, {
         status,
-        amount,
-        currency,
-        authorizationCode,
-        errorCode,
-        errorMessage,
-        receiptData,
+        amount: amount ?? undefined,
+        currency: said(currency),
+        authorizationCode: said(authorizationCode),
+        errorCode: said(errorCode),
+        errorMessage: said(errorMessage),
+        receiptData: said(receiptData),
       })
       return undefined
     },
@@ -111,7 +113,11 @@ export function createActions(deps: ActionsDependencies): Act {
       return undefined
     },
     async voidResult(link, { transactionId, success, reason, error }) {
-      await cases.hearVoid(speakerOf(link), transactionId, { success, reason, error })
+      await cases.hearVoid(speakerOf(link), transactionId, {
+        success,
+        reason: said(reason),
+        error: said(error),
+      })
       return undefined
     },
   }
