@@ -1,12 +1,6 @@
 import Type, { type Static } from 'typebox'
-import { OneOf, Timestamp } from './primitives.ts'
-import {
-  TerminalInfo,
-  TerminalPaymentRequest,
-  TerminalPaymentResponse,
-  TransactionId,
-  terminalPaymentMethods,
-} from './terminal-types.ts'
+import { Nullable, OneOf, Timestamp } from './primitives.ts'
+import { TerminalInfo, TerminalPaymentRequest, TerminalPaymentResponse, TransactionId } from './terminal-types.ts'
 
 const id = Type.String({ minLength: 1, maxLength: 64, description: 'The name of the payment.' })
 const terminalId = Type.String({
@@ -30,16 +24,19 @@ const voidFields = {
 const pushed = { timestamp, groupId: Type.String({ description: 'The group.' }), version: action('v1') }
 const requestIdBack = Type.Optional(Type.String({ description: 'That of the message that this answers.' }))
 
+/** What a terminal need not say: it may leave it out, or send null. */
+const Perhaps = (charactersMax: number) => Type.Optional(Nullable(Type.String({ maxLength: charactersMax })))
+
 /** What a terminal reports of a payment: read leniently, for what counts in it is looked at one by one. */
 export const ReportedPayment = Type.Object({
   status: OneOf(['SUCCESS', 'FAILED', 'PENDING', 'CANCELLED'], 'What became of it.'),
-  amount: Type.Optional(Type.Union([Type.String({ maxLength: 32 }), Type.Number()])),
-  currency: Type.Optional(Type.String({ maxLength: 3 })),
-  paymentMethod: Type.Optional(OneOf(terminalPaymentMethods, 'As it was asked for.')),
-  authorizationCode: Type.Optional(Type.String({ minLength: 1, maxLength: 64 })),
-  errorCode: Type.Optional(Type.String({ minLength: 1, maxLength: 64 })),
-  errorMessage: Type.Optional(Type.String({ maxLength: 1_000 })),
-  receiptData: Type.Optional(Type.String({ maxLength: 32_768 })),
+  amount: Type.Optional(Type.Union([Type.String({ maxLength: 32 }), Type.Number(), Type.Null()])),
+  currency: Perhaps(3),
+  paymentMethod: Perhaps(64),
+  authorizationCode: Perhaps(64),
+  errorCode: Perhaps(64),
+  errorMessage: Perhaps(1_000),
+  receiptData: Perhaps(32_768),
 })
 
 /** One kind of message: who sends it, and its form. `Type.Object` takes more than it names; what we send has nothing else. */
@@ -108,7 +105,15 @@ export const terminalRequests = {
   voidResult: message({
     from: 'terminal',
     summary: 'Reports what became of a void.',
-    schema: Type.Object({ action: action('voidResult'), requestId, ...voidFields }),
+    schema: Type.Object({
+      action: action('voidResult'),
+      requestId,
+      success: Type.Boolean(),
+      transactionId: id,
+      reason: Perhaps(255),
+      voidedAt: Perhaps(64),
+      error: Perhaps(255),
+    }),
   }),
 } as const
 
@@ -128,7 +133,8 @@ export const terminalAnswers = {
   paymentAccepted: message({
     from: 'server',
     to: 'desktop',
-    summary: 'The payment is taken and on its way. paymentComplete, paymentTimeout or paymentVoided follows.',
+    summary:
+      'The payment is taken, now or before. paymentComplete, paymentTimeout or paymentVoided follows, at once where it was asked for again and has ended.',
     schema: Type.Object({
       action: action('paymentAccepted'),
       requestId: requestIdBack,

@@ -20,6 +20,23 @@ test('X0.addresses.one-process: areas A and C, checkout, dashboard and sandbox a
   assert.equal((await ask({ path: '/sandbox/clock', key: p.seed.partner.secret_key })).status, 200)
 })
 
+test('a client that offers HTTP/2 with each request, as those of Java and curl may, is answered in HTTP/1.1', async () => {
+  const headers = {
+    connection: 'Upgrade, HTTP2-Settings',
+    upgrade: 'h2c',
+    'http2-settings': 'AAMAAABkAAQAoAAAAAIAAAAA',
+  }
+  assert.equal((await ask({ path: '/v1/webhook_endpoints', headers })).status, 200)
+  const body = { type: 'one_time' }
+  assertRefused(
+    '/ecom/v1/payment-links',
+    await ask({ method: 'POST', path: '/ecom/v1/payment-links', headers: { ...idempotent(), ...headers }, body }),
+    400,
+    'BAD_REQUEST',
+  )
+  assertRefused('/terminal/v1/terminals', await ask({ path: '/terminal/v1/terminals', headers }), 401, 'UNAUTHORIZED')
+})
+
 const addressesWith = (settings: Record<string, string>) => {
   const { listensOn, ...addresses } = addressesOf(readConfig(settings))
   return { ...addresses, listensOn }

@@ -312,8 +312,10 @@ test('[D5.result.malformed, D5.message.from-terminal.payment-response] a SUCCESS
   for (const wrong of [
     { authorizationCode: undefined },
     { authorizationCode: '' },
+    { authorizationCode: null },
     { status: 'DONE' },
     { amount: undefined },
+    { currency: null },
     { receiptData: 1 },
   ]) {
     const refused = await terminal.ask(result(transactionId, { ...approval, ...wrong }))

@@ -68,6 +68,46 @@ test('[D5.push.missed] a till that was away is told of a sale and of its void, a
   assert.deepEqual(told(back), ['paymentComplete new', 'paymentVoided new'])
 })
 
+test('[D5.message.payment-again] a payment that is asked for again over a socket is told its end again, after the answer', async (t) => {
+  const its = await platform(t)
+  const there = shopOf(its)
+  t.after(() => there[Symbol.asyncDispose]())
+  const [till, terminal] = [await there.till(), await there.connect()]
+  const asking = { action: 'payment', terminalId: there.first.device_id }
+  /** What of payments comes after the answer. */
+  const again = async (transactionId: string) => {
+    const from = till.received.length
+    const { action } = await till.ask({ ...asking, paymentRequest: { transactionId, ...sale } })
+    await till.settled()
+    const told = till.received.slice(from).filter((one) => one.transactionId === transactionId)
+    assert.deepEqual([action, told.shift().action], ['paymentAccepted', 'paymentAccepted'])
+    return told.map((one) => [one.action, one.transactionId, one.paymentResponse?.status ?? one.code ?? one.reason])
+  }
+  const pay = async (transactionId: string) => {
+    assert.deepEqual(await again(transactionId), [])
+    await terminal.next('payment')
+  }
+
+  await pay('kept')
+  assert.deepEqual(await again('kept'), [])
+  terminal.send(result('kept'))
+  await till.next('paymentComplete')
+  assert.deepEqual(await again('kept'), [['paymentComplete', 'kept', 'SUCCESS']])
+  const voiding = till.ask({ action: 'voidPayment', transactionId: 'kept', reason: 'No.' })
+  await terminal.next('voidPayment')
+  terminal.send({ action: 'voidResult', transactionId: 'kept', success: true })
+  await voiding
+  await till.next('paymentVoided')
+  assert.deepEqual(await again('kept'), [['paymentVoided', 'kept', 'No.']])
+
+  await pay('given-up')
+  await its.advance(91)
+  await till.next('paymentTimeout')
+  assert.deepEqual(await again('given-up'), [['paymentTimeout', 'given-up', 'TIMEOUT']])
+  await terminal.settled()
+  assert.equal(terminal.received.filter(({ action }) => action === 'payment').length, 2)
+})
+
 test('[I1.foreign.terminals] no message reaches a terminal or a payment of another group', async () => {
   const [terminal, theirs, abroad] = [await shop.connect(), await others.connect(), await others.till()]
   const transactionId = 'ours-alone'

@@ -5,6 +5,7 @@ import { isUuid } from '../../src/kernel/ids.ts'
 import { platform } from '../platform.ts'
 import { result, sale, shopOf, wire, type Wire } from '../till.ts'
 import { until } from '../until.ts'
+import { assertRefused, call } from './call.ts'
 
 const p = await platform({ after })
 const shop = shopOf(p)
@@ -52,6 +53,26 @@ test('[D5.handshake.unauthorized, D5.handshake.forbidden] a handshake without a 
   await refusedWith(wire(p.url, shop.desktop, { deviceId: device }), 403, 'GROUP_MISMATCH')
   await refusedWith(wire(p.url, shop.first, { path: '/terminal/v2' }), 404, 'NOT_FOUND')
   await refusedWith(wire(p.url, shop.first, { deviceId: 'x'.repeat(65) }), 400, 'INVALID_REQUEST')
+})
+
+test('a request that is no whole handshake is 400, and takes the place of no socket', async () => {
+  const one = await shop.connect()
+  const { connectionId } = await update()
+  const upgrade = {
+    connection: 'upgrade',
+    upgrade: 'websocket',
+    'x-api-key': shop.first.api_key,
+    'x-device-id': device,
+  }
+  const whole = { ...upgrade, 'sec-websocket-key': 'dGhlIHNhbXBsZSBub25jZQ==', 'sec-websocket-version': '13' }
+  const path = '/terminal/v1'
+  for (const headers of [upgrade, { ...whole, 'sec-websocket-key': 'x' }, { ...whole, 'sec-websocket-version': '12' }])
+    assertRefused(path, await call(p.url, { path, headers }), 400, 'INVALID_REQUEST')
+  assertRefused(path, await call(p.url, { method: 'POST', path, headers: whole }), 400, 'INVALID_REQUEST')
+  await one.settled()
+  assert.deepEqual([one.closed, (await shown()).map((terminal) => terminal.connectionId)], [null, [connectionId]])
+  await one.close()
+  await update()
 })
 
 test('[D5.handshake.rate] a handshake over the rate limit is 429', async (t) => {
@@ -229,7 +250,12 @@ test('[D5.socket-errors.form, D5.socket-errors.invalid-json, D5.socket-errors.te
   ])
   for (const action of [undefined, 'none', '__proto__', 1])
     assert.equal((await asked(desk, { action }))[2], 'INVALID_REQUEST')
-  assert.equal((await asked(desk, { ...payment, paymentRequest: { ...sale, amount: '0' } }))[2], 'INVALID_AMOUNT')
+  const wrong = [{ amount: '0' }, { amount: '' }, { amount: null }, { currency: 'php' }, { products: [{ id: 'a' }] }]
+  for (const fields of [...wrong, { amount: undefined }, { paymentMethod: 'card' }, { metadata: [] }]) {
+    const paymentRequest = { ...sale, ...fields }
+    const { code, message } = (await shop.pay(paymentRequest)).json.error
+    assert.deepEqual(await asked(desk, { ...payment, paymentRequest }), ['Bad Request', message, code])
+  }
   assert.deepEqual((await asked(desk, { action: 'cancelPayment', transactionId: 'none' })).toSpliced(1, 1), [
     'Not Found',
     'TRANSACTION_NOT_FOUND',

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { after, test } from 'node:test'
 import { platform } from '../platform.ts'
-import { result, shopOf, type Wire } from '../till.ts'
+import { approval, result, shopOf, type Wire } from '../till.ts'
 import { until } from '../until.ts'
 import { assertRefused } from './call.ts'
 
@@ -50,6 +50,28 @@ test('[D5.void.ok, D5.machine.completed.void, D5.void-result.fields, D5.void-res
   assert.deepEqual([repeat.status, repeat.json.status, repeat.json.errorCode], [200, 'FAILED', 'VOIDED'])
   for (const reason of ['', 'x'.repeat(256), 1])
     assertRefused('/terminal/v1', await shop.voids(transactionId, { reason }), 400, 'INVALID_REQUEST')
+})
+
+test('[D5.message.from-terminal.nothing] what a terminal sends as null, or as an empty text, it has not said, and what is not asked of it does not count', async () => {
+  const paid = async (paymentResponse: Record<string, unknown>) => {
+    const transactionId = `v-${randomUUID()}`
+    const paying = shop.pay({ transactionId })
+    await terminal.next('payment')
+    terminal.send(result(transactionId, paymentResponse))
+    return (await paying).json
+  }
+  const nothing = { errorCode: null, errorMessage: '', receiptData: null, metadata: null, timestamp: null }
+  const approved = await paid({ ...approval, ...nothing, paymentMethod: 'card' })
+  assert.deepEqual(
+    [approved.status, approved.authorizationCode, approved.receiptData],
+    ['SUCCESS', 'A1B2C3', undefined],
+  )
+  const declined = await paid({ status: 'FAILED', ...nothing, authorizationCode: '', amount: null, currency: null })
+  assert.deepEqual([declined.status, declined.errorCode], ['FAILED', 'DECLINED'])
+  const voiding = shop.voids(approved.transactionId)
+  await terminal.next('voidPayment')
+  answers(terminal, approved.transactionId, { success: true, reason: null, error: null, voidedAt: '22/11/2026' })
+  assert.equal((await voiding).json.success, true)
 })
 
 test('[D5.void.reason] the reason of a void is requested where none is given', async () => {

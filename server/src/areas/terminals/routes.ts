@@ -55,7 +55,7 @@ export function requireGroup(principal: TerminalPrincipal, groupId: string | und
 export function terminalsArea(identity: TerminalIdentity, clock: Clock): Area<Signer> {
   return {
     name: 'terminals',
-    prefix: `${terminalsBase}/v1`,
+    prefix: terminalsBase,
     base: terminalsBase,
     bodyBytesMax,
     statuses,
@@ -93,7 +93,7 @@ export function terminalsArea(identity: TerminalIdentity, clock: Clock): Area<Si
 }
 
 /** An amount that is there and wrong has a code of its own. */
-function codeOfField({ field, rule }: Violation): string {
+export function codeOfField({ field, rule }: Violation): string {
   const [top] = field.split('.')
   return top === 'amount' && rule !== 'required' ? 'INVALID_AMOUNT' : 'INVALID_REQUEST'
 }

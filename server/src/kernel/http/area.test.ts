@@ -191,6 +191,12 @@ test('every request is one line and one measurement, by operation and pattern, n
   assert.match(text, /kaha_http_request_seconds_count\{operation="makeThing"\} 2/)
 })
 
+test('NUL in a path, which no column can hold, is refused before the handler', async (t) => {
+  const { send } = await edge(t, made)
+  const answer = await send({ path: '/things/a%00b' })
+  assert.deepEqual([answer.status, answer.json.oops.code], [400, 'BAD_REQUEST'])
+})
+
 test('a host name of its own leads to the area by bare paths', async (t) => {
   const { send } = await edge(t, made)
   assert.equal((await send({ path: '/b', headers: { host: 'things.test' } })).json.id, 'b')

@@ -179,6 +179,8 @@ function mountRoute<P>(room: FastifyInstance, area: Area<P>, { operation, handle
     handler: async (request, reply) => {
       const bytes = Buffer.isBuffer(request.body) ? request.body : noBytes
       area.verify?.(request, request.principal as P, bytes)
+      if (Object.values(request.params as Record<string, string>).some((one) => one.includes('\0')))
+        throw new Fault('BAD_REQUEST', 'The path holds NUL; leave it out.')
       must(params?.(request.params))
       const at = request.url.indexOf('?')
       const read = readQuery(at < 0 ? '' : request.url.slice(at + 1), operation.query ?? nothing)
@@ -254,10 +256,7 @@ function faultOf<P>(area: Area<P>, violation: Violation): Fault {
   const [top = ''] = violation.field.split('.')
   const own = `INVALID_${top.toUpperCase()}`
   const code = area.codeOf?.(violation) ?? (!isMalformed(violation) && own in area.statuses ? own : 'BAD_REQUEST')
-  const message =
-    violation.field === ''
-      ? 'A JSON object is needed as the body.'
-      : `${violation.field}: ${sentenceOf(violation.rule)}.`
+  const message = violation.field === '' ? 'A JSON object is needed as the body.' : complaintOf(violation)
   return violation.field === '' ? new Fault(code, message) : new Fault(code, message, violation)
 }
 
@@ -277,7 +276,10 @@ const sentences: Readonly<Record<string, string>> = {
   max_keys: 'has too many keys',
   max_key_length: 'has a key that is too long',
 }
-const sentenceOf = (rule: string) => sentences[rule] ?? `breaks the rule ${rule}`
+
+/** What is told of a field that breaks a rule. */
+export const complaintOf = ({ field, rule }: Violation): string =>
+  `${field}: ${sentences[rule] ?? `breaks the rule ${rule}`}.`
 
 function refuse<P>(
   area: Area<P>,

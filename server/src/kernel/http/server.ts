@@ -35,6 +35,7 @@ export function createHttp(options: HttpOptions): FastifyInstance {
     keepAliveTimeout: keepAliveMs,
     bodyLimit: 64 * 1024,
     forceCloseConnections: 'idle',
+    http: { shouldUpgradeCallback: (request) => isForSocket(request) && app.server.listenerCount('upgrade') > 0 },
     routerOptions: { maxParamLength: paramCharactersMax, querystringParser: () => ({}) },
     // Addresses that do not decode, or are longer than any of ours.
     frameworkErrors: (error, request, reply) => void tellWhoseItIs(app, error, request, reply),
@@ -72,6 +73,9 @@ export function createHttp(options: HttpOptions): FastifyInstance {
   })
   return app
 }
+
+/** Clients that would rather speak HTTP/2 offer it on each request, as Java's do, and are answered in HTTP/1.1 (RFC 9110, 7.8). */
+const isForSocket = ({ headers }: IncomingMessage): boolean => headers.upgrade?.toLowerCase() === 'websocket'
 
 /** Lets answers that are under way end, for a while: somebody who has stopped reading one must not keep the server from stopping. */
 function closeInTime(app: FastifyInstance): () => boolean {

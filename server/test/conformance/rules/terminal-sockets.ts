@@ -38,6 +38,8 @@ export const terminalSockets = joined(
     'D5.message.get-terminals':
       'getTerminals of a desktop is answered by terminalsResponse with terminals and timestamp',
     'D5.message.payment': 'payment of a desktop is answered by paymentAccepted, and later by paymentComplete',
+    'D5.message.payment-again':
+      'a payment that is asked for again over a socket is accepted again, and where it has ended or was given up that is pushed again',
     'D5.message.cancel-payment': 'cancelPayment of a desktop is answered by cancelAccepted',
     'D5.message.void-payment': 'voidPayment of a desktop is answered by voidResult',
     'D5.message.ping': 'ping of any client is answered by pong with a timestamp',
@@ -51,6 +53,7 @@ export const terminalSockets = joined(
       'a terminal reports a result as paymentResponse with transactionId and paymentResponse',
     'D5.message.from-terminal.payment-status': 'a terminal answers paymentStatus with PENDING or UNKNOWN',
     'D5.message.from-terminal.void-result': 'a terminal reports a void as voidResult',
+    'D5.message.from-terminal.nothing': 'what a terminal sends as null, or as an empty text, it has not said',
     'D5.push.connected':
       'terminalStatusUpdate connected has terminalId, connectionId, deviceId, status and terminalInfo',
     'D5.push.reconnecting': 'terminalStatusUpdate reconnecting has terminalId, deviceId and status',

@@ -3,13 +3,16 @@ import { terminalRequests, terminalsWireCodes } from '@kaha/contract'
 import type { Static } from 'typebox'
 import type { Clock } from '../../../kernel/clock.ts'
 import { Fault } from '../../../kernel/fault.ts'
-import { compile, isMalformed, readJson, type Validator } from '../../../kernel/http/validation.ts'
+import { complaintOf } from '../../../kernel/http/area.ts'
+import { compile, readJson, type Validator } from '../../../kernel/http/validation.ts'
 import type { Connections } from '../connections.ts'
 import { statuses } from '../errors.ts'
 import { presentTerminal, presentVoid } from '../present.ts'
 import { notConnected, refuse } from '../refusals.ts'
 import { readAsked } from '../requests.ts'
+import { codeOfField } from '../routes.ts'
 import type { TerminalsService } from '../service.ts'
+import type { TransactionRow } from '../store-transactions.ts'
 import type { Speaker, TerminalCases } from '../service-terminal.ts'
 import type { Link } from './links.ts'
 
@@ -25,6 +28,8 @@ const validators = Object.fromEntries(
 const pair = (code: string, message: string) => new Fault(code, message)
 
 const isAction = (name: unknown): name is Action => typeof name === 'string' && Object.hasOwn(terminalRequests, name)
+/** Undefined where a terminal sent nothing by null or by an empty text. */
+const said = (text: string | null | undefined) => (text === null || text === '' ? undefined : text)
 const isEmpty = (value: unknown) => value === undefined || value === null || value === ''
 
 export interface ActionsDependencies {
@@ -32,6 +37,8 @@ export interface ActionsDependencies {
   readonly cases: TerminalCases
   readonly connections: Pick<Connections, 'isHeld'>
   readonly clock: Clock
+  /** Pushes what became of a payment to this link alone, after what it is answered just now; nothing where it goes on. */
+  readonly tellEnd: (link: Link, row: TransactionRow) => void
   /** Something that nobody expected; what it was stays in the log. */
   readonly onError: (error: unknown) => void
 }
@@ -39,7 +46,8 @@ export interface ActionsDependencies {
 /** What is done with one frame of one link. */
 export type Act = (link: Link, frame: Buffer, isBinary: boolean) => Promise<void>
 
-export function createActions({ service, cases, connections, clock, onError }: ActionsDependencies): Act {
+export function createActions(deps: ActionsDependencies): Act {
+  const { service, cases, connections, clock, tellEnd, onError } = deps
   const timestamp = () => clock.now().toISOString()
 
   const speakerOf = ({ terminalId, connectionId, principal }: Link): Speaker => {
@@ -63,6 +71,8 @@ export function createActions({ service, cases, connections, clock, onError }: A
       await desktopOnly(link, 'Only desktop devices can start payments.')
       const asked = readAsked(message.paymentRequest, text, ['paymentRequest'])
       const row = await service.startPayment(link.principal, message.terminalId, asked, { way: 'socket' })
+      // One that is asked for again may have ended long ago: nobody else would tell of it.
+      tellEnd(link, row)
       const { transaction_id: transactionId } = row
       return { action: 'paymentAccepted', transactionId, terminalId: message.terminalId, timestamp: timestamp() }
     },
@@ -88,12 +98,12 @@ export function createActions({ service, cases, connections, clock, onError }: A
       const { status, amount, currency, authorizationCode, errorCode, errorMessage, receiptData } = paymentResponse
       await cases.hearResult(speakerOf(link), transactionId, {
         status,
-        amount,
-        currency,
-        authorizationCode,
-        errorCode,
-        errorMessage,
-        receiptData,
+        amount: amount ?? undefined,
+        currency: said(currency),
+        authorizationCode: said(authorizationCode),
+        errorCode: said(errorCode),
+        errorMessage: said(errorMessage),
+        receiptData: said(receiptData),
       })
       return undefined
     },
@@ -103,7 +113,11 @@ export function createActions({ service, cases, connections, clock, onError }: A
       return undefined
     },
     async voidResult(link, { transactionId, success, reason, error }) {
-      await cases.hearVoid(speakerOf(link), transactionId, { success, reason, error })
+      await cases.hearVoid(speakerOf(link), transactionId, {
+        success,
+        reason: said(reason),
+        error: said(error),
+      })
       return undefined
     },
   }
@@ -144,12 +158,13 @@ export function createActions({ service, cases, connections, clock, onError }: A
     }
     const violation = validators[action](value)
     if (violation === null) return
-    const { field, rule } = violation
     const isResult = link.terminalId !== null && (action === 'paymentResponse' || action === 'voidResult')
     if (isResult && typeof value['transactionId'] === 'string')
       await cases.hearNonsense(speakerOf(link), value['transactionId'])
-    const isAmount = field === 'paymentRequest.amount' && !isMalformed(violation)
-    throw refuse(isAmount ? 'INVALID_AMOUNT' : 'INVALID_REQUEST', `${field}: breaks the rule ${rule}.`, field, rule)
+    // A field of the request is called what it is called in the body of the HTTP operation.
+    const { rule } = violation
+    const field = violation.field.replace(/^paymentRequest\./, '')
+    throw new Fault(codeOfField({ field, rule }), complaintOf({ field, rule }), { field, rule })
   }
 
   return async (link, frame, isBinary) => {

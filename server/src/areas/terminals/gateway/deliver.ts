@@ -39,6 +39,8 @@ export interface Deliverer {
   sendStored(row: TransactionRow): void
   /** A terminal that has connected is asked about what it may have missed. */
   askTerminal(link: Link): void
+  /** Pushes what became of a payment to this link alone; nothing where it goes on. */
+  tellEnd(link: Link, row: TransactionRow): void
   /** A desktop that has connected is told what it missed. */
   catchUp(link: Link): void
   stop(): void
@@ -151,6 +153,15 @@ export function createDeliverer({
     link.confirm(() => void markSeen({ id: row.id, complete, voided }).catch(onError))
   }
 
+  const endOf = ({ state, given_up }: TransactionRow): string | undefined => {
+    if (isOpen(state)) return given_up === null ? undefined : 'paymentTimeout'
+    return state === 'VOIDED' ? 'paymentVoided' : 'paymentComplete'
+  }
+  const tellEnd = (link: Link, row: TransactionRow) => {
+    const end = endOf(row)
+    if (end !== undefined) link.inTurn(async () => pushTo(link, row, end))
+  }
+
   const push = ([groupId = '', id = '', what = '']: Words) => {
     const those = [...links.desktopsOf(groupId)]
     if (those.length === 0) return
@@ -242,6 +253,7 @@ export function createDeliverer({
     dismiss,
     sendStored,
     askTerminal,
+    tellEnd,
     catchUp,
     stop() {
       for (const one of forget) one()

@@ -81,8 +81,8 @@ export function createGateway(deps: GatewayDependencies): Gateway {
     maxPayload: frameBytesMax,
     clientTracking: false,
   })
-  const act = createActions({ service, cases, connections, clock, onError })
   const deliverer = createDeliverer({ db, bus, clock, links, cases, onError })
+  const act = createActions({ service, cases, connections, clock, tellEnd: deliverer.tellEnd, onError })
   const liveness = startLiveness({
     links,
     clock,
@@ -183,6 +183,8 @@ export function createGateway(deps: GatewayDependencies): Gateway {
     const changesBefore = orders.changes
     try {
       if (pathOf(request) !== '/v1') throw new Fault('NOT_FOUND', 'There is nothing at this path.')
+      if (!isHandshake(request))
+        throw refuse('INVALID_REQUEST', 'A handshake is a GET with Sec-WebSocket-Key and Sec-WebSocket-Version 13.')
       const { principal, device } = await admit(request)
       const connectionId = newId(clock.now())
       const { terminal, isNew } = await connections.connect(principal, connectionId, device)
@@ -244,6 +246,12 @@ export function createGateway(deps: GatewayDependencies): Gateway {
 }
 
 const busy = { retryAfterSeconds: 2 }
+
+/** What can become a socket (RFC 6455, 4.2.1): anything else must not take the place of the socket that its key has. */
+const isHandshake = ({ method, headers }: IncomingMessage): boolean =>
+  method === 'GET' &&
+  /^[+/0-9A-Za-z]{22}==$/.test(headers['sec-websocket-key'] ?? '') &&
+  headers['sec-websocket-version'] === '13'
 
 const single = (value: string | string[] | undefined): string | undefined => (Array.isArray(value) ? value[0] : value)
 
