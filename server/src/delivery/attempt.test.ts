@@ -9,7 +9,7 @@ const day = 24 * 60 * 60 * 1_000
 
 function judged(
   result:
-    | { status: number; headers?: Record<string, string>; durationMs?: number }
+    | { status: number; headers?: Record<string, string>; durationMs?: number; retryAfter?: string }
     | Pick<EgressFailure, 'errorClass' | 'owner'>,
   {
     attemptNo = 0,
@@ -76,6 +76,19 @@ for (const status of [100, 199, 300, 301, 302, 307, 308, 400, 401, 404, 409, 429
 test('A2.attempts.redirect: a redirect is a failure like any other, wherever it points', () => {
   const { settlement } = judged({ status: 302, headers: { location: 'https://elsewhere.example.com' } })
   assert.deepEqual([settlement.end, settlement.attempt?.status, settlement.attempt?.owner], [null, 302, 'destination'])
+})
+
+test('A2.attempts.retry-after: what a receiver asks for counts from its answer, a date is that very moment, and neither goes beyond twice the wait', () => {
+  const after = (retryAfter: string, durationMs: number) => {
+    const { settlement } = judged({ status: 503, retryAfter, durationMs }, { attemptNo: 1 })
+    return (settlement.runAt?.getTime() ?? 0) - startedAt.getTime()
+  }
+  const minute = 60_000
+  assert.equal(after('420', 15_000), 7 * minute + 15_000)
+  const answeredAt = startedAt.getTime()
+  assert.equal(after(new Date(answeredAt + 7 * minute).toUTCString(), 15_000), 7 * minute + 15_000)
+  assert.equal(after('599', 15_000), 10 * minute)
+  assert.equal(after('0', 15_000), 5 * minute)
 })
 
 test('the tenth failure is the last', () => {

@@ -76,6 +76,7 @@ export interface Judged {
   readonly startedAt: Date
   readonly result: EgressResult
   readonly random: () => number
+  /** System time at the end of the attempt. */
   readonly wallMs: number
 }
 
@@ -109,9 +110,10 @@ export function judge({ work, dialect, prepared, startedAt, result, random, wall
   }
 
   const gone = answer !== undefined && dialect.autoDisable.statuses.includes(answer.status)
-  const waitMs = gone
-    ? null
-    : waitAfter(dialect.schedule, row.attempt_no + 1, random, retryAfterMsOf(answer?.retryAfter, wallMs))
+  const askedMs = retryAfterMsOf(answer?.retryAfter, wallMs)
+  // Waits count from the start of an attempt, a Retry-After from its answer (RFC 9110).
+  const askedFromStartMs = askedMs === null ? null : attempt.durationMs + askedMs
+  const waitMs = gone ? null : waitAfter(dialect.schedule, row.attempt_no + 1, random, askedFromStartMs)
   const end = gone ? 'CLOSED' : waitMs === null ? 'EXHAUSTED' : null
   const change: LaneChange = {
     destinationId: row.destination_id,

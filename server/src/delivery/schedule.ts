@@ -20,7 +20,7 @@ export const tenAttempts: Schedule = {
 
 /**
  * The wait in ms after `attemptsSpent` failed attempts, or null when that was the last. `random` gives [0, 1); `retryAfterMs` is what
- * the receiver asked for, honoured between once and twice the scheduled wait.
+ * the receiver asked for, from the same start, honoured between once and twice the scheduled wait.
  */
 export function waitAfter(
   schedule: Schedule,

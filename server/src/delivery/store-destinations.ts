@@ -179,7 +179,9 @@ const closeLane = statement(
 // What an address failed says nothing about another.
 const forgetFailures = statement(
   'delivery.forgetFailures',
-  'update delivery.lanes l set failing_since = null where l.destination_id = $1 and l.failing_since is not null',
+  `update delivery.lanes l set failing_since = null
+    where l.destination_id = $1 and l.failing_since is not null
+      and exists (select from delivery.destinations d where d.id = $1 and d.url <> $2)`,
 )
 
 // Rotations of one destination come one after the other, and before or after its deletion.
@@ -279,9 +281,9 @@ export const destinationStore = {
   async change(tx: Queries, scope: Scope, id: string, dialect: DialectName, change: DestinationChange) {
     const { url, types, description, metadata, disabled } = change
     const values = [scope.entityId, id, dialect, url, types, description, metadata, disabled]
+    if (url !== null) await tx.run(forgetFailures, [id, url])
     const [changed] = await tx.run<DestinationRow>(changeDestination[scope.level], values)
     if (changed === undefined) return undefined
-    if (url !== null) await tx.run(forgetFailures, [id])
     if (disabled !== null) await tx.run(disabled ? pauseLane : openLane, [id])
     return changed
   },

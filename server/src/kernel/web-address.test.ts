@@ -9,6 +9,7 @@ const right = [
   'https://shop.example.com',
   'https://shop.example.com:8443/hook?shop=1&b=%20',
   'HTTPS://SHOP.example.com/',
+  'https://shop.example.com/@hook?to=a@b',
   'https://93.184.215.14/hook',
   'https://[2606:2800:21f:cb07:6820:80da:af6b:8b2c]/hook',
 ]
@@ -37,6 +38,8 @@ const wrong: readonly (readonly [url: string, problem: string])[] = [
   ['https://user@shop.example.com/', 'no_user_information'],
   ['https://user:password@shop.example.com/', 'no_user_information'],
   ['https://:password@shop.example.com/', 'no_user_information'],
+  ['https://@shop.example.com/', 'no_user_information'],
+  ['https://:@shop.example.com/', 'no_user_information'],
   ['https://shop.example.com/#top', 'no_fragment'],
   ['https://shop.example.com/#', 'no_fragment'],
 ]

@@ -14,7 +14,9 @@ export function webAddressProblem(text: string, options: { loopbackHttp: boolean
   const url = new URL(text)
   const isLoopback = isLoopbackHost(url.hostname)
   if (url.protocol !== 'https:' && !(url.protocol === 'http:' && options.loopbackHttp && isLoopback)) return 'https'
-  if (url.username !== '' || url.password !== '') return 'no_user_information'
+  // Of `https://@shop` the parser keeps nothing of it.
+  const authority = text.split(/[/\\?#]/, 3)[2] ?? ''
+  if (url.username !== '' || url.password !== '' || authority.includes('@')) return 'no_user_information'
   if (!options.fragment && text.includes('#')) return 'no_fragment'
   return null
 }

@@ -21,7 +21,7 @@ const byId = operations.filter(({ params }) => params !== undefined)
 function codeFor({ area }: Operation, { path, kind }: Pick<Bad, 'path' | 'kind'>): string {
   if (area === 'reporting') return 'BAD_REQUEST'
   const [top = '', second] = path
-  if (top === 'date_from' || top === 'date_to') return 'INVALID_DATE_RANGE'
+  if (kind === 'value' && (top === 'date_from' || top === 'date_to')) return 'INVALID_DATE_RANGE'
   if (top === 'cursor') return 'INVALID_CURSOR'
   if (kind === 'value' && top === 'payment_method' && second === 'card') return 'INVALID_CARD'
   if (area === 'ecommerce' && path.includes('metadata')) return 'INVALID_METADATA'
@@ -127,6 +127,14 @@ test('[X0.input.unknown-parameter] an operation without parameters refuses any',
       assertRefused(path, await ask({ ...right, path }), 400, 'BAD_REQUEST')
     }
   }
+})
+
+test('a parameter or property whose name is empty is refused in words that fit', async () => {
+  const message = 'A name that is empty is not known here; leave it out.'
+  const path = '/v1/webhook_endpoints'
+  const nobody = `${path}/01a1fcef-9ed7-78da-86e8-e01924f01831`
+  for (const request of [{ path: `${path}?=1` }, { method: 'PATCH', path: nobody, body: { '': 1 } }])
+    assert.equal((await ask(request)).json.error.message, message)
 })
 
 test('a text in a query that the database could not keep finds nothing or is refused, and is no defect', async () => {

@@ -232,7 +232,11 @@ test('A2.url.public: where only public targets are allowed, no address that is n
       key: p.merchant.secret_key,
       body: { url, enabled_events: ['payment.succeeded'] },
     })
-  for (const url of literals) assertRefused(path, await create(url), 400, 'INVALID_URL')
+  for (const url of literals) {
+    const refused = await create(url)
+    assertRefused(path, refused, 400, 'INVALID_URL')
+    assert.equal(refused.json.error.message, 'url: must lead to a public address.')
+  }
   assertRefused(path, await create(p.receiver.url), 400, 'INVALID_URL')
   for (const url of ['https://93.184.215.14/', 'https://shop.example.com/', 'https://[2606:4700::1111]/']) {
     assert.equal((await create(url)).status, 201, url)

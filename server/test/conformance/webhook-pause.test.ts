@@ -265,8 +265,10 @@ test('a resume, and a new url, begin anew to count how long an endpoint has only
     await change()
     assert.equal(await failingSince(), null)
   }
-  // To say of an ENABLED endpoint that it is not disabled is no resume.
+  // To say of an ENABLED endpoint that it is not disabled is no resume, and to name the url that it has is no new one.
   await p.event()
   await p.resume(id)
+  assert.notEqual(await failingSince(), null)
+  await p.updateEndpoint(id, { url: `${p.receiver.url}?new` })
   assert.notEqual(await failingSince(), null)
 })

@@ -194,6 +194,18 @@ test('[A2.url.https, A2.url.user-information, A2.url.fragment] a url is https, w
   for (const url of wrong) await refuses(fresh({ url }), 'INVALID_URL')
 })
 
+test('[A2.url.https, A2.url.user-information, A2.url.fragment] the refusal of a url says which rule it breaks', async () => {
+  const says = [
+    ['http://shop.example.com/', 'url: must use https; http is for localhost, 127.0.0.1 and [::1] alone.'],
+    ['https://user@shop.example.com/', 'url: must not carry user information.'],
+    ['https://@shop.example.com/', 'url: must not carry user information.'],
+    ['https://shop.example.com/#a', 'url: must not carry a fragment.'],
+    ['https:///shop', 'url: must be an absolute address.'],
+    ['https://shop.example.com:0/', 'url: must name a port that can be reached.'],
+  ]
+  for (const [url, message] of says) assert.equal((await create(fresh({ url }))).json.error.message, message)
+})
+
 test('A2.url.length: a url of 2,048 characters is taken, and one more is refused', async () => {
   const of = (length: number) => 'https://shop.example.com/'.padEnd(length, 'a')
   assert.equal((await create(fresh({ url: of(2048) }))).json.url, of(2048))

@@ -47,9 +47,9 @@ export function webhooksArea(identity: Identity): Area<Principal> {
 }
 
 /** The code of a field whose code is not its own name. */
-function codeOfField({ field }: Violation): string | undefined {
+function codeOfField({ field, rule }: Violation): string | undefined {
   const [top] = field.split('.')
-  if (top === 'date_from' || top === 'date_to') return 'INVALID_DATE_RANGE'
+  if ((top === 'date_from' || top === 'date_to') && rule !== 'required') return 'INVALID_DATE_RANGE'
   if (top === 'cursor') return 'INVALID_CURSOR'
   return undefined
 }

@@ -17,6 +17,13 @@ export interface NewEndpoint {
 /** How long the secrets before a new one sign beside it, unless told. */
 const overlapSecondsDefault = 86_400
 
+/** What `webAddressProblem` asks of an address, in words. */
+const addressRules: Readonly<Record<string, string>> = {
+  https: 'must use https',
+  no_user_information: 'must not carry user information',
+  no_fragment: 'must not carry a fragment',
+}
+
 export interface EndpointChange {
   readonly url?: string
   readonly enabled_events?: readonly string[]
@@ -40,9 +47,12 @@ export function endpointCases({ delivery, cursors, vet, sandbox }: WebhooksDepen
     found(id, destinations.find(principal, id))
 
   const mustBeReachable = (url: string): void => {
-    const problem = webAddressProblem(url, { loopbackHttp: sandbox, fragment: false }) ?? vet(url)
-    if (problem === null) return
-    throw refuse('INVALID_URL', 'url: must be a public https address without user information or fragment.')
+    const rule = webAddressProblem(url, { loopbackHttp: sandbox, fragment: false })
+    const httpToo = rule === 'https' && sandbox ? '; http is for localhost, 127.0.0.1 and [::1] alone' : ''
+    if (rule !== null)
+      throw refuse('INVALID_URL', `url: ${addressRules[rule] ?? 'must be an absolute address'}${httpToo}.`)
+    const reason = vet(url)
+    if (reason !== null) throw refuse('INVALID_URL', reason.replace(/^The URL/, 'url:'))
   }
 
   return {

@@ -256,7 +256,11 @@ function faultOf<P>(area: Area<P>, violation: Violation): Fault {
   const [top = ''] = violation.field.split('.')
   const own = `INVALID_${top.toUpperCase()}`
   const code = area.codeOf?.(violation) ?? (!isMalformed(violation) && own in area.statuses ? own : 'BAD_REQUEST')
-  const message = violation.field === '' ? 'A JSON object is needed as the body.' : complaintOf(violation)
+  const whole =
+    violation.rule === 'unknown'
+      ? 'A name that is empty is not known here; leave it out.'
+      : 'A JSON object is needed as the body.'
+  const message = violation.field === '' ? whole : complaintOf(violation)
   return violation.field === '' ? new Fault(code, message) : new Fault(code, message, violation)
 }
 

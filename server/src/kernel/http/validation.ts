@@ -22,8 +22,8 @@ const ajv = new Ajv({
 addFormats.default(ajv, ['uri'])
 // The package's own takes `urn:uuid:` too, which no column does.
 ajv.addFormat('uuid', isUuid)
-// RFC 3339. A leap second is in the grammar and in no clock of ours.
-const timestamp = /^\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}:\d{2}(\.\d{1,9})?([Zz]|[+-]\d{2}:\d{2})$/
+// RFC 3339, where no day has the hour 24, which Date.parse knows. A leap second is in the grammar and in no clock of ours.
+const timestamp = /^\d{4}-\d{2}-\d{2}[Tt](?!24)\d{2}:\d{2}:\d{2}(\.\d{1,9})?([Zz]|[+-]\d{2}:\d{2})$/
 const writable = { from: Date.parse('0000-01-01T00:00:00Z'), to: Date.parse('9999-12-31T23:59:59.999Z') }
 ajv.addFormat('date-time', (text: string) => {
   if (!timestamp.test(text)) return false
