@@ -179,9 +179,9 @@ function mountRoute<P>(room: FastifyInstance, area: Area<P>, { operation, handle
     handler: async (request, reply) => {
       const bytes = Buffer.isBuffer(request.body) ? request.body : noBytes
       area.verify?.(request, request.principal as P, bytes)
+      must(params?.(request.params))
       if (Object.values(request.params as Record<string, string>).some((one) => one.includes('\0')))
         throw new Fault('BAD_REQUEST', 'The path holds NUL; leave it out.')
-      must(params?.(request.params))
       const at = request.url.indexOf('?')
       const read = readQuery(at < 0 ? '' : request.url.slice(at + 1), operation.query ?? nothing)
       must((query ?? refuseAnyQuery)(read))
