@@ -109,7 +109,11 @@ export const listTerminalTransactions = operation({
   query: Closed({
     status: Type.Optional(CommaList(terminalTransactionStates, 'Only these states.')),
     terminalId: Type.Optional(
-      Type.String({ minLength: 1, maxLength: 64, description: 'Only those of this device id or connection id.' }),
+      Type.String({
+        minLength: 1,
+        maxLength: 64,
+        description: 'Only those of this device id, or of a connection id that the terminal has or was paid at.',
+      }),
     ),
     dateFrom: Type.Optional(Timestamp('Created at or after.')),
     dateTo: Type.Optional(Timestamp('Created at or before.')),

@@ -14,7 +14,7 @@ import { scriptOf, type Script } from './scripts.ts'
 import { terminalTaskStore as store, virtualKeyPlace, type TaskRow } from './store-terminals.ts'
 
 export interface VirtualTerminals extends AsyncDisposable {
-  /** Connects one over the real protocol, with a key of its own. One that runs goes on. Throws NOT_FOUND, BAD_REQUEST, UNAVAILABLE. */
+  /** Connects one over the real protocol, with a key of its own. One that runs goes on; one that was closed connects anew. Throws NOT_FOUND, BAD_REQUEST, UNAVAILABLE. */
   start(partnerId: string, groupId: string, deviceId: string): Promise<'online' | 'offline'>
   /** Takes it off the line; one that does not run stays so. */
   stop(partnerId: string, deviceId: string): Promise<void>
@@ -45,6 +45,8 @@ interface Unit {
   readonly known: Map<string, { amount: unknown; currency: unknown; paymentMethod: unknown }>
   readonly pongs: Map<string, () => void>
   socket: WebSocket | null
+  /** Its script has taken it off the line, and brings it back. */
+  comesBack: boolean
 }
 
 interface Message {
@@ -110,6 +112,7 @@ export function createVirtualTerminals(deps: VirtualTerminalsDependencies): Virt
     const { reports, afterSeconds, dropsForSeconds } = unit.script
     if (dropsForSeconds !== undefined) {
       await later(unit, 'connect', null, dropsForSeconds)
+      unit.comesBack = true
       unit.socket?.terminate()
       return
     }
@@ -176,6 +179,7 @@ export function createVirtualTerminals(deps: VirtualTerminalsDependencies): Virt
     if (unit !== undefined) {
       if (task.task === 'connect') {
         await connect(unit)
+        unit.comesBack = false
         // What it is asked after a connect comes first, and what it answers is worked through second.
         await heard(unit)
       } else if (task.transaction_id !== null) report(unit, task.transaction_id)
@@ -230,7 +234,12 @@ export function createVirtualTerminals(deps: VirtualTerminalsDependencies): Virt
       if (merchant === undefined || merchant.partner_id !== partnerId)
         throw new Fault('NOT_FOUND', 'There is no such group.')
       const running = units.get(nameOf(groupId, deviceId))
-      if (running !== undefined) return script.staysOffline === true ? 'offline' : 'online'
+      if (running !== undefined) {
+        if (script.staysOffline === true || running.comesBack) return 'offline'
+        // Somebody else has closed it.
+        if (running.socket?.readyState !== WebSocket.OPEN) await connect(running)
+        return 'online'
+      }
       if (units.size >= runningMax)
         throw new Fault('UNAVAILABLE', `${runningMax} virtual terminals run; stop one.`, { retryAfterSeconds: 60 })
       const apiKey = await ownKey(merchant.id, groupId, deviceId)
@@ -244,6 +253,7 @@ export function createVirtualTerminals(deps: VirtualTerminalsDependencies): Virt
         known: new Map(),
         pongs: new Map(),
         socket: null,
+        comesBack: false,
       }
       await connect(unit)
       units.set(nameOf(groupId, deviceId), unit)

@@ -61,6 +61,24 @@ test('[S7.terminals.start, S7.terminals.protocol, S7.terminals.sim-approve, S7.t
   assertRefused('/sandbox/terminals', await start('sim-approve', randomUUID()), 404, 'NOT_FOUND')
 })
 
+test('a virtual terminal that an operator closed is started again, and one whose script has it off the line is told offline', async () => {
+  assert.equal((await start('sim-approve')).json.status, 'online')
+  const dismiss = statement('test.dismiss', 'update terminals.sockets set dismissed = true')
+  await p.kaha.db.run(dismiss, [])
+  await until('that it is gone', async () => (await shop.ask({ path: '/v1/terminals' })).json.count === 0)
+  assert.equal((await start('sim-approve')).json.status, 'online')
+  assert.deepEqual(await told('sim-approve'), [200, 'SUCCESS', 'COMPLETED'])
+  await stop('sim-approve')
+
+  const { transactionId, paying } = await begin('sim-drop-30s')
+  await until('the loss', async () => (await shop.read(transactionId)).json.status === 'AWAITING_RECONNECT')
+  assert.equal((await start('sim-drop-30s')).json.status, 'offline')
+  await p.advance(40)
+  assert.equal((await paying).json.status, 'SUCCESS')
+  assert.equal((await start('sim-drop-30s')).json.status, 'online')
+  await stop('sim-drop-30s')
+})
+
 test('[S7.terminals.sim-decline] sim-decline declines', async () => {
   assert.deepEqual(await told('sim-decline'), [200, 'FAILED', 'FAILED'])
 })

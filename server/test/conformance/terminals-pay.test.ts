@@ -320,3 +320,30 @@ test('D5.transactions.ok: transactions are listed newest first, page by page, an
   ])
     assertRefused(list, await shop.ask({ path: `/v1/transactions?${wrong}` }), 400, 'INVALID_REQUEST')
 })
+
+test('D5.transactions.ok: payments at a terminal without a device id are found by the connection id that they named, and by the present one', async () => {
+  const { api_key, api_secret } = shop.second
+  const connectionId = async () => {
+    const { terminals } = (await shop.ask({ path: '/v1/terminals' })).json
+    return terminals.find(({ deviceId }: { deviceId?: string }) => deviceId === undefined).connectionId as string
+  }
+  const unnamed = await shop.connect({ api_key, api_secret })
+  const then = await connectionId()
+  const transactionId = 'by-connection'
+  const paying = shop.pay({ transactionId }, then)
+  await unnamed.next('payment')
+  unnamed.send(result(transactionId))
+  assert.equal((await paying).status, 200)
+  const back = await shop.connect({ api_key, api_secret })
+  const now = await connectionId()
+  assert.notEqual(now, then)
+  for (const id of [then, now]) {
+    const { transactions } = (await shop.ask({ path: `/v1/transactions?terminalId=${id}` })).json
+    assert.deepEqual(
+      transactions.map((one: { transactionId: string }) => one.transactionId),
+      [transactionId],
+      id,
+    )
+  }
+  await back.close()
+})

@@ -140,7 +140,7 @@ const listTransactions = statement(
   'terminals.listTransactions',
   `select ${columns} from terminals.transactions t
     where t.group_id = $1 and t.id < $2 and ($3::text[] is null or t.state = any($3))
-      and ($4::text is null or t.device_id = $4 or t.terminal_id = (select c.id from terminals.terminals c where c.group_id = $1 and c.connection_id::text = $4))
+      and ($4::text is null or t.device_id = $4 or t.addressed = $4 or t.terminal_id = (select c.id from terminals.terminals c where c.group_id = $1 and c.connection_id::text = $4))
       and ($5::timestamptz is null or t.created_at >= $5) and ($6::timestamptz is null or t.created_at <= $6)
       and (t.ended_at is null or t.ended_at > $7::timestamptz - case t.way when 'http' then interval '30 days' else interval '7 days' end)
     order by t.id desc limit $8`,
