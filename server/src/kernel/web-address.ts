@@ -14,11 +14,18 @@ export function webAddressProblem(text: string, options: { loopbackHttp: boolean
   const url = new URL(text)
   const isLoopback = isLoopbackHost(url.hostname)
   if (url.protocol !== 'https:' && !(url.protocol === 'http:' && options.loopbackHttp && isLoopback)) return 'https'
+  if (!canBeHost(url.hostname)) return 'host'
   // Of `https://@shop` the parser keeps nothing of it.
   const authority = text.split(/[/\\?#]/, 3)[2] ?? ''
   if (url.username !== '' || url.password !== '' || authority.includes('@')) return 'no_user_information'
   if (!options.fragment && text.includes('#')) return 'no_fragment'
   return null
+}
+
+/** RFC 1035, 2.3.4: labels of 1 to 63 characters, 253 with their dots; one more dot may end it. A literal address fits too. */
+function canBeHost(hostname: string): boolean {
+  const name = hostname.replace(/\.$/, '')
+  return name.length <= 253 && name.split('.').every((label) => label.length >= 1 && label.length <= 63)
 }
 
 /**

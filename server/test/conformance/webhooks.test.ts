@@ -201,6 +201,7 @@ test('[A2.url.https, A2.url.user-information, A2.url.fragment] the refusal of a 
     ['https://@shop.example.com/', 'url: must not carry user information.'],
     ['https://shop.example.com/#a', 'url: must not carry a fragment.'],
     ['https:///shop', 'url: must be an absolute address.'],
+    ['https://shop..example.com/', 'url: must name a host that can exist.'],
     ['https://shop.example.com:0/', 'url: must name a port that can be reached.'],
   ]
   for (const [url, message] of says) assert.equal((await create(fresh({ url }))).json.error.message, message)

@@ -19,6 +19,7 @@ const overlapSecondsDefault = 86_400
 
 /** What `webAddressProblem` asks of an address, in words. */
 const addressRules: Readonly<Record<string, string>> = {
+  host: 'must name a host that can exist',
   https: 'must use https',
   no_user_information: 'must not carry user information',
   no_fragment: 'must not carry a fragment',
