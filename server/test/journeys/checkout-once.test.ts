@@ -15,9 +15,9 @@ for (const scripts of [true, false]) {
     const { page } = await shop.payer(t, { scripts })
     await page.goto(link.url)
     await typeCard(page)
-    await Promise.all([page.waitForURL('**/pay/i/**'), payButton(page).dblclick()])
-    await page.waitForLoadState()
-    assert.equal(await outcomeOf(page), 'succeeded')
+    await payButton(page).dblclick()
+    // The second click may cut off the page that the first one has led to.
+    await page.waitForSelector('body[data-outcome=succeeded]')
     assert.deepEqual(await shop.paymentsOf(link.id), ['SUCCEEDED'])
   })
 }
