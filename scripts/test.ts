@@ -17,7 +17,7 @@ const usage = `npm test -- [options] [file or folder ...]
   --name PATTERN    only the tests whose name matches the regular expression`
 
 const filesAtOnce = 2
-// For one that hangs: the longest takes a quarter of it, and four times as long on a machine that does much else.
+// For one that hangs: the longest takes a third of it, and three times as long on a machine that does much else.
 const fileMsMax = 120_000
 
 const stopping = new AbortController()
