@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { setImmediate as turn } from 'node:timers/promises'
-import { test } from 'node:test'
+import { mock, test } from 'node:test'
 import { Fault } from './fault.ts'
 import { together } from './together.ts'
 
@@ -88,4 +88,42 @@ test('where the database is away, everybody who waits is told at once', async ()
     ['rejected', 'rejected', 'rejected', 'rejected'],
   )
   assert.equal(batches.length, 1)
+})
+
+test('after a batch of a few it rests, so that the next is larger; after one alone, or many, it does not', async () => {
+  mock.timers.enable({ apis: ['setTimeout'] })
+  try {
+    const batches: string[][] = []
+    const does = together({
+      async work(items: readonly string[]) {
+        batches.push([...items])
+        return items
+      },
+      itemsMax: 40,
+      restMs: 5,
+    })
+    const several = (name: string, count: number) => Promise.all(Array.from({ length: count }, () => does(name)))
+    await several('alone', 1)
+    await several('few', 4)
+    const waiting = [does('b'), does('c')]
+    for (let turns = 0; turns < 10; turns += 1) await turn()
+    waiting.push(does('d'))
+    assert.equal(batches.length, 2)
+    mock.timers.tick(5)
+    await Promise.all(waiting)
+    await several('many', 40)
+    await does('after many')
+    assert.deepEqual(
+      batches.map((batch) => [batch[0], batch.length]),
+      [
+        ['alone', 1],
+        ['few', 4],
+        ['b', 3],
+        ['many', 40],
+        ['after many', 1],
+      ],
+    )
+  } finally {
+    mock.timers.reset()
+  }
 })

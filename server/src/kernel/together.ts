@@ -1,4 +1,4 @@
-import { setImmediate as turn } from 'node:timers/promises'
+import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises'
 import { Fault } from './fault.ts'
 import { isAway } from './db.ts'
 
@@ -11,8 +11,10 @@ export interface TogetherOptions<Item, Result> {
   readonly itemsMax: number
   /** Items that have one of these in common are not done together, but in the order in which they came. */
   readonly apart?: (item: Item) => readonly string[]
-  /** Batches under way at once. */
+  /** Batches under way at once. Default 1. */
   readonly lanesMax?: number
+  /** After a batch of a few, so that the next is larger: where a batch costs as much as ten items, small ones would take all there is. Default 0. */
+  readonly restMs?: number
 }
 
 interface Waiting<Item, Result> {
@@ -22,6 +24,9 @@ interface Waiting<Item, Result> {
 }
 
 const waitingMax = 30_000
+// Who comes alone waits for nobody, and large batches come by themselves.
+const restFrom = 4
+const restBelow = 32
 
 /**
  * Does many small things of one kind together: what comes in while a batch is under way is the next one, so that a batch is as large as
@@ -29,7 +34,7 @@ const waitingMax = 30_000
  * the database is away everybody who waits is told so at once. UNAVAILABLE when too many wait.
  */
 export function together<Item, Result>(options: TogetherOptions<Item, Result>): (item: Item) => Promise<Result> {
-  const { work, itemsMax, apart = () => [], lanesMax = 1 } = options
+  const { work, itemsMax, apart = () => [], lanesMax = 1, restMs = 0 } = options
   let waiting: Waiting<Item, Result>[] = []
   const busy = new Set<string>()
   let lanes = 0
@@ -83,6 +88,7 @@ export function together<Item, Result>(options: TogetherOptions<Item, Result>): 
     for (let batch = take(); batch.length > 0; batch = take()) {
       await settle(batch)
       for (const { names } of batch) for (const name of names) busy.delete(name)
+      if (restMs > 0 && batch.length >= restFrom && batch.length < restBelow) await sleep(restMs)
     }
     lanes -= 1
   }

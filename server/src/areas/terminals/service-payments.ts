@@ -43,6 +43,7 @@ interface Taking extends Asking {
 type Taken = { readonly begun: TransactionRow; readonly connectionId: string } | { readonly used: Looked }
 
 const togetherMax = 64
+const restMs = 3
 
 /** A payment as it is stored when it begins. */
 function begun({ wanted, here, reach_at }: Offered, looked: Looked): TransactionRow {
@@ -145,7 +146,7 @@ export function paymentCases(
       ...(order.transactionId === undefined ? [] : [`${groupId} ${order.transactionId}`]),
       ...(way.signed === undefined ? [] : [`${keyId} ${way.signed.signature.toString('base64')}`]),
     ],
-    lanesMax: 2,
+    restMs,
   })
 
   /** Takes a payment and sends it on, or finds the one that it repeats. Committed before anything is sent. */
