@@ -1,4 +1,5 @@
 import type { EcommerceCode } from './ecommerce.ts'
+import { linkStatuses, linkTypes } from './payment-types.ts'
 import type { ReportingCode } from './reporting.ts'
 
 /** What a refusal says in one case of its code. */
@@ -13,11 +14,15 @@ const atField = (field: string, rule: string, says: string): ErrorExample => ({
   details: { field, rule },
 })
 
-const wrongForm = (field: string) => atField(field, 'format', 'has the wrong form')
-const wrongType = (field: string) => atField(field, 'type', 'has the wrong type')
-const noneOfThem = (field: string) => atField(field, 'one_of', 'is none of the allowed values')
-const tooLong = (field: string) => atField(field, 'max_length', 'is too long')
-const tooSmall = (field: string) => atField(field, 'minimum', 'is too small')
+const noUuid = (field: string) => atField(field, 'format', 'must be a UUID')
+const noTime = (field: string) =>
+  atField(field, 'format', 'must be a time with its offset, such as 2026-01-31T09:00:00Z')
+const noText = (field: string) => atField(field, 'type', 'must be a string')
+const noneOf = (field: string, values: readonly string[]) =>
+  atField(field, 'one_of', `must be one of ${values.join(', ')}`)
+const tooLong = (field: string, charactersMax: number) =>
+  atField(field, 'max_length', `must not be longer than ${charactersMax} characters`)
+const tooSmall = (field: string) => atField(field, 'minimum', 'must be at least 1')
 
 const everywhere = {
   BAD_REQUEST: atField('surprise', 'unknown', 'is not known here; leave it out'),
@@ -33,27 +38,27 @@ export const ecommerceErrorExamples: Readonly<Record<Exclude<EcommerceCode, 'MET
   ...everywhere,
   PAYLOAD_TOO_LARGE: { message: 'The body is too large.' },
   UNSUPPORTED_MEDIA_TYPE: { message: 'Send the body as application/json.' },
-  INVALID_ID: wrongForm('id'),
-  INVALID_TYPE: noneOfThem('type'),
-  INVALID_CURRENCY: wrongForm('currency'),
+  INVALID_ID: noUuid('id'),
+  INVALID_TYPE: noneOf('type', linkTypes),
+  INVALID_CURRENCY: atField('currency', 'format', 'has the wrong form'),
   INVALID_AMOUNT: tooSmall('amount'),
-  INVALID_LINE_ITEMS: atField('line_items', 'min_items', 'has too few entries'),
-  INVALID_EXPIRES_AT: wrongForm('expires_at'),
+  INVALID_LINE_ITEMS: atField('line_items', 'min_items', 'must have 1 or more entries'),
+  INVALID_EXPIRES_AT: noTime('expires_at'),
   INVALID_MERCHANT_BRANCH_REFERENCE_NUMBER: atField(
     'merchant_branch_reference_number',
     'known_branch',
     'names no branch of this key',
   ),
-  INVALID_DESCRIPTION: tooLong('description'),
-  INVALID_ORDER_REFERENCE: tooLong('order_reference'),
+  INVALID_DESCRIPTION: tooLong('description', 255),
+  INVALID_ORDER_REFERENCE: tooLong('order_reference', 100),
   INVALID_REDIRECT_URLS: atField('redirect_urls.success', 'https', 'must be an https address'),
   INVALID_MAX_USES: tooSmall('max_uses'),
-  INVALID_METADATA: wrongType('metadata.team'),
-  INVALID_PAYMENT_LINK_ID: wrongForm('payment_link_id'),
-  INVALID_PAYMENT_INTENT_ID: wrongForm('payment_intent_id'),
-  INVALID_REASON: tooLong('reason'),
-  INVALID_CLIENT_SECRET: wrongType('client_secret'),
-  INVALID_PAYMENT_METHOD: noneOfThem('payment_method.type'),
+  INVALID_METADATA: noText('metadata.team'),
+  INVALID_PAYMENT_LINK_ID: noUuid('payment_link_id'),
+  INVALID_PAYMENT_INTENT_ID: noUuid('payment_intent_id'),
+  INVALID_REASON: tooLong('reason', 500),
+  INVALID_CLIENT_SECRET: noText('client_secret'),
+  INVALID_PAYMENT_METHOD: noneOf('payment_method.type', ['card', 'qrph']),
   INVALID_CARD: {
     message: "The card's number is not right (luhn).",
     details: { field: 'payment_method.card.number', rule: 'luhn' },
@@ -64,7 +69,7 @@ export const ecommerceErrorExamples: Readonly<Record<Exclude<EcommerceCode, 'MET
   },
   INVALID_CURSOR: atField('cursor', 'known', 'is not one of this list with these filters; start again without it'),
   INVALID_PAGE_SIZE: tooSmall('page_size'),
-  INVALID_STATUS: noneOfThem('status.0'),
+  INVALID_STATUS: noneOf('status.0', linkStatuses),
   INVALID_DATE_RANGE: atField('date_from', 'not_after_date_to', 'must not be later than date_to'),
   NOT_FOUND: { message: 'There is no such resource for this key.' },
   IDEMPOTENCY_MISMATCH: {

@@ -5,6 +5,7 @@ import type { TSchema } from 'typebox'
 import { Fault } from '../fault.ts'
 import type { Log } from '../log.ts'
 import type { Metrics } from '../metrics.ts'
+import { complaintOf } from './complaints.ts'
 import { compile, isMalformed, readJson, readQuery, type Violation } from './validation.ts'
 
 /** A refusal on its way out, to be put into the area's envelope. */
@@ -263,27 +264,6 @@ function faultOf<P>(area: Area<P>, violation: Violation): Fault {
   const message = violation.field === '' ? whole : complaintOf(violation)
   return violation.field === '' ? new Fault(code, message) : new Fault(code, message, violation)
 }
-
-const sentences: Readonly<Record<string, string>> = {
-  required: 'is missing',
-  unknown: 'is not known here; leave it out',
-  non_blank: 'must not be blank',
-  type: 'has the wrong type',
-  format: 'has the wrong form',
-  one_of: 'is none of the allowed values',
-  distinct: 'must not repeat a value',
-  minimum: 'is too small',
-  maximum: 'is too large',
-  max_length: 'is too long',
-  min_items: 'has too few entries',
-  max_items: 'has too many entries',
-  max_keys: 'has too many keys',
-  max_key_length: 'has a key that is too long',
-}
-
-/** What is told of a field that breaks a rule. */
-export const complaintOf = ({ field, rule }: Violation): string =>
-  `${field}: ${sentences[rule] ?? `breaks the rule ${rule}`}.`
 
 function refuse<P>(
   area: Area<P>,

@@ -40,7 +40,7 @@ const noTimes = [
   '0000-01-01T00:00:00+00:01',
 ]
 for (const text of noTimes) {
-  test(`${text} is no time`, () => assert.deepEqual(time(text), { field: '', rule: 'format' }))
+  test(`${text} is no time`, () => assert.equal(time(text)?.rule, 'format'))
 }
 
 test('every time that a clock can show is a time, and reads as itself', (t) => {
@@ -58,8 +58,7 @@ test('every time that a clock can show is a time, and reads as itself', (t) => {
 test('a uuid is taken in both cases, and in no other dress', () => {
   const id = '01a1fcef-9ed7-78da-86e8-e01924f01831'
   for (const text of [id, id.toUpperCase()]) assert.equal(uuid(text), null)
-  for (const text of [`urn:uuid:${id}`, `{${id}}`, ` ${id}`, `${id}\n`])
-    assert.deepEqual(uuid(text), { field: '', rule: 'format' })
+  for (const text of [`urn:uuid:${id}`, `{${id}}`, ` ${id}`, `${id}\n`]) assert.equal(uuid(text)?.rule, 'format')
 })
 
 const address = Type.Object(
@@ -112,7 +111,8 @@ const broken: readonly (readonly [value: unknown, field: string, rule: string])[
 ]
 for (const [value, field, rule] of broken) {
   test(`${JSON.stringify(value)?.slice(0, 90) ?? 'nothing'} breaks the rule ${rule} of ${field.slice(0, 20) || 'the whole'}`, () => {
-    assert.deepEqual(check(value), { field, rule })
+    const found = check(value)
+    assert.deepEqual([found?.field, found?.rule], [field, rule])
   })
 }
 
@@ -120,7 +120,7 @@ test('what is right is taken, and what was checked is left as it was', () => {
   const value = { ...right, name: '🧾🧾🧾🧾🧾', notes: { constructor: 'x' } }
   const before = structuredClone(value)
   assert.equal(compile(address)(right), null)
-  assert.deepEqual(check(value), { field: 'notes', rule: 'max_key_length' })
+  assert.deepEqual(check(value), { field: 'notes', rule: 'max_key_length', allowed: '3' })
   assert.deepEqual(value, before)
 })
 

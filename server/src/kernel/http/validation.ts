@@ -9,6 +9,8 @@ import { scrub } from '../log.ts'
 export interface Violation {
   readonly field: string
   readonly rule: string
+  /** What the rule allows, in words, where it has a limit or a list. */
+  readonly allowed?: string
 }
 
 // That the contract's schemas are ones is for its tests to say, not for every start.
@@ -59,16 +61,24 @@ const ruleOf = (error: ErrorObject): string => {
   }
 }
 
+const allowedOf = ({ params }: ErrorObject): string | undefined => {
+  const { allowedValues, limit, type, format } = params as Record<string, unknown>
+  if (Array.isArray(allowedValues)) return allowedValues.join(', ')
+  if (typeof limit === 'number') return String(limit)
+  if (Array.isArray(type)) return type.join(' or ')
+  return [type, format].find((word) => typeof word === 'string')
+}
+
 const charactersMax = 100
 
 function violationOf(error: ErrorObject): Violation {
   // A key that is too long is told of at the map, not at the key.
-
   const parts = error.instancePath.split('/').slice(1)
   const last = error.params['missingProperty'] ?? error.params['additionalProperty']
   if (typeof last === 'string') parts.push(last)
   const rule = error.propertyName === undefined ? ruleOf(error) : 'max_key_length'
-  return { field: scrub(parts.join('.')).slice(0, charactersMax), rule }
+  const allowed = allowedOf(error)
+  return { field: scrub(parts.join('.')).slice(0, charactersMax), rule, ...(allowed === undefined ? {} : { allowed }) }
 }
 
 export type Validator = (value: unknown) => Violation | null

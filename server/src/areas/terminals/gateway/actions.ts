@@ -3,7 +3,7 @@ import { terminalRequests, terminalsWireCodes } from '@kaha/contract'
 import type { Static } from 'typebox'
 import type { Clock } from '../../../kernel/clock.ts'
 import { Fault } from '../../../kernel/fault.ts'
-import { complaintOf } from '../../../kernel/http/area.ts'
+import { complaintOf } from '../../../kernel/http/complaints.ts'
 import { compile, readJson, type Validator } from '../../../kernel/http/validation.ts'
 import type { Connections } from '../connections.ts'
 import { statuses } from '../errors.ts'
@@ -162,9 +162,8 @@ export function createActions(deps: ActionsDependencies): Act {
     if (isResult && typeof value['transactionId'] === 'string')
       await cases.hearNonsense(speakerOf(link), value['transactionId'])
     // A field of the request is called what it is called in the body of the HTTP operation.
-    const { rule } = violation
-    const field = violation.field.replace(/^paymentRequest\./, '')
-    throw new Fault(codeOfField({ field, rule }), complaintOf({ field, rule }), { field, rule })
+    const told = { ...violation, field: violation.field.replace(/^paymentRequest\./, '') }
+    throw new Fault(codeOfField(told), complaintOf(told), told)
   }
 
   return async (link, frame, isBinary) => {
