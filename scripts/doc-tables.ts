@@ -118,17 +118,17 @@ function codeMovesTable(): string {
 
 function terminalMovesTable(): string {
   const givenUp = { no: 'not given up', yes: 'given up', any: '' } as const
-  return table(
-    ['From', 'Given up', 'When', 'To', 'The caller gets', 'Webhook, if none was'],
-    transactionMoves.map((move) => [
-      code(move.from),
-      givenUp[move.givenUp],
-      move.when,
-      move.marks === null ? code(move.to) : `${code(move.to)}, given up`,
-      move.answers ?? '',
-      move.announces === null ? '' : code(move.announces),
-    ]),
-  )
+  const rows = transactionMoves.map((move) => [
+    code(move.from),
+    givenUp[move.givenUp],
+    move.when,
+    move.marks === null ? code(move.to) : `${code(move.to)}, given up`,
+    move.answers ?? '',
+    move.announces === null ? '' : code(move.announces),
+  ])
+  // Events that are told in the same words and mean the same are one row.
+  const told = new Map(rows.map((row) => [row.join(), row]))
+  return table(['From', 'Given up', 'When', 'To', 'The caller gets', 'Webhook, if none was'], [...told.values()])
 }
 
 function retryTable(): string {

@@ -24,6 +24,9 @@ const voidFields = {
 const pushed = { timestamp, groupId: Type.String({ description: 'The group.' }), version: action('v1') }
 const requestIdBack = Type.Optional(Type.String({ description: 'That of the message that this answers.' }))
 
+// A result must not be refused for its length, for it tells of money: what fits into a frame is taken.
+const frameBytesMax = 65_536
+
 /** What a terminal need not say: it may leave it out, or send null. */
 const Perhaps = (charactersMax: number) => Type.Optional(Nullable(Type.String({ maxLength: charactersMax })))
 
@@ -35,8 +38,8 @@ export const ReportedPayment = Type.Object({
   paymentMethod: Perhaps(64),
   authorizationCode: Perhaps(64),
   errorCode: Perhaps(64),
-  errorMessage: Perhaps(1_000),
-  receiptData: Perhaps(32_768),
+  errorMessage: Perhaps(frameBytesMax),
+  receiptData: Perhaps(frameBytesMax),
 })
 
 /** One kind of message: who sends it, and its form. `Type.Object` takes more than it names; what we send has nothing else. */

@@ -52,7 +52,7 @@ test('[D5.void.ok, D5.machine.completed.void, D5.void-result.fields, D5.void-res
     assertRefused('/terminal/v1', await shop.voids(transactionId, { reason }), 400, 'INVALID_REQUEST')
 })
 
-test('[D5.message.from-terminal.nothing] what a terminal sends as null, or as an empty text, it has not said, and what is not asked of it does not count', async () => {
+test('[D5.message.from-terminal.nothing] what a terminal sends as null, or as an empty text, it has not said, what is not asked of it does not count, and a receipt may be as long as its frame', async () => {
   const paid = async (paymentResponse: Record<string, unknown>) => {
     const transactionId = `v-${randomUUID()}`
     const paying = shop.pay({ transactionId })
@@ -66,6 +66,9 @@ test('[D5.message.from-terminal.nothing] what a terminal sends as null, or as an
     [approved.status, approved.authorizationCode, approved.receiptData],
     ['SUCCESS', 'A1B2C3', undefined],
   )
+  const receiptData = 'R'.repeat(60_000)
+  const long = await paid({ ...approval, receiptData })
+  assert.deepEqual([long.status, long.receiptData], ['SUCCESS', receiptData])
   const declined = await paid({ status: 'FAILED', ...nothing, authorizationCode: '', amount: null, currency: null })
   assert.deepEqual([declined.status, declined.errorCode], ['FAILED', 'DECLINED'])
   const voiding = shop.voids(approved.transactionId)
