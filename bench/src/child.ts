@@ -28,6 +28,8 @@ export interface ChildOptions {
   readonly logPath?: string
 }
 
+const endWaitMsMax = 20_000
+
 export function startChild(program: string, { nodeArgs = [], logPath }: ChildOptions = {}): Child {
   const log = logPath === undefined ? 'inherit' : openSync(logPath, 'a')
   const child = fork(fileURLToPath(new URL(program, import.meta.url)), {
@@ -61,7 +63,9 @@ export function startChild(program: string, { nodeArgs = [], logPath }: ChildOpt
       if (child.exitCode !== null || child.signalCode !== null) return
       const ended = once(child, 'exit')
       child.disconnect()
+      const late = setTimeout(() => child.kill('SIGKILL'), endWaitMsMax)
       await ended
+      clearTimeout(late)
     },
   }
 }

@@ -109,9 +109,9 @@ function frame(opcode: number, payload: Buffer): Buffer {
   return Buffer.concat([head, payload])
 }
 
-/** Drops them all, without a word. */
+/** Drops them all, without a word. Node may leave a socket that it resets open for ever, and then a process does not end. */
 async function leave(): Promise<void> {
-  for (const socket of sockets) socket.resetAndDestroy()
+  for (const socket of sockets) socket.destroy()
 }
 
 serve({ join, leave, count: async () => sockets.size }, { [Symbol.asyncDispose]: leave })
