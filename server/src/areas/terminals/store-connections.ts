@@ -77,9 +77,12 @@ const lockTerminals = statement(
                     union all select s.terminal_id from terminals.sockets s where s.key_id = any($3::uuid[]))
     order by t.id for no key update`,
 )
+// Plans of what follows are kept, from when there were hardly any terminals: they must find rows by their keys all the same.
 const lockKeys = statement(
   'terminals.lockKeys',
-  `select pg_advisory_xact_lock(hashtextextended('terminals ' || k, 0)) from unnest($1::text[]) k`,
+  `select pg_advisory_xact_lock(hashtextextended('terminals ' || k, 0)), planned.by_keys
+     from (select set_config('enable_seqscan', 'off', true) as by_keys offset 0) planned
+    cross join unnest($1::text[]) k`,
 )
 // The terminals as new or as they come back, and the sockets of their keys: one statement for however many connect in one moment.
 const connectAll = statement(
