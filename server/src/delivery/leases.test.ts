@@ -157,6 +157,26 @@ test('a claim is respected for 15 seconds at most, whatever becomes of business 
   assert.ok((await left()) <= 15)
 })
 
+test('a lease that runs out while a worker looks is found by that look or by the next one, and no lease later', async () => {
+  await using room = await startDeliveryRoom()
+  await room.endpoint('http://127.0.0.1:9/hook')
+  await dispatched(room, 1)
+  await claim(room)
+  for (let looks = 0; looks < 600; looks += 1) {
+    await room.query(
+      `with lane as (update delivery.lanes set look_at = '-infinity')
+       update delivery.queue set lease_until = clock_timestamp() + $1 * interval '1 microsecond'`,
+      [looks * 5],
+    )
+    if ((await claim(room)).length > 0) continue
+    const [late] = await room.query<{ ms: number }>(
+      `select extract(epoch from (l.look_at - kernel.now()) - (q.lease_until - clock_timestamp()))::float8 * 1000 as ms
+         from delivery.lanes l cross join delivery.queue q`,
+    )
+    assert.ok(late !== undefined && late.ms < 1_000, `the next look is ${late?.ms} ms after the end of the lease`)
+  }
+})
+
 test('what is given back is due at once, and its next claim has a new fence', async () => {
   await using room = await startDeliveryRoom()
   await room.endpoint('http://127.0.0.1:9/hook')

@@ -88,11 +88,12 @@ const destinationWhere = (which: string) => `
 // A lane is not locked while it is searched, so several workers share a busy one; rows that one has locked the others skip. Afterwards
 // the lane's next look is set: now where it was left with more (so lanes take turns), else at its first retry or the end of its first
 // lease, which is what finds the work of a worker that died. That needs the lane as it was (`version`): work added meanwhile wins. A lane
-// that somebody holds is left as it is and looked at again: waiting for it here could close a circle of waits. For the form of it all see
-// store-plan.ts. The events, a partitioned table, are read at the very end: see the migration for what could happen elsewhere.
+// that somebody holds is left as it is and looked at again: waiting for it here could close a circle of waits. What is due and when to look
+// next are told by one instant: a lease that ran out between two would be missed by both, for as long as another lease. For the form of it
+// all see store-plan.ts. The events, a partitioned table, are read at the very end: see the migration for what could happen elsewhere.
 const claimDue = statement(
   'delivery.claimDue',
-  `with moment as materialized (select kernel.now() as now, $8::integer * interval '1 millisecond' as lease),
+  `with moment as materialized (select kernel.now() as now, clock_timestamp() as instant, $8::integer * interval '1 millisecond' as lease),
    lane as materialized (
      select row_number() over () as place, l.slow, l.destination_id, l.version, coalesce(b.room, l.room) as room
        from (
@@ -114,7 +115,7 @@ const claimDue = statement(
          select q.id, q.event_id, q.attempt_no, q.setback_count, q.run_at, q.fence + 1 as fence, q.lease_until is not null as expired
            from delivery.queue q
           where q.destination_id = l.destination_id and q.run_at <= (select now from moment)
-            and (q.lease_until is null or q.lease_until <= clock_timestamp())
+            and (q.lease_until is null or q.lease_until <= (select instant from moment))
           order by q.run_at
           limit l.room
             for update skip locked
@@ -145,7 +146,7 @@ const claimDue = statement(
             else least(
               (select q.run_at from delivery.queue q
                 where q.destination_id = h.destination_id and q.run_at > m.now order by q.run_at limit 1),
-              (select m.now + min(case when q.lease_until > clock_timestamp() then q.lease_until - clock_timestamp() else m.lease end)
+              (select m.now + min(case when q.lease_until > m.instant then q.lease_until - m.instant else m.lease end)
                  from (
                    select q.lease_until from delivery.queue q
                     where q.destination_id = h.destination_id and q.run_at <= m.now order by q.run_at offset 0
