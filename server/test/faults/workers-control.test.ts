@@ -7,7 +7,7 @@ import { killWorkers } from './workers.ts'
 // A claim that takes what another holds.
 const leasesIgnored: Mutation = {
   file: '/server/src/delivery/store-claim.ts',
-  from: `            and (q.lease_until is null or q.lease_until <= clock_timestamp())
+  from: `            and (q.lease_until is null or q.lease_until <= (select instant from moment))
           order by q.run_at
           limit l.room`,
   to: `          order by q.run_at
