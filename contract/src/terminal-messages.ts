@@ -24,13 +24,16 @@ const voidFields = {
 const pushed = { timestamp, groupId: Type.String({ description: 'The group.' }), version: action('v1') }
 const requestIdBack = Type.Optional(Type.String({ description: 'That of the message that this answers.' }))
 
-// A result must not be refused for its length, for it tells of money: what fits into a frame is taken.
-const frameBytesMax = 65_536
+/** A client that sends a longer frame is disconnected. */
+export const terminalFrameBytesMax = 65_536
 
 /** What a terminal need not say: it may leave it out, or send null. */
 const Perhaps = (charactersMax: number) => Type.Optional(Nullable(Type.String({ maxLength: charactersMax })))
 
-/** What a terminal reports of a payment: read leniently, for what counts in it is looked at one by one. */
+/**
+ * What a terminal reports of a payment: read leniently, for what counts in it is looked at one by one. It tells of money, so it is not refused
+ * for texts that are long: what fits into a frame is taken.
+ */
 export const ReportedPayment = Type.Object({
   status: OneOf(['SUCCESS', 'FAILED', 'PENDING', 'CANCELLED'], 'What became of it.'),
   amount: Type.Optional(Type.Union([Type.String({ maxLength: 32 }), Type.Number(), Type.Null()])),
@@ -38,8 +41,8 @@ export const ReportedPayment = Type.Object({
   paymentMethod: Perhaps(64),
   authorizationCode: Perhaps(64),
   errorCode: Perhaps(64),
-  errorMessage: Perhaps(frameBytesMax),
-  receiptData: Perhaps(frameBytesMax),
+  errorMessage: Perhaps(terminalFrameBytesMax),
+  receiptData: Perhaps(terminalFrameBytesMax),
 })
 
 /** One kind of message: who sends it, and its form. `Type.Object` takes more than it names; what we send has nothing else. */

@@ -13,7 +13,7 @@ export interface TogetherOptions<Item, Result> {
   readonly apart?: (item: Item) => readonly string[]
   /** Batches under way at once. Default 1. */
   readonly lanesMax?: number
-  /** After a batch of a few, so that the next is larger: where a batch costs as much as ten items, small ones would take all there is. Default 0. */
+  /** To rest after a batch of a few, so that the next is larger: a batch costs as much as several items, however small it is. Default 0. */
   readonly restMs?: number
 }
 

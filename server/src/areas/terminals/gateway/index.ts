@@ -1,6 +1,7 @@
 import type { IncomingMessage, Server } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { STATUS_CODES } from 'node:http'
+import { terminalFrameBytesMax } from '@kaha/contract'
 import { WebSocketServer, type RawData, type WebSocket } from 'ws'
 import type { TerminalIdentity, TerminalPrincipal } from '../../../identity/terminal-keys.ts'
 import type { Bus } from '../../../kernel/bus.ts'
@@ -24,7 +25,6 @@ import { createLink, createLinks, type Link } from './links.ts'
 import { startLiveness } from './liveness.ts'
 import { startOrders } from './orders.ts'
 
-const frameBytesMax = 64 * 1024
 const framesWaitingMax = 64
 const deviceId = /^[\x21-\x7e]{1,64}$/
 const socketsMax = 20_000
@@ -78,7 +78,7 @@ export function createGateway(deps: GatewayDependencies): Gateway {
   const server = new WebSocketServer({
     noServer: true,
     perMessageDeflate: false,
-    maxPayload: frameBytesMax,
+    maxPayload: terminalFrameBytesMax,
     clientTracking: false,
   })
   const deliverer = createDeliverer({ db, bus, clock, links, cases, onError })
