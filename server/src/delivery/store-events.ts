@@ -95,11 +95,13 @@ export const eventState = `(
       limit 1
     )`
 
-// Every list stands on one index: ids carry the time, so times are a range of it, and the partitions outside are not touched. Said as a range
-// of the whole index, or PostgreSQL takes that of the ids alone, and reads everybody's events to find a few of one branch.
+// Every list stands on one index: ids carry the time, so times are a range of it, and the partitions that are too new are not touched. Said as a
+// range of the whole index. Of the ids alone only the upper end is said: with both ends PostgreSQL takes it for a few rows, and reads
+// everybody's events by their ids to find those of one branch. The entity is only asked of each row, for the same reason: looked up by its
+// branch alone, a page would begin at the branch's newest event, wherever its range does.
 const ofBranch = (entity: string) => `
       from delivery.events e
-     where e.${entity} = $1 and not e.test and e.id >= $4 and e.id < $5
+     where (e.${entity} = $1) is true and not e.test and e.id < $5
        and (e.branch_id, e.dialect, e.id) >= ($2::uuid, $3::text, $4::uuid) and (e.branch_id, e.dialect, e.id) < ($2::uuid, $3::text, $5::uuid)
      order by e.branch_id desc, e.dialect desc, e.id desc`
 
