@@ -136,14 +136,14 @@ const readNewer = statement(
      select ${columns} from terminals.transactions t where t.id = n.id and t.group_id = n.group_id and t.version > n.version offset 0) t`,
 )
 
+// Ids carry the time of creation, so dates are bounds of the one index.
 const listTransactions = statement(
   'terminals.listTransactions',
   `select ${columns} from terminals.transactions t
-    where t.group_id = $1 and t.id < $2 and ($3::text[] is null or t.state = any($3))
-      and ($4::text is null or t.device_id = $4 or t.addressed = $4 or t.terminal_id = (select c.id from terminals.terminals c where c.group_id = $1 and c.connection_id::text = $4))
-      and ($5::timestamptz is null or t.created_at >= $5) and ($6::timestamptz is null or t.created_at <= $6)
-      and (t.ended_at is null or t.ended_at > $7::timestamptz - case t.way when 'http' then interval '30 days' else interval '7 days' end)
-    order by t.id desc limit $8`,
+    where t.group_id = $1 and t.id >= $2 and t.id < $3 and ($4::text[] is null or t.state = any($4))
+      and ($5::text is null or t.device_id = $5 or t.addressed = $5 or t.terminal_id = (select c.id from terminals.terminals c where c.group_id = $1 and c.connection_id::text = $5))
+      and (t.ended_at is null or t.ended_at > $6::timestamptz - case t.way when 'http' then interval '30 days' else interval '7 days' end)
+    order by t.id desc limit $7`,
 )
 
 const findBySignature = statement(
@@ -263,22 +263,21 @@ export const transactionStore = {
     on: Queries,
     groupId: string,
     filter: {
+      /** Ids from this one on, and below that one: times are ranges of ids. */
+      from: string
       before: string
       states: readonly TransactionState[] | null
       terminalId: string | null
-      from: Date | null
-      to: Date | null
       now: Date
       rowsMax: number
     },
   ) =>
     on.run<TransactionRow>(listTransactions, [
       groupId,
+      filter.from,
       filter.before,
       filter.states,
       filter.terminalId,
-      filter.from,
-      filter.to,
       filter.now,
       filter.rowsMax,
     ]),
