@@ -21,7 +21,7 @@ export interface DispatcherDependencies {
 const batchMax = 500
 // While there are more events than can be sent, room for so many deliveries is waited for, that long: what is handed over needs no claim,
 // and what is queued does.
-const batchMin = 128
+const batchMin = 256
 const waitMsMax = 100
 
 /** Turns events into deliveries, one for each destination that subscribes. Works until disposed. */

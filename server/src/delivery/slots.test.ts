@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import * as fc from 'fast-check'
 import { createSlots, type Slots } from './slots.ts'
 
-const options = { inHandMax: 2_048, perDestinationMax: 384, flyingMax: 64 }
+const options = { inHandMax: 2_048, perDestinationMax: 480, flyingMax: 64 }
 
 /** Destinations that always have more work take what they are offered, one after the other, until nobody is offered anything. */
 function fill(slots: Slots, hungry: readonly { id: string; slow: boolean }[]): Map<string, number> {

@@ -40,7 +40,7 @@ const claimedMax = 256
 // comes for the same destination after it.
 const handedMax = 500
 const reserveShareOfAll = 1 / 4
-const quickShareOfFree = 1 / 4
+const quickShareOfFree = 1 / 2
 const slowShareOfAll = 1 / 2
 const slowShareOfFree = 1 / 16
 // A dispatch is for several destinations at once, not for each as much as it has room for. What it brings beyond that, up to so many, saves
