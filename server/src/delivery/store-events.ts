@@ -95,13 +95,14 @@ export const eventState = `(
       limit 1
     )`
 
-// Every list stands on one index: ids carry the time, so times are a range of it, and the partitions that are too new are not touched. Said as a
-// range of the whole index. Of the ids alone only the upper end is said: with both ends PostgreSQL takes it for a few rows, and reads
-// everybody's events by their ids to find those of one branch. The entity is only asked of each row, for the same reason: looked up by its
-// branch alone, a page would begin at the branch's newest event, wherever its range does.
+// Every list stands on one index: ids carry the time, so times are a range of it. Said as a range of the whole index. Of the ids alone only the
+// lower end is said, which leaves out the partitions that are too old: before version 18 PostgreSQL goes on reading there beyond the end of the
+// range. With both ends it takes that for a few rows, and reads everybody's events by their ids to find those of one branch. The entity is
+// only asked of each row, for the same reason: looked up by its branch alone, a page would begin at the branch's newest event, wherever its
+// range does.
 const ofBranch = (entity: string) => `
       from delivery.events e
-     where (e.${entity} = $1) is true and not e.test and e.id < $5
+     where (e.${entity} = $1) is true and not e.test and e.id >= $4
        and (e.branch_id, e.dialect, e.id) >= ($2::uuid, $3::text, $4::uuid) and (e.branch_id, e.dialect, e.id) < ($2::uuid, $3::text, $5::uuid)
      order by e.branch_id desc, e.dialect desc, e.id desc`
 
