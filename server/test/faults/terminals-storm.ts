@@ -12,16 +12,16 @@ import type { KahaProcess } from './kaha-process.ts'
 export interface StormOptions {
   /** That hang on one process, lose it, and all come back at once. */
   readonly terminals: number
-  /** Handshakes with keys that nobody issued, in each of several waves. */
+  /** Handshakes with keys that nobody issued, in each wave. */
   readonly strangers: number
+  /** In the first half of them the heap comes to its size; in the second it must stay there. The more, the smaller a leak is seen. */
+  readonly waves: number
   /** A second, from one client, and how many seconds. */
   readonly frames: number
   readonly seconds: number
   readonly say: (line: string) => void
 }
 
-// In the first half the heap comes to its size; in the second it must stay there.
-const waves = 16
 const payingMax = 100
 const strangersAtOnce = 200
 const floodMsMax = 120_000
@@ -37,6 +37,7 @@ const grownMibMax = 24
 export async function stormTerminals({
   terminals: count,
   strangers,
+  waves,
   frames,
   seconds,
   say,

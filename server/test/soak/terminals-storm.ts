@@ -2,13 +2,14 @@
 import { stormTerminals } from '../faults/terminals-storm.ts'
 import { soakArguments } from '../faults/soak-arguments.ts'
 
-const { terminals, strangers, frames, seconds } = soakArguments({
+const { terminals, strangers, waves, frames, seconds } = soakArguments({
   terminals: 5_000,
   strangers: 5_000,
+  waves: 100,
   frames: 10_000,
   seconds: 10,
 })
-const faults = await stormTerminals({ terminals, strangers, frames, seconds, say: (line) => console.log(line) })
+const faults = await stormTerminals({ terminals, strangers, waves, frames, seconds, say: (line) => console.log(line) })
 for (const fault of faults) console.error(fault)
 console.log(`${faults.length} faults`)
 if (faults.length > 0) process.exitCode = 1
