@@ -98,8 +98,7 @@ export const eventState = `(
 // Every list stands on one index: ids carry the time, so times are a range of it. Said as a range of the whole index. Of the ids alone only the
 // lower end is said, which leaves out the partitions that are too old: before version 18 PostgreSQL goes on reading there beyond the end of the
 // range. With both ends it takes that for a few rows, and reads everybody's events by their ids to find those of one branch. The entity is
-// only asked of each row, for the same reason: looked up by its branch alone, a page would begin at the branch's newest event, wherever its
-// range does.
+// only asked of each row: looked up by it, a page of a branch would begin at its newest event, wherever the range does.
 const ofBranch = (entity: string) => `
       from delivery.events e
      where (e.${entity} = $1) is true and not e.test and e.id >= $4
