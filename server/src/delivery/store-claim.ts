@@ -89,19 +89,20 @@ const destinationWhere = (which: string) => `
 // the lane's next look is set: now where it was left with more (so lanes take turns), else at its first retry or the end of its first
 // lease, which is what finds the work of a worker that died. That needs the lane as it was (`version`): work added meanwhile wins. A lane
 // that somebody holds is left as it is and looked at again: waiting for it here could close a circle of waits. What is due and when to look
-// next are told by one instant: a lease that ran out between two would be missed by both, for as long as another lease. For the form of it
-// all see store-plan.ts. The events, a partitioned table, are read at the very end: see the migration for what could happen elsewhere.
+// next are told by one instant: a lease that ran out between two would be missed by both, for as long as another lease. A lane is read from
+// its `head_at` on, past the index entries of what is over. For the form of it all see store-plan.ts. The events, a partitioned table, are
+// read at the very end: see the migration for what could happen elsewhere.
 const claimDue = statement(
   'delivery.claimDue',
   `with moment as materialized (select kernel.now() as now, clock_timestamp() as instant, $8::integer * interval '1 millisecond' as lease),
    lane as materialized (
-     select row_number() over () as place, l.slow, l.destination_id, l.version, coalesce(b.room, l.room) as room
+     select row_number() over () as place, l.slow, l.destination_id, l.head_at, l.version, coalesce(b.room, l.room) as room
        from (
-         (select s.slow, s.destination_id, s.version, $5::integer as room from delivery.lanes s
+         (select s.slow, s.destination_id, s.head_at, s.version, $5::integer as room from delivery.lanes s
            where s.state = 'OPEN' and s.slow and s.look_at <= (select now from moment) and s.destination_id <> all ($2::uuid[])
            order by s.look_at limit $6::integer)
          union all
-         (select q.slow, q.destination_id, q.version, $7::integer as room from delivery.lanes q
+         (select q.slow, q.destination_id, q.head_at, q.version, $7::integer as room from delivery.lanes q
            where q.state = 'OPEN' and not q.slow and q.look_at <= (select now from moment) and q.destination_id <> all ($2::uuid[])
            order by q.look_at limit $1::integer)
        ) l
@@ -109,12 +110,12 @@ const claimDue = statement(
    ),
    -- A lane without anything due has one line without a delivery.
    due as materialized (
-     select l.place, l.destination_id, l.version, l.room, d.*
+     select l.place, l.destination_id, l.head_at, l.version, l.room, d.*
        from lane l
        left join lateral (
          select q.id, q.event_id, q.attempt_no, q.setback_count, q.run_at, q.fence + 1 as fence, q.lease_until is not null as expired
            from delivery.queue q
-          where q.destination_id = l.destination_id and q.run_at <= (select now from moment)
+          where q.destination_id = l.destination_id and q.run_at >= l.head_at and q.run_at <= (select now from moment)
             and (q.lease_until is null or q.lease_until <= (select instant from moment))
           order by q.run_at
           limit l.room
@@ -128,10 +129,10 @@ const claimDue = statement(
    ),
    -- Where the limit cut, the last lane was not searched to its end.
    searched as materialized (
-     select d.destination_id, d.version, d.room, count(d.id) as taken
+     select d.destination_id, d.head_at, d.version, d.room, count(d.id) as taken
        from due d
       where d.place < (select case when count(*) < $1 then 'infinity'::float8 else max(place) end from due)
-      group by d.destination_id, d.version, d.room
+      group by d.destination_id, d.head_at, d.version, d.room
    ),
    held as materialized (
      select s.*
@@ -149,15 +150,19 @@ const claimDue = statement(
               (select m.now + min(case when q.lease_until > m.instant then q.lease_until - m.instant else m.lease end)
                  from (
                    select q.lease_until from delivery.queue q
-                    where q.destination_id = h.destination_id and q.run_at <= m.now order by q.run_at offset 0
+                    where q.destination_id = h.destination_id and q.run_at >= h.head_at and q.run_at <= m.now order by q.run_at offset 0
                  ) q),
               'infinity')
-            end as look_at
+            end as look_at,
+            least(
+              (select q.run_at from delivery.queue q
+                where q.destination_id = h.destination_id and q.run_at >= h.head_at order by q.run_at limit 1),
+              m.now - interval '10 seconds') as head_at
        from held h, moment m
    ),
    looked as (
-     insert into delivery.lanes (destination_id, look_at) select n.destination_id, n.look_at from next n
-     on conflict (destination_id) do update set look_at = excluded.look_at
+     insert into delivery.lanes (destination_id, look_at, head_at) select n.destination_id, n.look_at, n.head_at from next n
+     on conflict (destination_id) do update set look_at = excluded.look_at, head_at = excluded.head_at
    ),
    taken as materialized (
      select d.*, row_number() over (partition by d.place order by d.run_at, d.id) = 1 as first from due d where d.id is not null
@@ -220,11 +225,11 @@ const oldestDue = statement(
           coalesce(extract(epoch from kernel.now() - least((select min(o.run_at) from delivery.outbox o), kernel.now())), 0)::float8 as undispatched
      from (select kernel.now() as now) m
     cross join lateral (
-      select l.destination_id, l.slow from delivery.lanes l where l.state = 'OPEN' and l.look_at <= m.now order by l.look_at limit 1000
+      select l.destination_id, l.slow, l.head_at from delivery.lanes l where l.state = 'OPEN' and l.look_at <= m.now order by l.look_at limit 1000
     ) l
     cross join lateral (
       select q.run_at from delivery.queue q
-       where q.destination_id = l.destination_id and q.run_at <= m.now and (q.lease_until is null or q.lease_until <= clock_timestamp())
+       where q.destination_id = l.destination_id and q.run_at >= l.head_at and q.run_at <= m.now and (q.lease_until is null or q.lease_until <= clock_timestamp())
        order by q.run_at
        limit 1
     ) q`,

@@ -49,12 +49,12 @@ const dispatchTaken = (handed: string, lease: string) => `
      select k.ids, l.*
        from (select * from matched order by destination_id) k
       cross join lateral (
-        select l.destination_id, l.look_at, l.version, l.slow
+        select l.destination_id, l.look_at, l.head_at, l.version, l.slow
           from delivery.lanes l where l.destination_id = k.destination_id and l.state || '' = 'OPEN' for update
       ) l
    ),
    pair as materialized (
-     select l.event_id, l.destination_id, l.look_at, l.version, ${handed} as handed
+     select l.event_id, l.destination_id, l.look_at, l.head_at, l.version, ${handed} as handed
        from (
          select e.id as event_id, l.*, row_number() over (partition by l.destination_id) as place, row_number() over () as place_of_all
            from lane l cross join unnest(l.ids) as e (id)
@@ -68,11 +68,12 @@ const dispatchTaken = (handed: string, lease: string) => `
      returning id, event_id, destination_id, fence
    ),
    moved as (
-     insert into delivery.lanes (destination_id, look_at, version)
-     select p.destination_id, least(p.look_at, min(case when p.handed then m.now + ${lease} else m.now end)), p.version + 1
+     insert into delivery.lanes (destination_id, look_at, head_at, version)
+     select p.destination_id, least(p.look_at, min(case when p.handed then m.now + ${lease} else m.now end)), least(p.head_at, m.now),
+            p.version + 1
        from pair p, moment m
-      group by p.destination_id, p.look_at, p.version
-     on conflict (destination_id) do update set look_at = excluded.look_at, version = excluded.version
+      group by p.destination_id, p.look_at, p.head_at, p.version, m.now
+     on conflict (destination_id) do update set look_at = excluded.look_at, head_at = excluded.head_at, version = excluded.version
    ),
    gone as (
      delete from delivery.outbox o where o.event_id = any (array(select t.event_id from taken t))

@@ -65,7 +65,7 @@ const queueMissed = statement(
   'delivery.queueMissed',
   `with moment as materialized (select kernel.now() as now),
    lane as materialized (
-     select l.destination_id, l.look_at, l.version
+     select l.destination_id, l.look_at, l.head_at, l.version
        from delivery.lanes l where l.destination_id = $1 and l.state || '' = 'OPEN' for update
    ),
    queued as (
@@ -79,9 +79,9 @@ const queueMissed = statement(
      returning event_id
    ),
    moved as (
-     insert into delivery.lanes (destination_id, look_at, version)
-     select l.destination_id, least(l.look_at, m.now), l.version + 1 from lane l, moment m
-     on conflict (destination_id) do update set look_at = excluded.look_at, version = excluded.version
+     insert into delivery.lanes (destination_id, look_at, head_at, version)
+     select l.destination_id, least(l.look_at, m.now), least(l.head_at, m.now), l.version + 1 from lane l, moment m
+     on conflict (destination_id) do update set look_at = excluded.look_at, head_at = excluded.head_at, version = excluded.version
    )
    select exists (select from lane) as open, (select count(*) from queued)::integer as queued`,
 )

@@ -90,7 +90,7 @@ const resend = statement(
      select r.attempts_before, l.*
        from (select * from unnest($2::uuid[], $3::integer[]) as r (destination_id, attempts_before) order by r.destination_id) r
       cross join lateral (
-        select l.destination_id, l.look_at, l.version
+        select l.destination_id, l.look_at, l.head_at, l.version
           from delivery.lanes l where l.destination_id = r.destination_id and l.state || '' = 'OPEN' for update
       ) l
    ),
@@ -102,9 +102,9 @@ const resend = statement(
       where q.lease_until is null or q.lease_until <= clock_timestamp()
    ),
    moved as (
-     insert into delivery.lanes (destination_id, look_at, version)
-     select l.destination_id, least(l.look_at, m.now), l.version + 1 from lane l, moment m
-     on conflict (destination_id) do update set look_at = excluded.look_at, version = excluded.version
+     insert into delivery.lanes (destination_id, look_at, head_at, version)
+     select l.destination_id, least(l.look_at, m.now), least(l.head_at, m.now), l.version + 1 from lane l, moment m
+     on conflict (destination_id) do update set look_at = excluded.look_at, head_at = excluded.head_at, version = excluded.version
    )
    select l.destination_id from lane l`,
 )

@@ -89,6 +89,7 @@ const keptAndLearnt = `
    ),
    lane as materialized (
      select l.destination_id, l.version, l.state, c.disable, coalesce(c.slow, l.slow) as slow, least(l.look_at, c.run_at) as look_at,
+            least(l.head_at, c.run_at) as head_at,
             case when not c.well then coalesce(l.failing_since, c.failing_since) end as failing_since,
             c.at_once or (c.disable is not null and not c.well and l.failing_since <= c.failing_before) as disabling
        from (select * from changed order by destination_id) c
@@ -100,13 +101,13 @@ const keptAndLearnt = `
       ) l
    ),
    moved as (
-     insert into delivery.lanes (destination_id, version, state, slow, failing_since, look_at)
+     insert into delivery.lanes (destination_id, version, state, slow, failing_since, look_at, head_at)
      select c.destination_id, c.version + 1, case when c.disabling and c.state in ('OPEN', 'PAUSED') then 'CLOSING' else c.state end, c.slow,
-            c.failing_since, case when c.disabling then m.now else c.look_at end
+            c.failing_since, case when c.disabling then m.now else c.look_at end, c.head_at
        from lane c, moment m
      on conflict (destination_id) do update
         set version = excluded.version, state = excluded.state, slow = excluded.slow, failing_since = excluded.failing_since,
-            look_at = excluded.look_at
+            look_at = excluded.look_at, head_at = excluded.head_at
    ),
    disabled as (
      update delivery.destinations d

@@ -63,6 +63,7 @@ export interface Tables {
     readonly failing_since: Date | null
     readonly look_at: Date
     readonly version: bigint
+    readonly head_at: Date
   }
   readonly 'delivery.outbox': {
     readonly event_id: string

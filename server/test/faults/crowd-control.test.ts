@@ -12,8 +12,8 @@ mutate({
 // And that finds what is due by looking at everything that waits.
 mutate({
   file: '/server/src/delivery/store-claim.ts',
-  from: 'where q.destination_id = l.destination_id and q.run_at <= (select now from moment)\n            and (q.lease',
-  to: `where q.destination_id = l.destination_id and q.run_at + interval '0' <= (select now from moment)\n            and (q.lease`,
+  from: 'where q.destination_id = l.destination_id and q.run_at >= l.head_at and q.run_at <= (select now from moment)\n            and (q.lease',
+  to: `where q.destination_id = l.destination_id and q.run_at >= l.head_at and q.run_at + interval '0' <= (select now from moment)\n            and (q.lease`,
 })
 
 test('the worker takes too much in hand where it does not ask for its room, and reads what waits where no index finds what is due', async (t) => {

@@ -1,0 +1,108 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { startDeliveryRoom, type DeliveryRoom } from '../../test/delivery-room.ts'
+import { claimStore, type ClaimedRow, type ClaimRequest } from './store-claim.ts'
+import { dispatchStore } from './store-dispatch.ts'
+import { recoverStore } from './store-recover.ts'
+import { resendStore } from './store-resend.ts'
+import { settleStore, type Settlement } from './store-settle.ts'
+
+const everything: ClaimRequest = {
+  rowsMax: 256,
+  full: [],
+  busy: [],
+  quickRoom: 64,
+  slowRoom: 64,
+  slowLanesMax: 64,
+  leaseMs: 15_000,
+}
+
+const claim = async (room: DeliveryRoom, request: Partial<ClaimRequest> = {}) =>
+  (await claimStore.claimDue(room.workDb, { ...everything, ...request })).deliveries
+
+const waiting = (held: ClaimedRow, runAt: Date): Settlement => ({ held, end: null, runAt, attempt: null })
+const closed = (held: ClaimedRow): Settlement => ({ held, end: 'CLOSED', runAt: null, attempt: null })
+
+/** The blocks of the index of lanes that the database has read so far. */
+async function blocksOf(room: DeliveryRoom): Promise<number> {
+  await room.workDb.run({ name: '', text: 'select pg_stat_force_next_flush()' }, [])
+  const [read] = await room.query<{ blocks: number }>(
+    `select (idx_blks_hit + idx_blks_read)::integer as blocks from pg_statio_user_indexes where indexrelname = 'queue_of_lane'`,
+  )
+  return read?.blocks ?? 0
+}
+
+test('a claim reads past deliveries that are over once, not each time', async () => {
+  await using room = await startDeliveryRoom()
+  const { id } = await room.endpoint('http://127.0.0.1:9/hook')
+  await room.query(`alter table delivery.queue set (autovacuum_enabled = false)`)
+  await room.query(
+    `insert into delivery.queue (event_id, destination_id, run_at, dispatched_at)
+     select gen_random_uuid(), $1, kernel.now() - interval '1 hour', kernel.now() from generate_series(1, 20000)`,
+    [id],
+  )
+  await room.query('delete from delivery.queue')
+  const read: number[] = []
+  for (let each = 0; each < 3; each += 1) {
+    await room.happen()
+    await dispatchStore.dispatchDue(room.workDb, 1)
+    const before = await blocksOf(room)
+    const found = await claim(room)
+    assert.equal(found.length, 1)
+    read.push((await blocksOf(room)) - before)
+    await settleStore.settle(room.workDb, found.map(closed), [])
+  }
+  const [first = 0, ...others] = read
+  assert.ok(first >= 80, `the first claim read ${first} blocks of 20,000 entries`)
+  for (const blocks of others) assert.ok(blocks <= 20, `a later claim read ${blocks} blocks`)
+})
+
+/** How a delivery comes into a lane, or to another place in it; each gets the event of one that has ended, and one that is waiting. */
+const ways: Readonly<
+  Record<string, (room: DeliveryRoom, ended: ClaimedRow, held: ClaimedRow, now: Date) => Promise<unknown>>
+> = {
+  async 'a dispatch'(room) {
+    await room.happen()
+    await dispatchStore.dispatchDue(room.workDb, 1)
+  },
+  async 'a dispatch that hands it over to a worker, which dies'(room) {
+    await room.happen()
+    const { handed } = await dispatchStore.dispatchDue(room.workDb, 1, { ...everything, leaseMs: 0 })
+    assert.equal(handed.count, 1)
+  },
+  async 'a dispatch of one by one'(room) {
+    await room.happen()
+    await dispatchStore.dispatchClaimed(room.workDb, await dispatchStore.claim(room.workDb, 1, 1_000))
+  },
+  'a resend': (room, { event_id, destination_id }) =>
+    room.workDb.tx((tx) => resendStore.resend(tx, event_id, [destination_id])),
+  'a recovery': (room, { event_id, destination_id }) =>
+    recoverStore.queue(room.workDb, destination_id, [event_id], [1]),
+  'a retry': (room, _, held, now) => settleStore.settle(room.workDb, [waiting(held, now)], []),
+}
+
+for (const [way, add] of Object.entries(ways)) {
+  test(`a delivery is found that stands before all that a claim has seen, since the clock was set back: ${way}`, async () => {
+    await using room = await startDeliveryRoom()
+    await room.endpoint('http://127.0.0.1:9/hook')
+    await room.happen(2)
+    await dispatchStore.dispatchDue(room.workDb, 2)
+    const [ended, held] = await claim(room)
+    assert.ok(ended && held)
+    await settleStore.settle(room.workDb, [closed(ended)], [])
+    // A look that finds nothing to do sets the head.
+    await room.query('update delivery.lanes set look_at = kernel.now()')
+    assert.deepEqual(await claim(room), [])
+    const [lane] = await room.query<{ late: boolean }>(
+      `select head_at > kernel.now() - interval '1 minute' as late from delivery.lanes`,
+    )
+    assert.equal(lane?.late, true)
+
+    await room.query(`
+      create or replace function kernel.now() returns timestamptz language sql stable as $$
+        select clock_timestamp() - interval '1 hour'
+      $$`)
+    await add(room, ended, held, new Date(Date.now() - 3_600_000))
+    assert.equal((await claim(room)).length, 1)
+  })
+}
