@@ -270,8 +270,8 @@ test('C4.idempotency.lease: a key whose request died in the middle is free again
   const before = await made()
   const [died] = await whileHeld(p, lockOf('payments.intents'), [create], async (backends) => {
     assert.equal(refusal(await create()), '409 IDEMPOTENCY_IN_PROGRESS')
-    // What the database sees of a process that died: its connection is gone.
-    await rowsOf(p, 'select pg_terminate_backend(pid) from unnest($1::int[]) pid', [backends])
+    // What the database sees of a process that died: its connection is gone, and what it held a moment after its client has heard.
+    await rowsOf(p, 'select pg_terminate_backend(pid, 5000) from unnest($1::int[]) pid', [backends])
   })
   assert.equal(refusal(died), '503 UNAVAILABLE')
   assert.equal(died?.headers['retry-after'], '1')

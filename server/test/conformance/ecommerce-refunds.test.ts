@@ -250,7 +250,7 @@ test('C4.refund-create.resumed: a refund whose process died before the processor
   const idempotencyKey = newKey()
   const ask = () => merchant.createRefund(intentId, { amount: 9_000 }, { idempotencyKey })
   await whileHeld(p, lockOf('sandbox.refunds'), [ask], async (backends) => {
-    await rowsOf(p, 'select pg_terminate_backend(pid) from unnest($1::int[]) pid', [backends])
+    await rowsOf(p, 'select pg_terminate_backend(pid, 5000) from unnest($1::int[]) pid', [backends])
   })
   // As the dead process left it: still leased, then not any more.
   const leased = (until: string) =>
