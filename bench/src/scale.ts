@@ -137,7 +137,8 @@ const queueAgain = statement(
      insert into delivery.queue (event_id, destination_id, run_at, dispatched_at)
      select q.event_id, q.destination_id, m.now, m.now from unnest($1::uuid[], $2::uuid[]) as q (event_id, destination_id), moment m
    )
-   update delivery.lanes set look_at = least(look_at, (select now from moment)), head_at = least(head_at, (select now from moment)), version = version + 1
+   update delivery.lanes
+      set look_at = least(look_at, (select now from moment)), head_at = least(head_at, (select now from moment)), version = version + 1
     where destination_id = any ($2::uuid[])`,
 )
 

@@ -229,7 +229,8 @@ const oldestDue = statement(
     ) l
     cross join lateral (
       select q.run_at from delivery.queue q
-       where q.destination_id = l.destination_id and q.run_at >= l.head_at and q.run_at <= m.now and (q.lease_until is null or q.lease_until <= clock_timestamp())
+       where q.destination_id = l.destination_id and q.run_at >= l.head_at and q.run_at <= m.now
+         and (q.lease_until is null or q.lease_until <= clock_timestamp())
        order by q.run_at
        limit 1
     ) q`,
