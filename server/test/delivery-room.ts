@@ -9,6 +9,7 @@ import {
   type NewEvent,
 } from '../src/delivery/index.ts'
 import { egress as createEgress } from '../src/delivery/egress.ts'
+import { claimStore, type ClaimRequest } from '../src/delivery/store-claim.ts'
 import { postgresBus } from '../src/kernel/bus-postgres.ts'
 import type { Bus } from '../src/kernel/bus.ts'
 import { createClock, type Clock } from '../src/kernel/clock.ts'
@@ -61,6 +62,20 @@ export interface DeliveryRoomOptions extends DeliveryOptions {
 }
 
 const type = 'payment.succeeded'
+
+const roomForAll: ClaimRequest = {
+  rowsMax: 256,
+  full: [],
+  busy: [],
+  quickRoom: 64,
+  slowRoom: 64,
+  slowLanesMax: 64,
+  leaseMs: 15_000,
+}
+
+/** Takes what is due, as a worker does that may die afterwards. */
+export const claim = async (room: DeliveryRoom, request: Partial<ClaimRequest> = {}) =>
+  (await claimStore.claimDue(room.workDb, { ...roomForAll, ...request })).deliveries
 
 export async function startDeliveryRoom(options: DeliveryRoomOptions = {}): Promise<DeliveryRoom> {
   await using building = new AsyncDisposableStack()

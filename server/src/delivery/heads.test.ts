@@ -1,25 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { startDeliveryRoom, type DeliveryRoom } from '../../test/delivery-room.ts'
-import { claimStore, type ClaimedRow, type ClaimRequest } from './store-claim.ts'
-import { dispatchStore } from './store-dispatch.ts'
+import { claim, startDeliveryRoom, type DeliveryRoom } from '../../test/delivery-room.ts'
+import type { ClaimedRow } from './store-claim.ts'
+import { dispatchStore, type HandRequest } from './store-dispatch.ts'
 import { recoverStore } from './store-recover.ts'
 import { resendStore } from './store-resend.ts'
 import { settleStore, type Settlement } from './store-settle.ts'
 
-const everything: ClaimRequest = {
-  rowsMax: 256,
-  full: [],
-  busy: [],
-  quickRoom: 64,
-  slowRoom: 64,
-  slowLanesMax: 64,
-  leaseMs: 15_000,
-}
-
-const claim = async (room: DeliveryRoom, request: Partial<ClaimRequest> = {}) =>
-  (await claimStore.claimDue(room.workDb, { ...everything, ...request })).deliveries
-
+const handed: HandRequest = { rowsMax: 1, full: [], busy: [], quickRoom: 1, leaseMs: 0 }
 const waiting = (held: ClaimedRow, runAt: Date): Settlement => ({ held, end: null, runAt, attempt: null })
 const closed = (held: ClaimedRow): Settlement => ({ held, end: 'CLOSED', runAt: null, attempt: null })
 
@@ -57,7 +45,7 @@ test('a claim reads past deliveries that are over once, not each time', async ()
   for (const blocks of others) assert.ok(blocks <= 20, `a later claim read ${blocks} blocks`)
 })
 
-/** How a delivery comes into a lane, or to another place in it; each gets the event of one that has ended, and one that is waiting. */
+/** How a delivery comes into a lane, or to another place in it; each gets one that has ended, and one in hand. */
 const ways: Readonly<
   Record<string, (room: DeliveryRoom, ended: ClaimedRow, held: ClaimedRow, now: Date) => Promise<unknown>>
 > = {
@@ -67,8 +55,7 @@ const ways: Readonly<
   },
   async 'a dispatch that hands it over to a worker, which dies'(room) {
     await room.happen()
-    const { handed } = await dispatchStore.dispatchDue(room.workDb, 1, { ...everything, leaseMs: 0 })
-    assert.equal(handed.count, 1)
+    assert.equal((await dispatchStore.dispatchDue(room.workDb, 1, handed)).handed.count, 1)
   },
   async 'a dispatch of one by one'(room) {
     await room.happen()
@@ -81,23 +68,27 @@ const ways: Readonly<
   'a retry': (room, _, held, now) => settleStore.settle(room.workDb, [waiting(held, now)], []),
 }
 
+/** A lane that somebody has looked through: one delivery of it has ended, one is in hand, and its head is set. */
+async function lookedThrough(room: DeliveryRoom) {
+  await room.endpoint('http://127.0.0.1:9/hook')
+  await room.happen(2)
+  await dispatchStore.dispatchDue(room.workDb, 2)
+  const [ended, held] = await claim(room)
+  assert.ok(ended && held)
+  await settleStore.settle(room.workDb, [closed(ended)], [])
+  await room.query('update delivery.lanes set look_at = kernel.now()')
+  assert.deepEqual(await claim(room), [])
+  const [lane] = await room.query<{ late: boolean }>(
+    `select head_at > kernel.now() - interval '1 minute' as late from delivery.lanes`,
+  )
+  assert.equal(lane?.late, true)
+  return { ended, held }
+}
+
 for (const [way, add] of Object.entries(ways)) {
   test(`a delivery is found that stands before all that a claim has seen, since the clock was set back: ${way}`, async () => {
     await using room = await startDeliveryRoom()
-    await room.endpoint('http://127.0.0.1:9/hook')
-    await room.happen(2)
-    await dispatchStore.dispatchDue(room.workDb, 2)
-    const [ended, held] = await claim(room)
-    assert.ok(ended && held)
-    await settleStore.settle(room.workDb, [closed(ended)], [])
-    // A look that finds nothing to do sets the head.
-    await room.query('update delivery.lanes set look_at = kernel.now()')
-    assert.deepEqual(await claim(room), [])
-    const [lane] = await room.query<{ late: boolean }>(
-      `select head_at > kernel.now() - interval '1 minute' as late from delivery.lanes`,
-    )
-    assert.equal(lane?.late, true)
-
+    const { ended, held } = await lookedThrough(room)
     await room.query(`
       create or replace function kernel.now() returns timestamptz language sql stable as $$
         select clock_timestamp() - interval '1 hour'
@@ -106,3 +97,15 @@ for (const [way, add] of Object.entries(ways)) {
     assert.equal((await claim(room)).length, 1)
   })
 }
+
+test('a delivery is found that a process of before adds: it lowers no head, and its statement began before the look', async () => {
+  await using room = await startDeliveryRoom()
+  const { ended } = await lookedThrough(room)
+  await room.query(
+    `with lane as (update delivery.lanes set version = version + 1, look_at = least(look_at, kernel.now() - interval '5 seconds'))
+     insert into delivery.queue (event_id, destination_id, run_at, dispatched_at)
+     values ($1, $2, kernel.now() - interval '5 seconds', kernel.now())`,
+    [ended.event_id, ended.destination_id],
+  )
+  assert.equal((await claim(room)).length, 1)
+})

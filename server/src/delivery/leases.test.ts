@@ -1,25 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { startDeliveryRoom, type DeliveryRoom } from '../../test/delivery-room.ts'
+import { claim, startDeliveryRoom, type DeliveryRoom } from '../../test/delivery-room.ts'
 import { eventually } from '../../test/faults/eventually.ts'
 import { startReceiver } from '../../test/receiver.ts'
-import { claimStore, type ClaimRequest, type ClaimedRow } from './store-claim.ts'
+import type { ClaimedRow } from './store-claim.ts'
 import { dispatchStore } from './store-dispatch.ts'
 import { settleStore, type AttemptRow, type Settlement } from './store-settle.ts'
 
 const leaseMs = 15_000
-const everything: Omit<ClaimRequest, 'leaseMs'> = {
-  rowsMax: 256,
-  full: [],
-  busy: [],
-  quickRoom: 64,
-  slowRoom: 64,
-  slowLanesMax: 64,
-}
-
-/** Takes what is due, as a worker does that may die afterwards. */
-const claim = async (room: DeliveryRoom, request: Partial<ClaimRequest> = {}) =>
-  (await claimStore.claimDue(room.workDb, { ...everything, leaseMs, ...request })).deliveries
 
 /** Dispatches what there is, without a worker. */
 async function dispatched(room: DeliveryRoom, count: number): Promise<void> {
