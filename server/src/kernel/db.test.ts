@@ -187,6 +187,28 @@ test('other errors are not tried again', async (t) => {
   assert.equal(tries, 1)
 })
 
+test('a value that the driver cannot write fails its statement and no other', async (t) => {
+  const { db } = await opened(t, { connectionsMax: 1 })
+  const unwritable = {
+    toJSON: () => {
+      throw new RangeError('nested too deep')
+    },
+  }
+  assert.equal(await balance(db), 100n)
+  await assert.rejects(db.run(read, [unwritable]), /nested too deep/)
+  assert.equal(await balance(db), 100n)
+  const inTransaction = db.tx(async (tx) => {
+    await tx.run(add, [1, 5])
+    await tx.run(read, [unwritable])
+  })
+  await assert.rejects(inTransaction, /nested too deep/)
+  await assert.rejects(
+    db.tx((tx) => tx.run(read, [unwritable])),
+    /nested too deep/,
+  )
+  assert.equal(await balance(db), 100n)
+})
+
 test('a statement that takes too long is ended and told as an outage, and its connection serves again', async (t) => {
   const { db } = await opened(t, {
     statementMsMax: 100,

@@ -99,6 +99,9 @@ export function createDb(options: DbOptions): Db {
       .join(' '),
   })
   const hasBegun = new WeakSet<pg.PoolClient>()
+  // Closed when they are given back, which rolls back as well: those that are silent or on their way out, and those whose driver failed
+  // halfway, for it may have closed a statement that it takes for a prepared one.
+  const spoiled = new WeakSet<pg.PoolClient>()
   let closing = false
   // Without a listener an idle connection that the server ends would end this process. On the way out nobody need hear of it.
   pool.on('error', (error) => {
@@ -112,10 +115,14 @@ export function createDb(options: DbOptions): Db {
   // collection, which costs a page of 20 rows a fifth more CPU.
   const ask = <Row extends object>(client: pg.PoolClient, query: pg.QueryConfig, begins = false) =>
     new Promise<pg.QueryResult<Row>>((resolve, reject) => {
-      const silence = setTimeout(() => reject(new Error('Query read timeout')), answerMsMax)
+      const fail = (error: Error) => {
+        if (!(error instanceof pg.DatabaseError) || isAway(error)) spoiled.add(client)
+        reject(error)
+      }
+      const silence = setTimeout(() => fail(new Error('Query read timeout')), answerMsMax)
       const asked = new pg.Query<Row>(query, (error, result) => {
         clearTimeout(silence)
-        if (error) reject(error)
+        if (error) fail(error)
         // Of two commands there are two results.
         else resolve(begins ? (result as unknown as pg.QueryResult<Row>[])[1]! : result)
       })
@@ -133,23 +140,17 @@ export function createDb(options: DbOptions): Db {
     return (await ask<Row>(client, { name: query.name, text: query.text, values: values as unknown[] }, begins)).rows
   }
 
-  // A connection that does not answer is closed, which rolls back as well.
   const alone = async <Row extends object>(query: Statement, values: readonly unknown[]): Promise<Row[]> => {
     const client = await pool.connect()
-    let broken: Error | undefined
     try {
       return await runOn<Row>(client, query, values)
-    } catch (error) {
-      if (isAway(error)) broken = error as Error
-      throw error
     } finally {
-      client.release(broken)
+      client.release(spoiled.has(client))
     }
   }
 
   const once = async <T>(work: (tx: Queries) => Promise<T>): Promise<T> => {
     const client = await pool.connect()
-    let broken: Error | undefined
     try {
       // The first transaction of a connection prepares it; from then on it costs no way of its own. What follows waits for that,
       // and is not done where it has failed.
@@ -177,11 +178,10 @@ export function createDb(options: DbOptions): Db {
       if (command !== 'COMMIT') throw new Error('the transaction was rolled back by the server')
       return result
     } catch (error) {
-      if (isAway(error)) broken = error as Error
-      else await ask(client, { text: 'rollback' }).catch((failure: Error) => (broken = failure))
+      if (!spoiled.has(client)) await ask(client, { text: 'rollback' }).catch(() => spoiled.add(client))
       throw error
     } finally {
-      client.release(broken)
+      client.release(spoiled.has(client))
     }
   }
 
