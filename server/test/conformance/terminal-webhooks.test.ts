@@ -60,6 +60,22 @@ test('[D5.webhook.update, D5.webhook.status, D5.webhook.secret-once] a PUT chang
   }
 })
 
+test('metadata is kept as deep as a body may be nested, and deeper it is refused at the cost of nobody else', async (t) => {
+  const { made, ask, receiver } = await hooked(t)
+  const nested = (levels: number): unknown => JSON.parse(`${'['.repeat(levels)}1${']'.repeat(levels)}`)
+  // Two levels are the body's and the metadata's own.
+  const deepest = { deep: nested(98) }
+  const { endpointId } = await made({ metadata: deepest })
+  assert.deepEqual((await ask('GET', `${endpointsPath}/${endpointId}`)).json.metadata, deepest)
+  for (const levels of [99, 2_000]) {
+    const body = { url: receiver.url, events: allEvents, metadata: { deep: nested(levels) } }
+    const answer = await ask('POST', endpointsPath, body)
+    refused(answer, 400, 'INVALID_REQUEST')
+    assert.match(answer.text, /nested deeper than 100 levels/)
+  }
+  await Promise.all(Array.from({ length: 8 }, () => made()))
+})
+
 test('D5.webhook.delete: a deleted endpoint is 204 without a body, and gone for every operation', async (t) => {
   const { made, ask, update, shop, webhooks } = await hooked(t)
   const { endpointId } = await made()

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import Type from 'typebox'
 import fc from 'fast-check'
+import { nestingMax } from '../json-depth.ts'
 import { compile, isMalformed, readJson, readQuery } from './validation.ts'
 
 const seed = Date.now() & 0x7fffffff
@@ -184,9 +185,10 @@ test('JSON that could not be kept exactly is refused; everything else is read as
   )
 })
 
-test('depth is no danger: a hundred thousand brackets are read or refused like anything else', () => {
-  const deep = '['.repeat(100_000) + ']'.repeat(100_000)
-  assert.ok(Array.isArray(readJson(Buffer.from(deep))))
-  const withNul = '['.repeat(100_000) + '"\\u0000"' + ']'.repeat(100_000)
-  assert.throws(() => readJson(Buffer.from(withNul)), { code: 'BAD_REQUEST' })
+test('depth is no danger: as many levels as are allowed are read, and a hundred thousand are refused', () => {
+  const nested = (levels: number, inside = '') => Buffer.from('['.repeat(levels) + inside + ']'.repeat(levels))
+  assert.ok(Array.isArray(readJson(nested(nestingMax))))
+  assert.throws(() => readJson(nested(nestingMax, '"\\u0000"')), { code: 'BAD_REQUEST', message: /NUL/ })
+  for (const levels of [nestingMax + 1, 100_000])
+    assert.throws(() => readJson(nested(levels)), { code: 'BAD_REQUEST', message: /nested deeper than 100 levels/ })
 })

@@ -3,6 +3,7 @@ import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv'
 import addFormats from 'ajv-formats'
 import { Fault } from '../fault.ts'
 import { isUuid } from '../ids.ts'
+import { nestingMax, nestsTooDeep } from '../json-depth.ts'
 import { scrub } from '../log.ts'
 
 /** What is wrong with a request, before it has a code: the path of the field, and the rule that it breaks. */
@@ -126,8 +127,8 @@ export function readQuery(text: string, schema: TObject): Record<string, unknown
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
 /**
- * Body bytes to a value. JSON in UTF-8 only; text that cannot be kept exactly (NUL, half of a surrogate pair) and the keys that reach
- * into an object's prototype are refused, so that nothing changes on its way to the database and back.
+ * Body bytes to a value. JSON in UTF-8 only, of at most `nestingMax` levels; text that cannot be kept exactly (NUL, half of a surrogate
+ * pair) and the keys that reach into an object's prototype are refused, so that nothing changes on its way to the database and back.
  */
 export function readJson(bytes: Buffer): unknown {
   let text: string
@@ -138,6 +139,7 @@ export function readJson(bytes: Buffer): unknown {
   } catch {
     throw new Fault('BAD_REQUEST', 'The body is not JSON in UTF-8.')
   }
+  if (nestsTooDeep(text)) throw new Fault('BAD_REQUEST', `The body is nested deeper than ${nestingMax} levels.`)
   // What cannot be kept can be written by escapes alone, but for the key.
   if ((text.includes('\\u') || text.includes('__proto__')) && !isKeepable(value)) {
     throw new Fault(
@@ -149,7 +151,6 @@ export function readJson(bytes: Buffer): unknown {
 }
 
 function isKeepable(value: unknown): boolean {
-  // A list of its own, and no recursion: a body may be nested deeper than calls may be.
   const waiting = [value]
   for (let one = waiting.pop(); one !== undefined; one = waiting.pop()) {
     if (typeof one === 'string' && (one.includes('\0') || !one.isWellFormed())) return false
