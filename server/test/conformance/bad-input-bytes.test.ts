@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { connect } from 'node:net'
 import { after, test } from 'node:test'
 import fc from 'fast-check'
+import { isUuid } from '../../src/kernel/ids.ts'
 import { platform } from '../platform.ts'
 import { areaOf, assertEnvelope, assertRefused, call, type Answer, type Call } from './call.ts'
 import { operations, rightCall, subjectsOf } from './operations.ts'
@@ -261,6 +262,26 @@ test('bytes that are no HTTP request get a 400 or a closed line, and never a 5xx
   for (const bytes of tries) {
     const answer = await raw(Buffer.from(bytes, 'latin1'))
     assert.match(answer, /^(HTTP\/1\.1 4\d\d |$)/, `${JSON.stringify(bytes.slice(0, 60))}: ${answer.slice(0, 200)}`)
+  }
+})
+
+test('[X0.correlation.header] what is no HTTP request is told in the envelope of areas A to C, with its correlation id and the way out', async () => {
+  const line = 'GET /v1/webhook_endpoints HTTP/1.1\r\nhost: localhost\r\n'
+  const tries = [
+    ['hello\r\n\r\n', 400, 'no HTTP/1.1 request'],
+    [`${line}content-length: 5\r\ntransfer-encoding: chunked\r\n\r\n`, 400, 'no HTTP/1.1 request'],
+    [`${line}x-api-key: ${'a'.repeat(20_000)}\r\n\r\n`, 431, 'larger than 16 KiB'],
+  ] as const
+  for (const [bytes, status, cause] of tries) {
+    const answer = await raw(bytes)
+    const [head = '', body = ''] = answer.split('\r\n\r\n')
+    assert.ok(head.startsWith(`HTTP/1.1 ${status} `), answer)
+    const { error, ...rest } = JSON.parse(body)
+    assert.deepEqual([error.code, rest], ['BAD_REQUEST', {}])
+    assert.ok(error.message.includes(cause), error.message)
+    assert.ok(isUuid(error.correlation_id))
+    assert.match(head, new RegExp(`^x-correlation-id: ${error.correlation_id}$`, 'm'))
+    assert.ok(p.logged.some((text) => text.includes(error.correlation_id)))
   }
 })
 

@@ -4,6 +4,7 @@ import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest }
 import type { Clock } from '../clock.ts'
 import { newId } from '../ids.ts'
 import { nothingHere, type Edge } from './area.ts'
+import { refuseUnreadable } from './unreadable.ts'
 
 export interface HttpOptions extends Edge {
   readonly clock: Clock
@@ -26,9 +27,10 @@ const paramCharactersMax = 16_384
  */
 export function createHttp(options: HttpOptions): FastifyInstance {
   const { log, metrics, clock, prefixOfHost } = options
+  const newCorrelationId = () => newId(new Date(clock.wall()))
   const app: FastifyInstance = fastify({
     logger: false,
-    genReqId: () => newId(new Date(clock.wall())),
+    genReqId: newCorrelationId,
     requestIdHeader: false,
     trustProxy: options.trustProxy,
     requestTimeout: requestMsMax,
@@ -39,6 +41,8 @@ export function createHttp(options: HttpOptions): FastifyInstance {
     routerOptions: { maxParamLength: paramCharactersMax, querystringParser: () => ({}) },
     // Addresses that do not decode, or are longer than any of ours.
     frameworkErrors: (error, request, reply) => void tellWhoseItIs(app, error, request, reply),
+    clientErrorHandler: (error, socket) =>
+      refuseUnreadable(error, socket, { log, metrics, correlationId: newCorrelationId() }),
     rewriteUrl: (request: IncomingMessage) => underPrefix(request.url ?? '/', request.headers.host, prefixOfHost),
   })
   app.decorate('refusers', [])
