@@ -80,6 +80,7 @@ export function assertQrRefused(answer: QrAnswer, code: QrErrorCode): void {
   assert.equal(`${answer.status} ${body?.code}`, `${qrErrors[code]} ${qrWireCodes[code]}`, answer.text)
   assert.match(answer.headers['content-type'] ?? '', /^application\/json/)
   if (isSealed) assert.deepEqual(Object.keys(answer.json), ['Token'])
+  assert.equal(answer.headers['www-authenticate']?.startsWith('Basic realm='), answer.status === 401 || undefined)
   assert.deepEqual(Object.keys(body), ['code', 'error', 'referenceNumber'])
   assert.ok(body.error.length > 3 && body.error.length < 300)
   assert.ok(isUuid(body.referenceNumber))

@@ -211,7 +211,9 @@ test('[E6.auth.basic-webhooks, I1.scopes.qr-webhooks-write] every operation take
     assertRefused(await ask(request, without), 'INSUFFICIENT_PERMISSIONS')
     assertRefused(await ask(request, p.seed.partner.secret_key), 'UNAUTHORIZED_ACTION')
     assertRefused(await ask(request, 'x'), 'INVALID_API_KEY')
-    assertRefused(await call(p.url, request), 'NO_AUTHORIZATION')
+    const unknown = await call(p.url, request)
+    assertRefused(unknown, 'NO_AUTHORIZATION')
+    assert.equal(unknown.headers['www-authenticate'], 'Basic realm="Kaha", charset="UTF-8"')
   }
   assert.equal((await ask({ method: 'DELETE', path: `${path}/${id}` }, secretKey)).status, 204)
 })

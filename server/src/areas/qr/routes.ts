@@ -16,7 +16,7 @@ import { Fault } from '../../kernel/fault.ts'
 import { newId } from '../../kernel/ids.ts'
 import { route, type Area, type Route } from '../../kernel/http/area.ts'
 import { compile } from '../../kernel/http/validation.ts'
-import type { Callers, QrCaller } from './callers.ts'
+import { challenge, type Callers, type QrCaller } from './callers.ts'
 import { refuse, statuses } from './errors.ts'
 import { presentCode, presentCreatedCode } from './present.ts'
 import type { QrService } from './service.ts'
@@ -34,6 +34,7 @@ export function qrArea({ callers, now }: { callers: Callers; now: () => Date }):
     prefix: '/qr',
     bodyBytesMax,
     statuses,
+    challenge,
     async authenticate({ headers }, operation) {
       return operation.auth === 'none' ? null : callers.withKey(headers.authorization, scopesOf(operation))
     },

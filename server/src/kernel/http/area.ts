@@ -37,6 +37,8 @@ export interface Area<P> {
   authenticate(request: FastifyRequest, operation: Operation): Promise<P>
   /** Runs when the body is there, before anything in it is looked at. Throws as `authenticate` does. */
   verify?(request: FastifyRequest, principal: P, body: Buffer): void
+  /** How to authenticate, for a 401; where the way is one that HTTP knows (RFC 9110, 11.6.1). */
+  readonly challenge?: string
   /** Headers of every answer, refusals too. */
   headersOf?(correlationId: string): Readonly<Record<string, string>>
 }
@@ -296,6 +298,7 @@ function refuse<P>(
           correlationId: request.id,
         }
   if (fault?.retryAfterSeconds !== undefined) reply.header('retry-after', String(fault.retryAfterSeconds))
+  if (status === 401 && area.challenge !== undefined) reply.header('www-authenticate', area.challenge)
   if (area.headersOf !== undefined) reply.headers(area.headersOf(request.id))
   const send = (body: unknown): FastifyReply =>
     reply
