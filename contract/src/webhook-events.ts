@@ -153,6 +153,7 @@ export const resendWebhookEvent = operation({
   scope: 'webhooks.write',
   params: ById,
   body: ResendWebhookEvent,
+  bodyOptional: true,
   success: { 202: { description: 'The event, queued.', schema: WebhookEvent } },
   errors: ['INVALID_ID', 'NOT_FOUND', 'CONFLICT'],
   example: { endpoint_id: '0198f4c0-0b10-7d21-9c00-000000000006' },

@@ -120,6 +120,15 @@ test('a resend that names nobody goes to whoever subscribes now', async (t) => {
   assert.deepEqual(p.receiver.received.map(({ path }) => path).toSorted(), ['/hook?above', '/hook?late'])
 })
 
+test('a resend may come without a body', async (t) => {
+  const p = await eventful(t)
+  await p.endpoint()
+  const event = await p.event()
+  const path = `/v1/webhook_events/${event.id}/resend`
+  const answer = await call(p.url, { method: 'POST', path, key: p.merchant.secret_key })
+  assert.deepEqual([answer.status, answer.json.status], [202, 'SUBMITTED'])
+})
+
 test('a key resends to the endpoints that it sees, and to none above it', async (t) => {
   const p = await eventful(t)
   const people = await everybody(p)
