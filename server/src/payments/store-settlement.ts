@@ -21,24 +21,27 @@ const lockOpenBatch = statement(
   `select batch_number as number, settled_at as at from payments.settlement_days where closed_at is null for update`,
 )
 
-// What was given back before the batch's midnight. A batch may be made well after it, and what came since is of a later one.
-const refundedByThen = `(select coalesce(sum(r.amount), 0)::bigint from payments.refunds r
-       where r.transaction_id = t.id and r.state = 'SUCCEEDED' and r.state_at < $2)`
+// What was given back before the batch's midnight. A batch may be made well after it, and what came since is of a later one. A void gives
+// back all that was settled, at the last that happened to its row.
+const givenBackByThen = `(case t.status
+       when 'VOIDED' then case when t.updated_at < $2 then t.amount_refunded else 0 end
+       else (select coalesce(sum(r.amount), 0)::bigint from payments.refunds r
+              where r.transaction_id = t.id and r.state = 'SUCCEEDED' and r.state_at < $2) end)`
 
 // One statement marks transactions and adds them up, so that a batch is the sum of its transactions whatever happens in between. A refund
 // that is stored while a row is being marked is left for the next batch.
 const settleRows = statement(
   'payments.settleRows',
   `with paid as materialized (
-     select t.id, true as is_new, t.amount_refunded_settled as counted, t.amount_refunded > 0 as is_refunded from payments.transactions t
+     select t.id, true as is_new, t.amount_refunded_settled as counted, t.status, t.amount_refunded, t.updated_at from payments.transactions t
       where t.settlement_status = 'UNSETTLED' and t.captured_at < $2 order by t.captured_at limit $3 for update
    ), refunded as materialized (
-     select t.id, false as is_new, t.amount_refunded_settled as counted, true as is_refunded from payments.transactions t
+     select t.id, false as is_new, t.amount_refunded_settled as counted, t.status, t.amount_refunded, t.updated_at from payments.transactions t
       where t.settlement_status = 'SETTLED' and t.amount_refunded > t.amount_refunded_settled
-        and ${refundedByThen} > t.amount_refunded_settled
+        and ${givenBackByThen} > t.amount_refunded_settled
       order by t.updated_at limit $3 for update
    ), due as (
-     select t.id, t.is_new, t.counted, case when t.is_refunded then ${refundedByThen} else 0 end as refunded
+     select t.id, t.is_new, t.counted, case when t.amount_refunded > 0 then ${givenBackByThen} else 0 end as refunded
        from (select * from paid union all select * from refunded) t
    ), settled as (
      update payments.transactions t

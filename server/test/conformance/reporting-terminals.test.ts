@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { platform } from '../platform.ts'
+import { sql } from '../sql.ts'
 import { result, shopOf, type Wire } from '../till.ts'
 import { until } from '../until.ts'
 import { call } from './call.ts'
@@ -112,4 +115,94 @@ test('B3.settlement.sum: a settled sale has a receipt with the number of its bat
     headers: { accept: 'text/csv' },
   })
   assert.match(csv.text.split('\r\n').find((line) => line.startsWith(id)) ?? '', new RegExp(`,${number},`))
+})
+
+test('[B3.settlement.voids, B3.settlement.sum] a sale that is voided after it was settled keeps its batch and is taken off that of the day, as a refund is; one voided before is in no batch', async () => {
+  await using terminal = await shop.connect(shop.second)
+  const sold = async () => {
+    const { transactionId, paying } = await begin(terminal)
+    terminal.send(result(transactionId))
+    await paying
+    return { transactionId, id: (await lastSale()).id }
+  }
+  const voided = async (transactionId: string) => {
+    const voiding = shop.voids(transactionId)
+    await terminal.next('voidPayment')
+    terminal.send({ action: 'voidResult', transactionId, reason: 'x', success: true })
+    assert.equal((await voiding).status, 200)
+  }
+  const nextDay = async () => {
+    const midnight = midnightAfter(p.kaha.clock.now())
+    await p.kaha.sandboxClock.advance(midnight)
+    return dayOf(midnight)
+  }
+  const { reports } = p.sdk
+  const detail = async (id: string) => (await reports.retrieveTransaction(id)).data
+  const figures = async (number: string) => {
+    const { count, gross, refunds, net } = (await reports.retrieveSettlement(number)).data
+    return [count, gross, refunds, net]
+  }
+  const [early, late, kept] = [await sold(), await sold(), await sold()]
+
+  await voided(early.transactionId)
+  const day = await nextDay()
+  const unsettled = await detail(early.id)
+  assert.deepEqual([unsettled.status, unsettled.settlement_status], ['VOIDED', 'NOT_APPLICABLE'])
+  const { amount_received: none, amount_refunded: nothing } = unsettled.amount_details
+  assert.deepEqual([none, nothing, unsettled.receipt], [0, 0, undefined])
+  const before = await detail(late.id)
+  assert.deepEqual(await figures(day), [2, 30_000, 0, 30_000])
+
+  await voided(late.transactionId)
+  const taken = await detail(late.id)
+  assert.deepEqual([taken.status, taken.settlement_status], ['VOIDED', 'SETTLED'])
+  assert.deepEqual([taken.settled_at, taken.receipt], [before.settled_at, before.receipt])
+  assert.equal(taken.receipt?.batch_number, day)
+  assert.deepEqual(taken.amount_details, { ...before.amount_details, amount_refunded: 15_000 })
+  assert.deepEqual(
+    taken.events.map(({ event_type, amount }) => [event_type, amount]),
+    ['CREATED', 'CAPTURED', 'SETTLED', 'VOIDED'].map((type) => [type, '15000']),
+  )
+  const csv = await call(p.url, {
+    path: '/reports/v1/transactions',
+    key: p.merchant.secret_key,
+    headers: { accept: 'text/csv' },
+  })
+  assert.match(csv.text.split('\r\n').find((line) => line.startsWith(late.id)) ?? '', new RegExp(`,${day},`))
+
+  const [next, last] = [await nextDay(), await nextDay()]
+  assert.deepEqual(await figures(day), [2, 30_000, 0, 30_000])
+  assert.deepEqual(await figures(next), [0, 0, 15_000, -15_000])
+  assert.ok((await reports.listSettlements()).data.every(({ batch_number: number }) => number !== last))
+  assert.equal((await detail(late.id)).updated_at, taken.updated_at)
+  const rows = (await reports.listTransactions()).data.filter(({ receipt }) => receipt?.batch_number === day)
+  assert.deepEqual(new Set(rows.map(({ id }) => id)), new Set([late.id, kept.id]))
+  assert.equal(
+    rows.reduce((sum, row) => sum + row.amount_details.amount_received, 0),
+    30_000,
+  )
+})
+
+test('B3.settlement.sum: what a version before took the amounts of, for a void after its batch, has them back, and the next batch takes it off', async () => {
+  const terminal = await shop.connect(shop.second)
+  const { transactionId, paying } = await begin(terminal)
+  terminal.send(result(transactionId))
+  await paying
+  await terminal.close()
+  await p.kaha.sandboxClock.advance(midnightAfter(p.kaha.clock.now()))
+  const { id, receipt, amount_details: paid } = await lastSale()
+  await sql(
+    p.kaha.db,
+    `update payments.transactions set status = 'VOIDED', amount_authorized = 0, amount_received = 0, updated_at = kernel.now() where id = $1`,
+    [id],
+  )
+  const migration = join(import.meta.dirname, '../../migrations/0210_payments_void_settled.sql')
+  for (const one of (await readFile(migration, 'utf8')).split(/;$/m)) await sql(p.kaha.db, one, [])
+  const mended = await lastSale()
+  assert.deepEqual([mended.id, mended.status, mended.receipt], [id, 'VOIDED', receipt])
+  assert.deepEqual(mended.amount_details, { ...paid, amount_refunded: paid.amount_received })
+  const midnight = midnightAfter(p.kaha.clock.now())
+  await p.kaha.sandboxClock.advance(midnight)
+  const { data } = await p.sdk.reports.retrieveSettlement(dayOf(midnight))
+  assert.deepEqual([data.count, data.gross, data.refunds], [0, 0, paid.amount_received])
 })

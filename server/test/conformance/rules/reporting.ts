@@ -119,6 +119,8 @@ export const reporting = joined(
       'a batch equals the sum of its transactions, and each is in one batch, whatever runs at the same time',
     'B3.settlement.refunds':
       'a refund before the batch of its payment is taken off that batch, and a later one off the batch of its own day',
+    'B3.settlement.voids':
+      'a void after the batch of its payment is taken off the batch of its own day, and one before it leaves the payment out of any',
     'B3.settlement.missed': 'days that were missed are settled each in its own batch',
     'B3.settlements.scoped': 'a settlement is that of the entity of the key and of everything under it',
     'B3.settlements.unknown': 'a batch number that is no day is 400 BAD_REQUEST, and one without a batch 404 NOT_FOUND',
