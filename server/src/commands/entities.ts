@@ -1,6 +1,7 @@
 import type { Config } from '../config.ts'
-import { createBranch, createMerchant, createPartner } from '../identity/issue.ts'
+import { createBranch, createMerchant, createPartner, issueActivationCode } from '../identity/issue.ts'
 import type { Level } from '../identity/principal.ts'
+import { accountsStore } from '../identity/store-accounts.ts'
 import { identityStore, type EntityRow } from '../identity/store.ts'
 import { createClock } from '../kernel/clock.ts'
 import { createDb, refusedBy, type Db } from '../kernel/db.ts'
@@ -15,6 +16,7 @@ export const entitiesHelp = [
   'kaha entities create --level partner --name NAME [--json]',
   'kaha entities create --level merchant --name NAME --parent ID [--json]                    under a partner',
   'kaha entities create --level branch --name NAME --parent ID --reference REFERENCE [--json]    under a merchant',
+  'kaha entities code ID [--json]                                   the activation code of a branch, made where it has none',
   '',
   'A reference is what the merchant calls the branch, and names one branch of the partner. `kaha keys issue` makes keys for each of them.',
   '',
@@ -35,7 +37,12 @@ interface Wanted {
   readonly reference: string | undefined
 }
 
-/** Lists and makes partners, merchants and branches, beside a running server or without one. */
+interface Made extends EntityRow {
+  /** Of a branch. */
+  readonly activation_code?: string
+}
+
+/** Lists and makes partners, merchants and branches, and tells activation codes, beside a running server or without one. */
 export async function entitiesCommand(config: Config, args: readonly string[]): Promise<void> {
   const { values, positionals } = argumentsOf('entities', args, {
     level: { type: 'string' },
@@ -44,23 +51,39 @@ export async function entitiesCommand(config: Config, args: readonly string[]): 
     reference: { type: 'string' },
     json: { type: 'boolean' },
   })
-  const [action = 'list', ...more] = positionals
-  if (!['list', 'create'].includes(action) || more.length > 0) {
+  const [action = 'list', branchId, ...more] = positionals
+  const takesId = action === 'code'
+  if (!['list', 'create', 'code'].includes(action) || more.length > 0 || (branchId !== undefined && !takesId)) {
     throw new StartFault(
       `there is no \`kaha entities ${positionals.join(' ')}\`; \`kaha entities --help\` lists what there is`,
     )
   }
+  if (takesId && (branchId === undefined || !isUuid(branchId)))
+    throw new StartFault('say which branch: `kaha entities code ID`, with an id of `kaha entities list`')
   const wanted = action === 'create' ? wantedEntity(values) : undefined
   await using database = await joinDatabase(config)
   await migrateOrExplain(database.target)
   await using db = createDb({ target: database.target, connectionsMax: 1, onError: () => {} })
+  if (branchId !== undefined) return await tellCode(db, branchId, values.json === true)
   if (wanted === undefined) return await list(db, values.json === true)
-  const { id, level, name, partner_id, merchant_id, reference_number } = await create(db, wanted)
+  const { id, level, name, partner_id, merchant_id, reference_number, activation_code } = await create(db, wanted)
+  const code = activation_code === undefined ? '' : ` Its activation code is ${activation_code}.`
   say(
     values.json === true
-      ? JSON.stringify({ id, level, name, partner_id, merchant_id, reference_number })
-      : `${id} is the ${level} ${name}.`,
+      ? JSON.stringify({ id, level, name, partner_id, merchant_id, reference_number, activation_code })
+      : `${id} is the ${level} ${name}.${code}`,
   )
+}
+
+/** Branches that were made before they got a code with it get theirs here. */
+async function tellCode(db: Db, branchId: string, json: boolean): Promise<void> {
+  if ((await identityStore.findEntity(db, branchId))?.level !== 'branch')
+    throw new StartFault(`${branchId} is no branch; \`kaha entities list\` shows them`)
+  const clock = createClock()
+  await clock.refresh(db)
+  const code =
+    (await accountsStore.findBranchCode(db, branchId)) ?? (await issueActivationCode(db, branchId, clock.now()))
+  say(json ? JSON.stringify({ id: branchId, activation_code: code }) : code)
 }
 
 async function list(db: Db, json: boolean): Promise<void> {
@@ -99,7 +122,7 @@ function textOf(option: keyof typeof charactersMax, given: string | undefined): 
   return text
 }
 
-async function create(db: Db, { level, name, parentId, reference }: Wanted): Promise<EntityRow> {
+async function create(db: Db, { level, name, parentId, reference }: Wanted): Promise<Made> {
   const clock = createClock()
   await clock.refresh(db)
   const parent = parentId === undefined ? undefined : await identityStore.findEntity(db, parentId)
@@ -108,7 +131,10 @@ async function create(db: Db, { level, name, parentId, reference }: Wanted): Pro
     throw new StartFault(`${parentId} is no ${parentOf[level]}; \`kaha entities list\` shows them`)
   if (level === 'merchant') return createMerchant(db, parent.id, name, clock.now())
   try {
-    return await createBranch(db, parent, name, reference ?? '', clock.now())
+    return await db.tx(async (tx) => {
+      const branch = await createBranch(tx, parent, name, reference ?? '', clock.now())
+      return { ...branch, activation_code: await issueActivationCode(tx, branch.id, clock.now()) }
+    })
   } catch (error) {
     if (refusedBy(error) !== 'entities_partner_id_reference_number_key') throw error
     throw new StartFault(`this partner has a branch with the reference ${reference}: take another`, { cause: error })

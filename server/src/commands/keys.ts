@@ -1,6 +1,6 @@
 import { scopes } from '@kaha/contract'
 import type { Config } from '../config.ts'
-import { issueKey } from '../identity/issue.ts'
+import { issueEncryptionKey, issueKey, type Issuing } from '../identity/issue.ts'
 import { identityStore } from '../identity/store.ts'
 import { terminalKeyStore } from '../identity/store-terminal-keys.ts'
 import { createClock } from '../kernel/clock.ts'
@@ -18,6 +18,7 @@ import { say } from './words.ts'
 export const keysHelp = [
   'kaha keys list [--json]',
   'kaha keys issue --entity ID [--scopes a,b] [--json]    all scopes when none are named; the key is shown this once',
+  'kaha keys encryption --entity ID [--json]             a key for the Tokens of a merchant, in place of the one before; shown this once',
   'kaha keys suspend ID | resume ID | revoke ID [--json]                  keys of tills and terminals too: their sockets are closed',
   '',
   `Scopes: ${scopes.join(', ')}`,
@@ -30,9 +31,9 @@ const moves = {
   revoke: { to: 'REVOKED', from: ['ACTIVE', 'SUSPENDED', 'EXPIRED'] },
 } as const
 
-const actions = ['list', 'issue', ...Object.keys(moves)]
+const actions = ['list', 'issue', 'encryption', ...Object.keys(moves)]
 
-/** Lists, issues, suspends and revokes secret keys, beside a running server or without one. */
+/** Lists, issues, suspends and revokes secret keys, and issues those for Tokens, beside a running server or without one. */
 export async function keysCommand(config: Config, args: readonly string[]): Promise<void> {
   const { values, positionals } = argumentsOf('keys', args, {
     entity: { type: 'string' },
@@ -48,11 +49,13 @@ export async function keysCommand(config: Config, args: readonly string[]): Prom
     throw new StartFault(`say which key: \`kaha keys ${action} ID\`, with an id of \`kaha keys list\``)
   }
   const wanted = action === 'issue' ? wantedKey(values) : undefined
+  const merchantId = action === 'encryption' ? wantedMerchant(values) : undefined
   await using database = await joinDatabase(config)
   await migrateOrExplain(database.target)
   await using db = createDb({ target: database.target, connectionsMax: 1, onError: () => {} })
   if (action === 'list') return await list(db, values.json === true)
   if (wanted !== undefined) return await issue(db, config, wanted, values.json === true)
+  if (merchantId !== undefined) return await issueForTokens(db, config, merchantId, values.json === true)
   return await move(db, action as keyof typeof moves, id ?? '', values.json === true)
 }
 
@@ -86,22 +89,42 @@ async function issue(db: Db, config: Config, wanted: WantedKey, json: boolean): 
   const entity = await identityStore.findEntity(db, wanted.entityId)
   if (entity === undefined)
     throw new StartFault(`there is no entity ${wanted.entityId}; \`kaha entities list\` shows them`)
-  const keyring = createKeyring(config.masterKey ?? (await masterKeyIn(config.dataDir)))
-  await holdInstallation(db, keyring, config.mode)
-  const clock = createClock()
-  await clock.refresh(db)
-  const keyPrefix = config.mode === 'sandbox' ? 'sk_test_' : 'sk_live_'
-  const made = await issueKey(
-    db,
-    { keyring, keyPrefix },
-    { entityId: entity.id, level: entity.level, scopes: wanted.scopes },
-    clock.now(),
-  )
+  const { issuing, at } = await issuingOf(db, config)
+  const made = await issueKey(db, issuing, { entityId: entity.id, level: entity.level, scopes: wanted.scopes }, at)
   say(
     json
       ? JSON.stringify({ id: made.id, secret_key: made.secretKey })
       : `${made.secretKey}\n\nKeep it now: it is not shown again. Its id is ${made.id}.`,
   )
+}
+
+function wantedMerchant({ entity, scopes: named }: { entity?: string; scopes?: string }): string {
+  if (entity === undefined || !isUuid(entity))
+    throw new StartFault('say whose key it is: --entity and the id of a merchant')
+  if (named !== undefined) throw new StartFault('a key for Tokens has no scopes: leave --scopes out')
+  return entity
+}
+
+async function issueForTokens(db: Db, config: Config, merchantId: string, json: boolean): Promise<void> {
+  if ((await identityStore.findEntity(db, merchantId))?.level !== 'merchant')
+    throw new StartFault(`${merchantId} is no merchant; \`kaha entities list\` shows them`)
+  const { issuing, at } = await issuingOf(db, config)
+  const encryptionKey = await issueEncryptionKey(db, issuing, merchantId, at)
+  await hintKeys(db)
+  say(
+    json
+      ? JSON.stringify({ merchant_id: merchantId, encryption_key: encryptionKey })
+      : `${encryptionKey}\n\nKeep it now: it is not shown again. Tokens of a key before it are refused from now on.`,
+  )
+}
+
+/** What keys are made with, and when. */
+async function issuingOf(db: Db, config: Config): Promise<{ issuing: Issuing; at: Date }> {
+  const keyring = createKeyring(config.masterKey ?? (await masterKeyIn(config.dataDir)))
+  await holdInstallation(db, keyring, config.mode)
+  const clock = createClock()
+  await clock.refresh(db)
+  return { issuing: { keyring, keyPrefix: config.mode === 'sandbox' ? 'sk_test_' : 'sk_live_' }, at: clock.now() }
 }
 
 async function move(db: Db, action: keyof typeof moves, id: string, json: boolean): Promise<void> {

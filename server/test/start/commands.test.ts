@@ -77,6 +77,8 @@ test('what `kaha keys` does not know is told in one line, before a database is t
       '--scopes',
       'payments.all',
     ],
+    [/say whose key it is: --entity and the id of a merchant/, 'encryption'],
+    [/a key for Tokens has no scopes: leave --scopes out/, 'encryption', '--entity', id, '--scopes', 'qr.create'],
     [/say which key: `kaha keys revoke ID`/, 'revoke'],
     [/say which key: `kaha keys suspend ID`/, 'suspend', 'mine'],
   ]

@@ -42,7 +42,11 @@ test('a live installation is set up from nothing with commands: a partner, a mer
     partner_id: partner.id,
     merchant_id: merchant.id,
     reference_number: 'CEBU',
+    activation_code: branch['activation_code'],
   })
+  const code = branch['activation_code'] ?? ''
+  assert.match(code, /^([A-Z0-9]{4}-){3}[A-Z0-9]{4}$/)
+  assert.equal(await kaha('entities', 'code', branch.id), `${code}\n`)
   const listed = (await kaha('entities', 'list')).trimEnd().split('\n').slice(1)
   assert.deepEqual(
     listed.map((line) => line.slice(0, 36)),
@@ -72,8 +76,8 @@ test('a live installation is set up from nothing with commands: a partner, a mer
     [/this partner has a branch with the reference CEBU: take another/, '--name', 'Another', ...ofBranch],
     [/is no partner; `kaha entities list` shows them/, '--level', 'merchant', '--name', 'A', '--parent', merchant.id],
   ] as const) {
-    const { code, stdout, stderr } = await finish({ after }, { args: ['entities', 'create', ...args], settings })
-    assert.deepEqual([code, stdout], [1, ''], stderr)
+    const { code: exit, stdout, stderr } = await finish({ after }, { args: ['entities', 'create', ...args], settings })
+    assert.deepEqual([exit, stdout], [1, ''], stderr)
     assert.match(stderr, /^kaha: [^\n]+\n$/)
     assert.match(stderr, line)
   }
@@ -86,6 +90,9 @@ test('what `kaha entities` does not know is told in one line, before a database 
   const cases: readonly (readonly [line: RegExp, ...args: string[]])[] = [
     [/there is no `kaha entities delete`; `kaha entities --help` lists what there is/, 'delete'],
     [/Unknown option '--all'; `kaha entities --help` tells what there is/, 'list', '--all'],
+    [/there is no `kaha entities list me`/, 'list', 'me'],
+    [/say which branch: `kaha entities code ID`/, 'code'],
+    [/say which branch: `kaha entities code ID`/, 'code', 'CEBU'],
     [/say what it is: --level partner, merchant or branch/, ...named],
     [/say what it is/, ...named, '--level', 'shop'],
     [/say its name: --name and a text of 255 characters at most/, 'create', '--level', 'partner'],
