@@ -60,9 +60,9 @@ test('X0.input.exact: what was refused changed nothing', async () => {
 /** Texts that a query parameter of this schema does not take. */
 function* badTexts({ type, format, enum: values, items, maximum, minLength, maxLength }: Schema): Generator<string> {
   if (type === 'integer') {
-    if (maximum !== undefined) yield String(maximum + 1)
+    if (maximum !== undefined) yield* [String(maximum + 1), '9'.repeat(400)]
     yield* ['0', '-1', '1.5', '1.0', '1e1', '0x10', ' 1', '1 ', '+1', '01', '', 'ten']
-    yield* ['NaN', 'Infinity', '9'.repeat(400), '१']
+    yield* ['NaN', 'Infinity', '१']
   }
   if (format === 'uuid')
     yield* ['', 'x', `{${subjects.branchId}}`, `urn:uuid:${subjects.branchId}`, `${subjects.branchId} `]

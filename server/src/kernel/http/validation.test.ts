@@ -140,10 +140,12 @@ const query = Type.Object({
 test('query text takes the shape of its schema, and what does not convert stays text', () => {
   const read = readQuery('size=5&states=a,b&text=%20x%2B+y&other=1', query)
   assert.deepEqual({ ...read }, { size: 5, states: ['a', 'b'], text: ' x+ y', other: '1' })
-  for (const text of ['05', '+5', '1e3', '5.0', ' 5', '', '0x5', '٥', '9'.repeat(16)]) {
+  for (const text of ['05', '+5', '1e3', '5.0', ' 5', '', '0x5', '٥']) {
     assert.equal(readQuery(`size=${encodeURIComponent(text)}`, query)['size'], text)
   }
   assert.equal(readQuery('size=-5', query)['size'], -5)
+  for (const digits of [16, 400])
+    assert.equal(readQuery(`size=${'9'.repeat(digits)}`, query)['size'], Number.MAX_SAFE_INTEGER)
   assert.deepEqual(readQuery('states=', query)['states'], [''])
 })
 

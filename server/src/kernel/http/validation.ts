@@ -117,7 +117,9 @@ export function readQuery(text: string, schema: TObject): Record<string, unknown
     }
     if (`${name}${value}`.includes('\0')) throw new Fault('BAD_REQUEST', 'A query parameter holds NUL; leave it out.')
     const type = properties[name]?.type
-    if (type === 'integer' && /^-?(0|[1-9]\d{0,14})$/.test(value)) query[name] = Number(value)
+    // Beyond what a number holds exactly every limit is far behind, and it is all one.
+    if (type === 'integer' && /^-?(0|[1-9]\d*)$/.test(value))
+      query[name] = Math.min(Number(value), Number.MAX_SAFE_INTEGER)
     else if (type === 'array') query[name] = value.split(',')
     else query[name] = value
   }
