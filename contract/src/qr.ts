@@ -27,7 +27,7 @@ export const CreateQrCode = Closed({
   }),
   currency: Type.String({ pattern: '^[A-Z]{3}$', description: 'PHP.' }),
   amount: Type.String({
-    pattern: '^(0|[1-9][0-9]{0,11})[.][0-9]{2}$',
+    pattern: '^(0|[1-9][0-9]*)[.][0-9]{2}$',
     description: 'A text with two decimals, from 1.00 to 99999.99.',
   }),
   merchantReferenceNumber: reference,

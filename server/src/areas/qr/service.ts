@@ -121,8 +121,9 @@ export function codeOf(row: CodeRow): Code {
 function amountOf(request: CodeRequest): bigint {
   if (request.currency !== currency) throw new Fault('UNSUPPORTED_CURRENCY', 'currency: is not PHP.')
   const read = decimalToMinor(request.amount, currency)
-  if ('refusal' in read) throw new Fault('INVALID_REQUEST', 'amount: is no text with two decimals, as in 98.00.')
-  if (read.minor < amountMin || read.minor > amountMax)
+  if ('refusal' in read && read.refusal !== 'integer_digits_max')
+    throw new Fault('INVALID_REQUEST', 'amount: is no text with two decimals, as in 98.00.')
+  if ('refusal' in read || read.minor < amountMin || read.minor > amountMax)
     throw new Fault('AMOUNT_OUT_OF_RANGE', 'amount: must be from 1.00 to 99999.99.')
   return read.minor
 }
