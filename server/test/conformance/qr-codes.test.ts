@@ -232,6 +232,8 @@ test('[E6.errors.invalid-request, X0.input.unknown-parameter.qr] an id or a quer
   ])
     assertQrRefused(await own.ask({ path: `${qrPath}${query}` }), 'INVALID_REQUEST')
   assertQrRefused(await own.ask({ path: `${qrPath}/${id}?x=1` }), 'INVALID_REQUEST')
+  for (const at of ['', '?merchantReferenceNumber=a_b', '/x', `/${id}?x=1`])
+    assert.equal((await own.ask({ method: 'HEAD', path: `${qrPath}${at}` })).status, 422, `HEAD ${at}`)
 })
 
 test('[E6.text.merchant-account, E6.text.merchant-fields, E6.text.additional] the text says who is paid, how much, and which code it is', async () => {

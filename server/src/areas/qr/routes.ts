@@ -40,7 +40,7 @@ export function qrArea({ callers, now }: { callers: Callers; now: () => Date }):
     },
     // What has no Token to open is read as soon as it is authenticated.
     restate: (fault, { method, principal }) =>
-      fault.code === 'BAD_REQUEST' && method === 'GET' && isKnown(principal)
+      fault.code === 'BAD_REQUEST' && ['GET', 'HEAD'].includes(method) && isKnown(principal)
         ? new Fault('INVALID_REQUEST', fault.message)
         : fault,
     envelope({ code, message }, { principal }) {
