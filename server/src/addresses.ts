@@ -1,5 +1,4 @@
 import type { Config } from './config.ts'
-import { isLoopbackHost } from './kernel/web-address.ts'
 
 /** The public addresses of the services. What was not set follows from the port, which is known once the server listens. */
 export interface Addresses {
@@ -20,6 +19,9 @@ type Named = Pick<Config, 'host' | 'port' | 'urls'>
 /** Hosts on which a server listens to all addresses of its machine. */
 const anyHosts = ['0.0.0.0', '::']
 
+/** Hosts on which `localhost` reaches it. */
+const localHosts = [...anyHosts, 'localhost', '127.0.0.1', '::1']
+
 const inUrl = (host: string): string => (host.includes(':') ? `[${host}]` : host)
 
 /** Where a process that listens there is reached from its own machine. */
@@ -29,7 +31,7 @@ export const localUrlOf = (host: string, port: number): string =>
 export function addressesOf({ host, port: wanted, urls }: Named): Addresses {
   let port = wanted
   const base = () =>
-    urls.base ?? `http://${isLoopbackHost(host) || anyHosts.includes(host) ? 'localhost' : inUrl(host)}:${port}`
+    urls.base ?? `http://${localHosts.includes(host.toLowerCase()) ? 'localhost' : inUrl(host)}:${port}`
   return {
     listensOn(listening) {
       port = listening

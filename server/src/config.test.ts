@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { resolve } from 'node:path'
 import { test } from 'node:test'
+import { addressesOf } from './addresses.ts'
 import { readConfig, settings, unknownSettings } from './config.ts'
 import { StartFault } from './kernel/fault.ts'
 
@@ -58,7 +59,8 @@ test('a sandbox that others can reach sends webhooks to public addresses alone a
     const config = readConfig({ KAHA_HOST: host })
     assert.deepEqual([config.webhookTargets, config.metrics], ['public', 'off'])
   }
-  for (const host of ['localhost', '::1']) assert.equal(readConfig({ KAHA_HOST: host }).webhookTargets, 'any')
+  for (const host of ['localhost', '::1', '127.0.0.2'])
+    assert.equal(readConfig({ KAHA_HOST: host }).webhookTargets, 'any')
   assert.equal(readConfig({ KAHA_HOST: '0.0.0.0', KAHA_WEBHOOK_TARGETS: 'any' }).webhookTargets, 'any')
 })
 
@@ -228,4 +230,12 @@ test('every setting is described, once', () => {
   assert.equal(new Set(names).size, names.length)
   for (const { name, default: otherwise, says } of settings)
     assert.ok(/^KAHA_[A-Z0-9_]+$/.test(name) && otherwise !== '' && says !== '')
+})
+
+test('an address that is not set names localhost where that is reached, else the host itself', () => {
+  const baseOf = (host: string) => addressesOf(readConfig({ KAHA_HOST: host })).base
+  for (const host of ['localhost', '127.0.0.1', '::1', '0.0.0.0', '::'])
+    assert.equal(baseOf(host), 'http://localhost:8080', host)
+  assert.equal(baseOf('127.0.0.2'), 'http://127.0.0.2:8080')
+  assert.equal(baseOf('::ffff:127.0.0.1'), 'http://[::ffff:127.0.0.1]:8080')
 })

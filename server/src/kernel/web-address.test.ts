@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { webAddressProblem } from './web-address.ts'
+import { isLoopbackHost, webAddressProblem } from './web-address.ts'
 
 const callback = { loopbackHttp: false, fragment: false }
 const sandboxCallback = { loopbackHttp: true, fragment: false }
@@ -60,13 +60,42 @@ for (const [url, problem] of wrong) {
 }
 
 test('only a sandbox takes http, and only on this machine', () => {
-  for (const url of ['http://localhost:3000/hook', 'http://127.0.0.1/hook', 'http://[::1]:3000/hook']) {
-    assert.equal(webAddressProblem(url, sandboxCallback), null)
-    assert.equal(webAddressProblem(url, callback), 'https')
+  for (const host of [
+    'localhost:3000',
+    '127.0.0.1',
+    '127.0.0.2',
+    '127.255.255.255',
+    '127.1',
+    '[::1]:3000',
+    '[::ffff:127.0.0.1]',
+    '[::ffff:7fff:1]:3000',
+  ]) {
+    assert.equal(webAddressProblem(`http://${host}/hook`, sandboxCallback), null, host)
+    assert.equal(webAddressProblem(`http://${host}/hook`, callback), 'https', host)
   }
-  for (const host of ['127.0.0.2', 'localhost.example.com', '10.0.0.1', '[::2]', '0.0.0.0']) {
+  for (const host of [
+    'localhost.example.com',
+    '127.0.0.1.example.com',
+    '10.0.0.1',
+    '126.255.255.255',
+    '128.0.0.1',
+    '0.0.0.0',
+    '[::]',
+    '[::2]',
+    '[::127.0.0.1]',
+    '[::ffff:10.0.0.1]',
+    '[::fffe:127.0.0.1]',
+    '[64:ff9b::127.0.0.1]',
+  ]) {
     assert.equal(webAddressProblem(`http://${host}/hook`, sandboxCallback), 'https', host)
   }
+})
+
+test('a host of this machine is known by its name, by an address, and by one in brackets', () => {
+  for (const host of ['localhost', 'LOCALHOST', '127.0.0.1', '127.8.9.1', '::1', '[::1]', '::ffff:127.0.0.1'])
+    assert.ok(isLoopbackHost(host), host)
+  for (const host of ['', '0.0.0.0', '::', '127', '127.0.0', '127.0.0.1.example.com', '[127.0.0.1', 'localhost.'])
+    assert.ok(!isLoopbackHost(host), host)
 })
 
 test('a redirect may carry a fragment', () => {

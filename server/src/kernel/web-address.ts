@@ -1,7 +1,16 @@
-const loopbackHosts = ['localhost', '127.0.0.1', '::1', '[::1]']
+import net from 'node:net'
+
+// An IPv4 address that is written as an IPv6 one (RFC 4291, 2.5.5.2) counts as itself.
+const loopback = new net.BlockList()
+loopback.addSubnet('127.0.0.0', 8, 'ipv4')
+loopback.addAddress('::1', 'ipv6')
 
 /** Whether a host, as a setting or as an address writes it, is this machine and nothing else. */
-export const isLoopbackHost = (host: string): boolean => loopbackHosts.includes(host.toLowerCase())
+export function isLoopbackHost(host: string): boolean {
+  const address = /^\[(.*)\]$/.exec(host)?.[1] ?? host
+  const version = net.isIP(address)
+  return version === 0 ? host.toLowerCase() === 'localhost' : loopback.check(address, version === 4 ? 'ipv4' : 'ipv6')
+}
 
 /**
  * Why an address cannot be a callback or redirect, or null. HTTPS only; `loopbackHttp` (sandboxes) also takes http on this machine.

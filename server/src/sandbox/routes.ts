@@ -26,7 +26,10 @@ const bodyBytesMax = 64 * 1024
 export function requireOwnHost(request: FastifyRequest, ownHost: () => string): void {
   const host = request.headers.host ?? ''
   if (isLoopbackHost(host.replace(/:\d+$/, '')) || host === ownHost()) return
-  throw new Fault('MISDIRECTED_REQUEST', 'The sandbox answers to localhost, 127.0.0.1, [::1] and its own address only.')
+  throw new Fault(
+    'MISDIRECTED_REQUEST',
+    'The sandbox answers to localhost, to loopback addresses and to its own address only.',
+  )
 }
 
 /** The sandbox's controls: a partner's key, and a Host that is our own, so that no web page elsewhere can drive them. */

@@ -211,6 +211,7 @@ const taken: readonly (readonly [rule: string, says: string, fields: object])[] 
     { order_reference: '𝄞'.repeat(100) },
   ],
   ['C4.link-create.redirect-loopback', 'http on 127.0.0.1', { [web]: { success: 'http://127.0.0.1:3000/ok' } }],
+  ['C4.link-create.redirect-loopback', 'http on 127.1.2.3', { [web]: { success: 'http://127.1.2.3:3000/ok' } }],
   ['C4.link-create.redirect-loopback', 'http on [::1]', { [web]: { success: 'http://[::1]:3000/ok' } }],
   ['C4.link-create.max-uses-range', 'max_uses of 1', { type: 'multi_use', max_uses: 1 }],
   ['C4.link-create.max-uses-range', 'max_uses of a million', { type: 'multi_use', max_uses: 1_000_000 }],

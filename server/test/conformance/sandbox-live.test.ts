@@ -172,7 +172,11 @@ test('A2.url.loopback: a live installation refuses http and every address of thi
     'http://localhost/hook',
     'http://127.0.0.1:3000/',
     'http://[::1]/',
+    'http://127.0.0.2/',
+    'http://[::ffff:127.0.0.1]/',
     'https://127.0.0.1/',
+    'https://127.0.0.2/',
+    'https://[::ffff:127.0.0.1]/',
     'https://localhost/',
   ]
   for (const url of wrong) assertRefused('/v1/', await create(url), 400, 'INVALID_URL')
