@@ -110,8 +110,15 @@ export async function mountChallenges(
   }
 }
 
+const statuses: Readonly<Record<string, number>> = {
+  BAD_REQUEST: 400,
+  NOT_FOUND: 404,
+  METHOD_NOT_ALLOWED: 405,
+  UNAVAILABLE: 503,
+}
+
 const statusOf = (error: unknown): number => {
-  if (error instanceof Fault) return { NOT_FOUND: 404, BAD_REQUEST: 400, UNAVAILABLE: 503 }[error.code] ?? 500
+  if (error instanceof Fault) return statuses[error.code] ?? 500
   const thrown = typeof error === 'object' && error !== null && 'statusCode' in error ? Number(error.statusCode) : 500
   return thrown >= 400 && thrown < 500 ? thrown : 500
 }

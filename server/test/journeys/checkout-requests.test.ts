@@ -55,8 +55,10 @@ test('every page of an error is a page of the checkout, with its policy and with
     [404, 'GET', '/pay/l/%F0%9F%98%80'],
     [404, 'GET', "/pay/l/'%20or%201=1--"],
     [400, 'GET', '/pay/l/%zz'],
-    [404, 'PUT', new URL(url).pathname],
-    [404, 'DELETE', new URL(url).pathname],
+    [405, 'PUT', url],
+    [405, 'DELETE', url],
+    [405, 'PATCH', url, { body: '{}', headers: { 'content-type': 'application/json' } }],
+    [404, 'PUT', '/pay/elsewhere'],
     [403, 'POST', url],
     [403, 'POST', url, { form: {} }],
     [403, 'POST', url, { form: { ...form, csrf: '' } }],
@@ -76,6 +78,29 @@ test('every page of an error is a page of the checkout, with its policy and with
     assertErrorPage(answer, status, `${method} ${path}`)
   }
   assert.deepEqual(await rowCounts(), before)
+})
+
+test('a page takes its own methods alone, and says which in Allow', async () => {
+  const token = 'x'.repeat(22)
+  const allowed: readonly (readonly [path: string, allow: string])[] = [
+    [`/pay/l/${token}`, 'GET, HEAD, POST'],
+    [`/pay/i/${token}`, 'GET, HEAD, POST'],
+    [`/pay/i/${token}/status?lang=fil`, 'GET, HEAD'],
+    [`/pay/i/${token}/challenge/${token}`, 'GET, HEAD'],
+    [`/pay/i/${token}/code.png`, 'GET, HEAD'],
+    [`/pay/i/${token}/other`, 'POST'],
+    [`/sandbox/challenges/${token}`, 'GET, HEAD, POST'],
+  ]
+  const { url } = await link()
+  for (const [path, allow] of allowed) {
+    for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'].filter((one) => !allow.includes(one))) {
+      const answer = await ask(method, new URL(path, url).href)
+      assert.equal(answer.status, 405, `${method} ${path}`)
+      assert.equal((answer.headers.allow ?? '').split(', ').toSorted().join(', '), allow)
+      assert.match(answer.text, /^<!doctype html>/)
+    }
+  }
+  assert.equal((await ask('GET', new URL(`/pay/i/${token}/codeXpng`, url).href)).status, 404)
 })
 
 test('a failure of ours is a page that tells nothing of its cause, and asks to look again before paying', async () => {

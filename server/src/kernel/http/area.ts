@@ -137,7 +137,7 @@ export async function mountArea<P>(
         })
       }
       room.setErrorHandler(refuser.refuse)
-      refuseUnrouted(room, area, routes)
+      refuseUnrouted(room)
       room.setNotFoundHandler((request, reply) => refuser.refuse(nothingHere(), request, reply))
       room.removeAllContentTypeParsers()
       room.addContentTypeParser(/^application\/json\s*(;|$)/i, { parseAs: 'buffer' }, (_request, body, done) => {
@@ -232,28 +232,27 @@ const noBytes = Buffer.alloc(0)
 const nothing = { type: 'object', properties: {}, additionalProperties: false } as never
 const refuseAnyQuery = compile(nothing)
 
-/** Refuses what no route takes before its body is read, whatever it is: a known path with another method, or a path that is none. */
-function refuseUnrouted<P>(room: FastifyInstance, area: Area<P>, routes: readonly Route<P>[]): void {
-  const methodsOf = new Map<string, Set<string>>()
-  for (const { operation } of routes) {
-    const path = pathOf(area, operation)
-    const methods = methodsOf.get(path) ?? new Set()
-    methods.add(operation.method)
-    if (operation.method === 'GET') methods.add('HEAD')
-    methodsOf.set(path, methods)
-  }
-  const known = [...methodsOf].map(([path, methods]) => ({
-    path: new RegExp(`^${path.replaceAll(/\{\w+\}/g, '[^/?]*')}(?:\\?|$)`),
-    allow: [...methods].join(', '),
-  }))
+/** Refuses what no route of a room takes before its body is read, whatever it is: a known path with another method, or a path that is none. */
+export function refuseUnrouted(room: FastifyInstance): void {
+  const known = new Map<string, { readonly path: RegExp; readonly methods: Set<string> }>()
+  room.addHook('onRoute', ({ url, method }) => {
+    const { methods } = known.get(url) ?? { methods: new Set<string>() }
+    for (const one of [method].flat()) methods.add(one)
+    if (methods.has('GET')) methods.add('HEAD')
+    known.set(url, { path: pathPattern(url), methods })
+  })
   room.addHook('onRequest', (request, reply, done) => {
     if (!request.is404) return done()
-    const allow = known.find(({ path }) => path.test(request.url))?.allow
-    if (allow === undefined) return done(nothingHere())
+    const found = [...known.values()].find(({ path }) => path.test(request.url))
+    if (found === undefined) return done(nothingHere())
+    const allow = [...found.methods].join(', ')
     reply.header('allow', allow)
     done(new Fault('METHOD_NOT_ALLOWED', `This path takes ${allow}.`))
   })
 }
+
+const pathPattern = (url: string): RegExp =>
+  new RegExp(`^${url.replaceAll('.', '\\.').replaceAll(/:\w+/g, '[^/?]*')}(?:\\?|$)`)
 
 function faultOf<P>(area: Area<P>, violation: Violation): Fault {
   const [top = ''] = violation.field.split('.')

@@ -51,6 +51,7 @@ const notices: Readonly<Record<number, Words>> = {
 
 const statusOfCode: Readonly<Record<string, number>> = {
   NOT_FOUND: 404,
+  METHOD_NOT_ALLOWED: 405,
   INVALID_PAYMENT_METHOD: 400,
   FORBIDDEN: 403,
   RATE_LIMITED: 429,
