@@ -70,6 +70,11 @@ test("[S7.access.partner-key] the sandbox's operations refuse the keys of mercha
 
 const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const
 
+// A collection with a slash too many, and whatever else has an id that is empty.
+const emptyIds = new Set(
+  operations.filter(({ path }) => path.includes('{')).map(({ path }) => path.replaceAll(/\{\w+\}/g, '')),
+)
+
 test("[X0.routes.unknown, X0.routes.unknown.reporting, B3.errors.not-found] a path that is no route is 404 in its area's envelope, whatever the method, with or without a key", async () => {
   const paths = ['/v1', '/v1/', '/v1/none', '/v1/webhook_endpoint', '/v1/webhook_events/a/b', '/ecom/v1/none']
   const others = [
@@ -78,6 +83,7 @@ test("[X0.routes.unknown, X0.routes.unknown.reporting, B3.errors.not-found] a pa
     '/reports/v1/transactions/a/b',
     '/ecom/v1',
     '/ecom/v1/payment-links/a/b/c',
+    ...emptyIds,
     '/sandbox/none',
     '/sandbox/clock/none',
     '/sandbox',

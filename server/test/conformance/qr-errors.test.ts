@@ -70,6 +70,8 @@ test('E6.errors.route: a path that is no route is 404 with 20000010, plain, with
     '/qr/v1',
     '/qr/v1/pay',
     '/qr/v1/pay/qr/a/b',
+    '/qr/v1/pay/qr/',
+    '/qr/v1/pay//qr',
     '/qr/ping/x',
     '/qr/v2/pay/qr',
     '/qr/v1/pay/QR',

@@ -89,7 +89,8 @@ test('[I1.key-state.terminals, I1.account-state.terminals] a key that is revoked
 
 test('[D5.errors.invalid-request, X0.limits.body.terminals, X0.limits.content-type.terminals, X0.routes.unknown.terminals, X0.routes.method.terminals] paths that are none are 404, other methods 405 with Allow, and bodies that are too large or no JSON 400', async () => {
   const none = ['/terminal', '/terminal/none', '/terminal/v2/terminals', '/terminal/v1', '/terminal/v1/none']
-  for (const path of [...none, '/terminal/v1/terminals/a/b/c'])
+  const emptyIds = ['/terminal/v1/transactions/', '/terminal/v1/terminals//payments']
+  for (const path of [...none, ...emptyIds, '/terminal/v1/terminals/a/b/c'])
     assertRefused(path, await call(p.url, { path }), 404, 'NOT_FOUND')
   for (const operation of operations) {
     const request = rightCall(operation)

@@ -242,7 +242,8 @@ export function refuseUnrouted(room: FastifyInstance): void {
     known.set(url, { path: pathPattern(url), methods })
   })
   room.addHook('onRequest', (request, reply, done) => {
-    if (!request.is404) return done()
+    // Behind the slash that ends a collection's path there is nothing, not something without an id.
+    if (!request.is404) return done(Object.values(request.params ?? {}).includes('') ? nothingHere() : undefined)
     const found = [...known.values()].find(({ path }) => path.test(request.url))
     if (found === undefined) return done(nothingHere())
     const allow = [...found.methods].join(', ')
@@ -252,7 +253,7 @@ export function refuseUnrouted(room: FastifyInstance): void {
 }
 
 const pathPattern = (url: string): RegExp =>
-  new RegExp(`^${url.replaceAll('.', '\\.').replaceAll(/:\w+/g, '[^/?]*')}(?:\\?|$)`)
+  new RegExp(`^${url.replaceAll('.', '\\.').replaceAll(/:\w+/g, '[^/?]+')}(?:\\?|$)`)
 
 function faultOf<P>(area: Area<P>, violation: Violation): Fault {
   const [top = ''] = violation.field.split('.')
