@@ -43,7 +43,6 @@ export const CommaList = <const V extends readonly string[]>(values: V, descript
     type: 'array',
     items: { type: 'string', enum: values },
     minItems: 1,
-    uniqueItems: true,
     description,
   })
 

@@ -5,7 +5,7 @@ const macBytes = 16
 
 /**
  * Opaque positions in a list. A cursor is bound to the list, its filters and the entity that made it: with any other, or
- * altered, or cut, it reads as null.
+ * altered, or cut, it reads as null. A filter by several values is the same in whatever order they come.
  */
 export interface Cursors {
   write(position: readonly string[], boundTo: readonly unknown[]): string
@@ -14,7 +14,7 @@ export interface Cursors {
 
 export function createCursors(keyring: Keyring): Cursors {
   const sign = (body: string, boundTo: readonly unknown[]) =>
-    keyring.mac('cursor', `${JSON.stringify(boundTo)}\n${body}`).subarray(0, macBytes)
+    keyring.mac('cursor', `${JSON.stringify(boundTo.map(inOrder))}\n${body}`).subarray(0, macBytes)
   return {
     write(position, boundTo) {
       const body = JSON.stringify(position)
@@ -30,3 +30,5 @@ export function createCursors(keyring: Keyring): Cursors {
     },
   }
 }
+
+const inOrder = (filter: unknown): unknown => (Array.isArray(filter) ? filter.map(String).toSorted() : filter)

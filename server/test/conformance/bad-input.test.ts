@@ -78,7 +78,6 @@ function* badTexts({ type, format, enum: values, items, maximum, minLength, maxL
       `${String(items.enum[0])},x`,
       String(items.enum[0]).toLowerCase(),
     ]
-  if (items !== undefined) yield `${String(items.enum?.[0])},${String(items.enum?.[0])}`
   if (minLength !== undefined) yield ''
   if (maxLength !== undefined) yield 'a'.repeat(maxLength + 1)
 }

@@ -142,15 +142,8 @@ test('[A2.events.filter.status, A2.events.filter.status-invalid] status keeps th
   ] as const
   for (const [status, types] of cases) assert.deepEqual(typesOf(await p.listed(`status=${status}`)), types)
   assert.deepEqual(typesOf(await p.listed('status=NOT_SUBSCRIBED&type=payment.failed')), ['payment.failed'])
-  for (const text of [
-    '',
-    'delivered',
-    'DELIVERED,',
-    ',DELIVERED',
-    'DELIVERED,UNKNOWN',
-    'DELIVERED%20NOT_SUBSCRIBED',
-    'DELIVERED,DELIVERED',
-  ]) {
+  for (const [status, types] of cases) assert.deepEqual(typesOf(await p.listed(`status=${status},${status}`)), types)
+  for (const text of ['', 'delivered', 'DELIVERED,', ',DELIVERED', 'DELIVERED,UNKNOWN', 'DELIVERED%20NOT_SUBSCRIBED']) {
     assertRefused(path, await p.list(`status=${text}`), 400, 'INVALID_STATUS')
   }
 })

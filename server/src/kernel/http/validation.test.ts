@@ -147,6 +147,7 @@ test('query text takes the shape of its schema, and what does not convert stays 
   for (const digits of [16, 400])
     assert.equal(readQuery(`size=${'9'.repeat(digits)}`, query)['size'], Number.MAX_SAFE_INTEGER)
   assert.deepEqual(readQuery('states=', query)['states'], [''])
+  assert.deepEqual(readQuery('states=b,a,b,b', query)['states'], ['b', 'a'])
 })
 
 test('a parameter that is sent twice, or holds NUL, is refused, and none reaches a prototype', () => {

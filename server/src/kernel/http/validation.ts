@@ -102,8 +102,8 @@ export const isMalformed = (violation: Violation): boolean =>
 type Properties = Record<string, { type?: string }>
 
 /**
- * Query text to the shape of its schema: integers by their canonical spelling, comma-separated lists to arrays, the rest as it is. What
- * does not convert stays text and fails validation. A parameter sent twice is refused.
+ * Query text to the shape of its schema: integers by their canonical spelling, comma-separated lists to arrays of distinct values, the
+ * rest as it is. What does not convert stays text and fails validation. A parameter sent twice is refused.
  */
 export function readQuery(text: string, schema: TObject): Record<string, unknown> {
   const properties: Properties = schema.properties
@@ -120,7 +120,7 @@ export function readQuery(text: string, schema: TObject): Record<string, unknown
     // Beyond what a number holds exactly every limit is far behind, and it is all one.
     if (type === 'integer' && /^-?(0|[1-9]\d*)$/.test(value))
       query[name] = Math.min(Number(value), Number.MAX_SAFE_INTEGER)
-    else if (type === 'array') query[name] = value.split(',')
+    else if (type === 'array') query[name] = [...new Set(value.split(','))]
     else query[name] = value
   }
   return query
