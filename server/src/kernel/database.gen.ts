@@ -508,6 +508,7 @@ export interface Tables {
     readonly cancel_at: Date | null
     readonly void_at: Date | null
     readonly run_at: Date | null
+    readonly receipt_json: string | null
   }
   readonly 'terminals.used_signatures': {
     readonly key_id: string

@@ -28,6 +28,7 @@ export interface Course {
   readonly error_code: string | null
   readonly error_message: string | null
   readonly receipt_data: string | null
+  readonly receipt_json: string | null
   readonly outcome_at: Date | null
   readonly void_cause: VoidCause | null
   readonly void_state: VoidState | null
@@ -61,6 +62,7 @@ export const newCourse: Course = {
   error_code: null,
   error_message: null,
   receipt_data: null,
+  receipt_json: null,
   outcome_at: null,
   void_cause: null,
   void_state: null,
@@ -139,12 +141,22 @@ const ourMessages: Readonly<Record<string, string>> = {
   NO_RESULT: 'The terminal gave no result within 24 hours.',
 }
 
+// PostgreSQL's text holds neither NUL nor half a surrogate pair, and what goes to a printer may: such a receipt is kept as its JSON.
+const keptReceipt = (receipt: string | undefined): Pick<Course, 'receipt_data' | 'receipt_json'> =>
+  receipt === undefined || (!receipt.includes('\0') && receipt.isWellFormed())
+    ? { receipt_data: receipt ?? null, receipt_json: null }
+    : { receipt_data: null, receipt_json: JSON.stringify(receipt) }
+
+/** The receipt as the terminal sent it. */
+export const receiptOf = ({ receipt_data, receipt_json }: Course): string | null =>
+  receipt_json === null ? receipt_data : (JSON.parse(receipt_json) as string)
+
 const said = (event: TransactionEvent, result: Result, at: Date): Partial<Course> => ({
   outcome: outcomes[event] ?? null,
   authorization_code: event === 'success' ? (result.authorizationCode ?? null) : null,
   error_code: event === 'failed' ? (result.errorCode ?? 'DECLINED') : null,
   error_message: event === 'failed' ? (result.errorMessage ?? 'The terminal gave no reason.') : null,
-  receipt_data: result.receiptData ?? null,
+  ...keptReceipt(result.receiptData),
   outcome_at: at,
 })
 

@@ -5,6 +5,7 @@ import type { NewEvent } from '../../delivery/index.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import { newId, ulidOf } from '../../kernel/ids.ts'
 import { minorToDecimal } from '../../kernel/money.ts'
+import { receiptOf } from './course.ts'
 import type { Announcement } from './machine.ts'
 import { givenUpMessages, requestOf } from './present.ts'
 import type { TransactionRow } from './store-transactions.ts'
@@ -35,6 +36,7 @@ const statusOf: Readonly<Record<Announcement, TerminalWebhookPayload['data']['st
 
 /** What is told of the end: of one that came in time what the terminal said, else that there was none. */
 function endOf(row: TransactionRow, type: Announcement) {
+  const receiptData = receiptOf(row)
   if (type === 'payment.timeout') return { errorCode: 'TIMEOUT', errorMessage: givenUpMessages.TIMEOUT }
   return {
     ...(type === 'payment.completed' && row.authorization_code !== null
@@ -42,7 +44,7 @@ function endOf(row: TransactionRow, type: Announcement) {
       : {}),
     ...(row.error_code === null ? {} : { errorCode: row.error_code }),
     ...(row.error_message === null ? {} : { errorMessage: row.error_message }),
-    ...(row.receipt_data === null ? {} : { receiptData: row.receipt_data }),
+    ...(receiptData === null ? {} : { receiptData }),
   }
 }
 

@@ -7,6 +7,7 @@ import type {
 } from '@kaha/contract'
 import type { DestinationRow } from '../../delivery/index.ts'
 import { ulidOf } from '../../kernel/ids.ts'
+import { receiptOf } from './course.ts'
 import { isOpen, type GivenUp } from './machine.ts'
 import { refuse } from './refusals.ts'
 import type { Voided } from './service.ts'
@@ -61,7 +62,7 @@ function presentOutcome(row: TransactionRow): TerminalPaymentResponse | undefine
     ...given('authorizationCode', row.authorization_code),
     ...given('errorCode', row.error_code),
     ...given('errorMessage', row.error_message),
-    ...given('receiptData', row.receipt_data),
+    ...given('receiptData', receiptOf(row)),
     timestamp: row.outcome_at.toISOString(),
   }
 }

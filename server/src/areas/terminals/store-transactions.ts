@@ -59,6 +59,7 @@ const courseTypes: Readonly<Record<keyof Course, string>> = {
   error_code: 'text',
   error_message: 'text',
   receipt_data: 'text',
+  receipt_json: 'text',
   outcome_at: 'timestamptz',
   void_cause: 'text',
   void_state: 'text',

@@ -152,7 +152,8 @@ export function readJson(bytes: Buffer): unknown {
   return value
 }
 
-function isKeepable(value: unknown): boolean {
+/** Whether all texts of a JSON value can be kept, and no key reaches into a prototype. */
+export function isKeepable(value: unknown): boolean {
   const waiting = [value]
   for (let one = waiting.pop(); one !== undefined; one = waiting.pop()) {
     if (typeof one === 'string' && (one.includes('\0') || !one.isWellFormed())) return false

@@ -4,7 +4,7 @@ import type { Static } from 'typebox'
 import type { Clock } from '../../../kernel/clock.ts'
 import { Fault } from '../../../kernel/fault.ts'
 import { complaintOf } from '../../../kernel/http/complaints.ts'
-import { compile, readJson, type Validator } from '../../../kernel/http/validation.ts'
+import { compile, isKeepable, type Validator } from '../../../kernel/http/validation.ts'
 import type { Connections } from '../connections.ts'
 import { statuses } from '../errors.ts'
 import { presentTerminal, presentVoid } from '../present.ts'
@@ -24,12 +24,29 @@ const validators = Object.fromEntries(
   Object.entries(terminalRequests).map(([name, { schema }]) => [name, compile(schema)]),
 ) as Record<Action, Validator>
 
+const utf8 = new TextDecoder('utf-8', { fatal: true })
+const cannotBeKept = 'The message holds text or a key that cannot be kept: NUL, half a surrogate pair, or __proto__.'
+
 /** An error pair of the specification. */
 const pair = (code: string, message: string) => new Fault(code, message)
 
 const isAction = (name: unknown): name is Action => typeof name === 'string' && Object.hasOwn(terminalRequests, name)
 /** Undefined where a terminal sent nothing by null or by an empty text. */
 const said = (text: string | null | undefined) => (text === null || text === '' ? undefined : text)
+/**
+ * What is kept of a message: of a terminal's what is read of it, but for the receipt, which is kept whatever it holds. It tells of money: a
+ * text in it that nobody reads is no cause to refuse it.
+ */
+const keptOf = (action: Action, value: Record<string, unknown>): unknown => {
+  if (terminalRequests[action].from !== 'terminal') return value
+  const { transactionId, reason, error, paymentResponse } = value
+  const { amount, currency, authorizationCode, errorCode, errorMessage } = (paymentResponse ?? {}) as Record<
+    string,
+    unknown
+  >
+  const kept = [transactionId, reason, error, amount, currency, authorizationCode, errorCode, errorMessage]
+  return kept.filter((one) => one !== undefined)
+}
 const isEmpty = (value: unknown) => value === undefined || value === null || value === ''
 
 export interface ActionsDependencies {
@@ -142,9 +159,10 @@ export function createActions(deps: ActionsDependencies): Act {
 
   const read = (frame: Buffer, isBinary: boolean): { text: string; value: Record<string, unknown> } => {
     try {
-      const value = isBinary ? undefined : readJson(frame)
+      const text = isBinary ? '' : utf8.decode(frame)
+      const value: unknown = JSON.parse(text)
       if (typeof value === 'object' && value !== null && !Array.isArray(value))
-        return { text: frame.toString('utf8'), value: value as Record<string, unknown> }
+        return { text, value: value as Record<string, unknown> }
     } catch {
       // Told below.
     }
@@ -157,10 +175,12 @@ export function createActions(deps: ActionsDependencies): Act {
       if (isEmpty(value['paymentRequest'])) throw pair('INVALID_REQUEST', 'paymentRequest is required')
     }
     const violation = validators[action](value)
-    if (violation === null) return
+    if (violation === null && isKeepable(keptOf(action, value))) return
+    const { transactionId } = value
     const isResult = link.terminalId !== null && (action === 'paymentResponse' || action === 'voidResult')
-    if (isResult && typeof value['transactionId'] === 'string')
-      await cases.hearNonsense(speakerOf(link), value['transactionId'])
+    if (isResult && typeof transactionId === 'string' && isKeepable(transactionId))
+      await cases.hearNonsense(speakerOf(link), transactionId)
+    if (violation === null) throw refuse('INVALID_REQUEST', cannotBeKept)
     // A field of the request is called what it is called in the body of the HTTP operation.
     const told = { ...violation, field: violation.field.replace(/^paymentRequest\./, '') }
     throw new Fault(codeOfField(told), complaintOf(told), told)
