@@ -77,11 +77,9 @@ export function sandboxRoutes({
       return shown()
     }),
     route<typeof startVirtualTerminal, Principal>(startVirtualTerminal, async ({ principal, body }) => {
-      const { group_id: groupId, device_id } = body
-      return {
-        status: 201,
-        body: { device_id, status: await terminals.start(principal.partnerId, groupId, device_id) },
-      }
+      const { group_id, device_id } = body
+      const status = await terminals.start(principal.partnerId, group_id.toLowerCase(), device_id)
+      return { status: 201, body: { device_id, status } }
     }),
     route<typeof stopVirtualTerminal, Principal>(stopVirtualTerminal, async ({ principal, params }) => {
       await terminals.stop(principal.partnerId, params.device_id)

@@ -61,6 +61,17 @@ test('[S7.terminals.start, S7.terminals.protocol, S7.terminals.sim-approve, S7.t
   assertRefused('/sandbox/terminals', await start('sim-approve', randomUUID()), 404, 'NOT_FOUND')
 })
 
+test('[S7.terminals.start] a group is itself in capitals too, and its virtual terminal has one key however it is written', async () => {
+  const [small, large] = [shop.groupId, shop.groupId.toUpperCase()]
+  for (const groupId of [large, small, large]) {
+    assert.deepEqual((await start('sim-approve-2', groupId)).json, { device_id: 'sim-approve-2', status: 'online' })
+    assert.deepEqual(await told('sim-approve-2'), [200, 'SUCCESS', 'COMPLETED'])
+  }
+  await stop('sim-approve-2')
+  assert.deepEqual((await start('sim-approve-2', small)).json, { device_id: 'sim-approve-2', status: 'online' })
+  await stop('sim-approve-2')
+})
+
 test('a virtual terminal that an operator closed is started again, and one whose script has it off the line is told offline', async () => {
   assert.equal((await start('sim-approve')).json.status, 'online')
   const dismiss = statement('test.dismiss', 'update terminals.sockets set dismissed = true')
