@@ -91,11 +91,16 @@ test('D5.signature.constant-time: a signature is compared by crypto.timingSafeEq
   assert.doesNotMatch(source, /given\.equals|=== given/)
 })
 
-test('[D5.keys.group-header, D5.list.role] a key has a role and a group, and a request that names another is refused', async () => {
+test('[D5.keys.group-header, D5.list.role] a key has a role and a group, and a request that names another is refused, once it is signed rightly', async () => {
   const headers = right()
   assert.equal((await ask({ ...headers, 'x-group-id': shop.groupId })).status, 200)
   const other = p.seed.merchants[1]?.terminal_group.id ?? ''
   assertRefused(path, await ask({ ...headers, 'x-group-id': other }), 403, 'GROUP_MISMATCH')
   assertRefused(path, await ask({ ...headers, 'x-group-id': 'none' }), 403, 'GROUP_MISMATCH')
   assertRefused(path, await ask(signedHeaders(shop.first, { path, at: frozen })), 403, 'GROUP_MISMATCH')
+  // Who does not prove the key is told nothing of it.
+  for (const { api_key } of [shop.first, shop.desktop]) {
+    const wrong = signedHeaders({ api_key, api_secret: 'none' }, { path, at: frozen })
+    assertRefused(path, await ask({ ...wrong, 'x-group-id': other }), 401, 'INVALID_SIGNATURE')
+  }
 })

@@ -72,9 +72,6 @@ export function terminalsArea(identity: TerminalIdentity, clock: Clock): Area<Si
       const signature = readSignature(headerOf(request, 'x-signature'))
       if (signature === null)
         throw refuse('INVALID_SIGNATURE', 'x-signature must be the padded Base64 of an HMAC-SHA256.')
-      requireGroup(principal, headerOf(request, 'x-group-id'))
-      if (principal.role !== 'desktop')
-        throw refuse('GROUP_MISMATCH', 'The keys of terminals do not take this way; use a desktop key.')
       return { ...principal, signature, signedAtMs }
     },
     verify(request, principal, body) {
@@ -88,6 +85,10 @@ export function terminalsArea(identity: TerminalIdentity, clock: Clock): Area<Si
       }
       if (!isSignedBy(principal.secret, principal.signature, signed))
         throw refuse('INVALID_SIGNATURE', 'The signature is not that of this method, path, time and body.')
+      // Of what a key may do only who holds its secret is told.
+      requireGroup(principal, headerOf(request, 'x-group-id'))
+      if (principal.role !== 'desktop')
+        throw refuse('GROUP_MISMATCH', 'The keys of terminals do not take this way; use a desktop key.')
     },
   }
 }
