@@ -5,6 +5,7 @@ import { statement } from '../../src/kernel/db.ts'
 import { hooked, paid } from '../terminal-webhooks.ts'
 import { approval, result, shopOf } from '../till.ts'
 import { platform } from '../platform.ts'
+import { assertRefused } from './call.ts'
 
 // What is said comes back as it was said, whatever it holds, or is refused by name.
 
@@ -95,4 +96,66 @@ test('[D5.message.request-id] any other message with NUL is told so, with its re
     assert.deepEqual([refused.error, refused.code], ['Bad Request', 'INVALID_REQUEST'])
     assert.match(refused.message, /cannot be kept: NUL/)
   }
+})
+
+const numbers =
+  '{"id":12345678901234567890,"e":1e400,"tiny":1e-400,"one":1.0,"minus":-0,"in":{"a":[0.10,9007199254740993]},"text":"1.0"}'
+const bodyOf = (transactionId: string, metadata: string) =>
+  `\ufeff{ "transactionId": "${transactionId}", "amount": "150.00", "currency": "PHP", "paymentMethod": "CARD", "metadata": ${metadata} }`
+const path = `/v1/terminals/${shop.first.device_id}/payments`
+const payBytes = (ask: typeof shop.ask, bytes: string) => ask({ method: 'POST', path, bytes })
+
+test('[D5.response.metadata, D5.id.other-body] numbers of metadata keep the digits that they were sent with, everywhere, and another number is another body', async (t) => {
+  const its = await hooked(t)
+  const [there, desk] = [await its.shop.connect(), await its.shop.till()]
+  await its.made()
+  const frames: string[] = []
+  for (const { socket } of [there, desk]) socket.on('message', (data: Buffer) => frames.push(data.toString()))
+  const transactionId = 'digits'
+  const paying = payBytes(its.shop.ask, bodyOf(transactionId, numbers))
+  await there.next('payment')
+  there.send(result(transactionId))
+  await desk.next('paymentComplete')
+  const texts = [
+    (await paying).text,
+    (await payBytes(its.shop.ask, bodyOf(transactionId, numbers.replace('1.0', '1')))).text,
+    (await its.shop.read(transactionId)).text,
+    (await its.shop.ask({ path: '/v1/transactions' })).text,
+    ...frames.filter((frame) => frame.includes('digits')),
+  ]
+  assert.equal(texts.length, 6)
+  await its.idle()
+  for (const text of [...texts, its.only().body]) assert.ok(text.includes(`"metadata":${numbers}`), text)
+  for (const [one, other] of [
+    ['12345678901234567890', '12345678901234567891'],
+    ['1e400', '1e401'],
+  ] as const) {
+    const answer = await payBytes(its.shop.ask, bodyOf(transactionId, numbers.replace(one, other)))
+    assertRefused('/terminal/v1', answer, 409, 'TRANSACTION_CONFLICT')
+  }
+
+  const asked = bodyOf('digits-2', numbers).slice(1)
+  desk.send(`{"action":"payment","terminalId":"${its.shop.first.device_id}","paymentRequest":${asked}}`)
+  await there.next('payment')
+  const arrived = frames.find((frame) => frame.startsWith('{"action":"payment","transactionId":"digits-2"'))
+  assert.ok(arrived?.includes(`"metadata":${numbers}`))
+})
+
+test('[D5.webhook.update] metadata of an endpoint with a number that would come back as another is refused', async (t) => {
+  const its = await hooked(t)
+  const { endpointId } = await its.made({ metadata: { n: 1.5 } })
+  const at = '/v1/webhooks/endpoints'
+  const fields = `"url":"${its.receiver.url}","events":["payment.failed"]`
+  for (const number of ['9007199254740993', '1e400']) {
+    for (const [method, address, more] of [
+      ['POST', at, `${fields},`],
+      ['PUT', `${at}/${endpointId}`, ''],
+    ] as const) {
+      const refused = await its.shop.ask({ method, path: address, bytes: `{${more}"metadata":{"a":[${number}]}}` })
+      assertRefused('/terminal/v1', refused, 400, 'INVALID_REQUEST')
+      assert.deepEqual(refused.json.error.details, { field: 'metadata', rule: 'digits' })
+    }
+  }
+  const taken = await its.shop.ask({ method: 'PUT', path: `${at}/${endpointId}`, bytes: `{"metadata":{"n":1.50}}` })
+  assert.deepEqual([taken.status, taken.json.metadata], [200, { n: 1.5 }])
 })

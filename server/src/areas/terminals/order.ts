@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { alike } from '../../kernel/json-digits.ts'
 import { amountMax, currencyOf, decimalToMinor } from '../../kernel/money.ts'
 import { refuse } from './refusals.ts'
 
@@ -95,7 +96,7 @@ export function checkOrder(asked: Asked, currencies: readonly string[]): Order {
   }
   const { transactionId: _, ...rest } = asked.request
   const hash = createHash('sha256')
-    .update(JSON.stringify([rest, asked.webhookMode]))
+    .update(JSON.stringify([rest, asked.webhookMode], alike))
     .digest()
   return { ...asked, amountMinor, hash }
 }

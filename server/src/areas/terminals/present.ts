@@ -7,6 +7,7 @@ import type {
 } from '@kaha/contract'
 import type { DestinationRow } from '../../delivery/index.ts'
 import { ulidOf } from '../../kernel/ids.ts'
+import { parseAsWritten } from '../../kernel/json-digits.ts'
 import { receiptOf } from './course.ts'
 import { isOpen, type GivenUp } from './machine.ts'
 import { refuse } from './refusals.ts'
@@ -16,7 +17,8 @@ import type { TransactionRow } from './store-transactions.ts'
 
 type Request = TerminalTransaction['request']
 
-export const requestOf = (row: TransactionRow) => JSON.parse(row.request) as Request
+/** The request as it was sent: numbers of its metadata keep their digits. */
+export const requestOf = (row: TransactionRow) => parseAsWritten(row.request) as Request
 
 const given = <Value, Name extends string>(name: Name, value: Value | null | undefined) =>
   (value === null || value === undefined ? {} : { [name]: value }) as Partial<Record<Name, Value>>

@@ -1,23 +1,15 @@
 import type { CreateTerminalPayment } from '@kaha/contract'
 import type { Static } from 'typebox'
+import { digitsOf, parseAsWritten } from '../../kernel/json-digits.ts'
 import type { Asked, Written } from './order.ts'
 
 type Body = Static<typeof CreateTerminalPayment>
-type Exact = { readonly digits: string }
 type ExactTree = { readonly [name: string]: unknown }
-
-const isExact = (value: unknown): value is Exact => typeof value === 'object' && value !== null && 'digits' in value
-
-/** The same JSON with the digits of each number as they were written: a number in memory has lost some of them. */
-const withDigits = (text: string): unknown =>
-  JSON.parse(text, (_key, value: unknown, context?: { source?: string }) =>
-    typeof value === 'number' ? ({ digits: context?.source ?? String(value) } satisfies Exact) : value,
-  )
 
 /** A price or a quantity, with the digits that it was sent with. */
 function written(value: unknown): Written {
-  if (isExact(value)) return { text: value.digits, isNumber: true }
-  return { text: String(value), isNumber: false }
+  const digits = digitsOf(value)
+  return digits === undefined ? { text: String(value), isNumber: false } : { text: digits, isNumber: true }
 }
 
 const picked = (from: Readonly<Record<string, unknown>>, names: readonly string[]) =>
@@ -28,7 +20,7 @@ const customerFields = ['customerId', 'email', 'phone'] as const
 
 /** A payment request, with what tills send beside it left aside. `text` is the JSON that `body` was read from. */
 export function readAsked(body: Body, text: string, path: readonly string[] = []): Asked {
-  let tree = withDigits(text)
+  let tree = parseAsWritten(text)
   for (const name of path) tree = (tree as ExactTree)[name]
   const exact = tree as ExactTree
   const lines = exact['products'] as readonly ExactTree[] | undefined
@@ -49,7 +41,7 @@ export function readAsked(body: Body, text: string, path: readonly string[] = []
       ...picked(body, ['transactionId', 'amount', 'currency', 'paymentMethod']),
       ...(body.products === undefined ? {} : { products: body.products.map((line) => picked(line, productFields)) }),
       ...(body.customerInfo === undefined ? {} : { customerInfo: picked(body.customerInfo, customerFields) }),
-      ...picked(body, ['metadata']),
+      ...picked(exact, ['metadata']),
     },
   }
 }

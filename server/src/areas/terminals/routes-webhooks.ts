@@ -7,16 +7,26 @@ import {
 } from '@kaha/contract'
 import type { Clock } from '../../kernel/clock.ts'
 import { route, type Route } from '../../kernel/http/area.ts'
+import { holdsAll, parseAsWritten } from '../../kernel/json-digits.ts'
 import { presentWebhook } from './present.ts'
-import type { Signer } from './routes.ts'
+import { refuse } from './refusals.ts'
+import { utf8, type Signer } from './routes.ts'
 import type { TerminalWebhooks } from './service-webhooks.ts'
+
+/** The body, refused where its metadata has a number that would come back as another. */
+function kept<Body>(body: Body, bytes: Buffer): Body {
+  const { metadata } = parseAsWritten(utf8.decode(bytes)) as { metadata?: unknown }
+  if (holdsAll(metadata)) return body
+  const message = 'metadata: has a number with more digits than are kept; send it as a string.'
+  throw refuse('INVALID_REQUEST', message, 'metadata', 'digits')
+}
 
 const neverCached = { 'cache-control': 'no-store' }
 
 export function terminalWebhooksRoutes(webhooks: TerminalWebhooks, clock: Clock): Route<Signer>[] {
   return [
-    route<typeof createTerminalWebhook, Signer>(createTerminalWebhook, async ({ principal, body }) => {
-      const { row, secret } = await webhooks.create(principal, body)
+    route<typeof createTerminalWebhook, Signer>(createTerminalWebhook, async ({ principal, body, bytes }) => {
+      const { row, secret } = await webhooks.create(principal, kept(body, bytes))
       return { status: 201, body: { ...presentWebhook(row), secret }, headers: neverCached }
     }),
 
@@ -30,9 +40,9 @@ export function terminalWebhooksRoutes(webhooks: TerminalWebhooks, clock: Clock)
       body: presentWebhook(await webhooks.find(principal, params.endpointId)),
     })),
 
-    route<typeof updateTerminalWebhook, Signer>(updateTerminalWebhook, async ({ principal, params, body }) => ({
+    route<typeof updateTerminalWebhook, Signer>(updateTerminalWebhook, async ({ principal, params, body, bytes }) => ({
       status: 200,
-      body: presentWebhook(await webhooks.update(principal, params.endpointId, body)),
+      body: presentWebhook(await webhooks.update(principal, params.endpointId, kept(body, bytes))),
     })),
 
     route<typeof deleteTerminalWebhook, Signer>(deleteTerminalWebhook, async ({ principal, params }) => {

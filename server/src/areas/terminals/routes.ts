@@ -30,6 +30,9 @@ export interface Signer extends TerminalPrincipal {
   readonly signedAtMs: number
 }
 
+// It leaves out the mark of byte order that JSON may begin with.
+export const utf8 = new TextDecoder()
+
 const headerOf = (request: FastifyRequest, name: string): string | undefined => {
   const value = request.headers[name]
   return Array.isArray(value) ? undefined : value
@@ -109,7 +112,7 @@ export function terminalsRoutes(service: TerminalsService, clock: Clock): Route<
 
     route<typeof createTerminalPayment, Signer>(createTerminalPayment, async ({ principal, params, body, bytes }) => {
       const { signature, signedAtMs: atMs } = principal
-      const asked = readAsked(body, bytes.toString('utf8'))
+      const asked = readAsked(body, utf8.decode(bytes))
       const row = await service.pay(principal, params.terminalId, asked, { way: 'http', signed: { signature, atMs } })
       const answer = presentPayment(row)
       return { status: asked.webhookMode && answer.status === 'PENDING' ? 202 : 200, body: answer }

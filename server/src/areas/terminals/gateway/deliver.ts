@@ -3,7 +3,7 @@ import type { Clock } from '../../../kernel/clock.ts'
 import type { Db } from '../../../kernel/db.ts'
 import { together } from '../../../kernel/together.ts'
 import { isOpen } from '../machine.ts'
-import { presentNow, presentTerminal } from '../present.ts'
+import { presentNow, presentTerminal, requestOf } from '../present.ts'
 import type { TerminalCases } from '../service-terminal.ts'
 import { connectionStore } from '../store-connections.ts'
 import { transactionStore as store, type TransactionRow } from '../store-transactions.ts'
@@ -94,7 +94,7 @@ export function createDeliverer({
       transactionId: row.transaction_id,
       terminalId: terminalIdOf(row, link),
       connectionId: link.connectionId,
-      paymentRequest: JSON.parse(row.request) as unknown,
+      paymentRequest: requestOf(row),
       ...stamp(row.group_id),
     })
   const sendPayment = async (link: Link, id: string) => {
