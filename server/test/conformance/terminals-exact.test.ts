@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { after, test } from 'node:test'
 import { statement } from '../../src/kernel/db.ts'
 import { hooked, paid } from '../terminal-webhooks.ts'
-import { approval, result, shopOf } from '../till.ts'
+import { approval, result, shopOf, type Wire } from '../till.ts'
 import { platform } from '../platform.ts'
 import { assertRefused } from './call.ts'
 
@@ -158,4 +158,29 @@ test('[D5.webhook.update] metadata of an endpoint with a number that would come 
   }
   const taken = await its.shop.ask({ method: 'PUT', path: `${at}/${endpointId}`, bytes: `{"metadata":{"n":1.50}}` })
   assert.deepEqual([taken.status, taken.json.metadata], [200, { n: 1.5 }])
+})
+
+test('[D5.result.malformed, D5.message.request-id] a message that nests too deep is a Bad Request however deep it is, and alerts where it is a result', async () => {
+  const nested = (levels: number) => '['.repeat(levels) + ']'.repeat(levels)
+  const fields = '"amount":"150.00","currency":"PHP","paymentMethod":"CARD"'
+  const at = `"action":"payment","terminalId":"${shop.first.device_id}"`
+  const isRefused = async (wire: Wire, message: string) => {
+    const requestId = randomUUID()
+    wire.send(`{"requestId":"${requestId}",${message}}`)
+    await wire.settled()
+    const refused = wire.received.find((one) => one.requestId === requestId)
+    assert.deepEqual([refused?.error, refused?.code], ['Bad Request', 'INVALID_REQUEST'])
+    assert.match(refused.message, /more than 100/)
+  }
+  for (const levels of [101, 3_000, 20_000]) {
+    await isRefused(till, `"action":"ping","more":${nested(levels)}`)
+    await isRefused(till, `${at},"paymentRequest":{${fields},"metadata":{"a":${nested(levels)}}}`)
+  }
+  const { transactionId, paying } = await begun({ metadata: { a: JSON.parse(nested(90)) as unknown } })
+  const paymentResponse = `{"status":"FAILED","more":${nested(20_000)}}`
+  const about = `"action":"paymentResponse","transactionId":"${transactionId}"`
+  await isRefused(terminal, `${about},"paymentResponse":${paymentResponse}`)
+  assert.deepEqual(await alarmsOf(transactionId), ['malformed_result'])
+  terminal.send(result(transactionId))
+  assert.equal((await paying).json.status, 'SUCCESS')
 })

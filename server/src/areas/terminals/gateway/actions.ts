@@ -5,6 +5,7 @@ import type { Clock } from '../../../kernel/clock.ts'
 import { Fault } from '../../../kernel/fault.ts'
 import { complaintOf } from '../../../kernel/http/complaints.ts'
 import { compile, isKeepable, type Validator } from '../../../kernel/http/validation.ts'
+import { nestingMax, nestsTooDeep } from '../../../kernel/json-depth.ts'
 import type { Connections } from '../connections.ts'
 import { statuses } from '../errors.ts'
 import { presentTerminal, presentVoid } from '../present.ts'
@@ -25,6 +26,7 @@ const validators = Object.fromEntries(
 ) as Record<Action, Validator>
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })
+const isTooDeep = `The message has more than ${nestingMax} objects and lists in each other.`
 const cannotBeKept = 'The message holds text or a key that cannot be kept: NUL, half a surrogate pair, or __proto__.'
 
 /** An error pair of the specification. */
@@ -169,21 +171,29 @@ export function createActions(deps: ActionsDependencies): Act {
     throw pair('INVALID_REQUEST', 'Invalid JSON in message body')
   }
 
-  const check = async (link: Link, action: Action, value: Record<string, unknown>) => {
+  const wrongIn = (action: Action, value: Record<string, unknown>, text: string): Fault | undefined => {
+    const violation = validators[action](value)
+    if (violation !== null) {
+      // A field of the request is called what it is called in the body of the HTTP operation.
+      const told = { ...violation, field: violation.field.replace(/^paymentRequest\./, '') }
+      return new Fault(codeOfField(told), complaintOf(told), told)
+    }
+    if (nestsTooDeep(text)) return refuse('INVALID_REQUEST', isTooDeep)
+    return isKeepable(keptOf(action, value)) ? undefined : refuse('INVALID_REQUEST', cannotBeKept)
+  }
+
+  const check = async (link: Link, action: Action, value: Record<string, unknown>, text: string) => {
     if (action === 'payment') {
       if (isEmpty(value['terminalId'])) throw pair('INVALID_REQUEST', 'terminalId is required')
       if (isEmpty(value['paymentRequest'])) throw pair('INVALID_REQUEST', 'paymentRequest is required')
     }
-    const violation = validators[action](value)
-    if (violation === null && isKeepable(keptOf(action, value))) return
+    const wrong = wrongIn(action, value, text)
+    if (wrong === undefined) return
     const { transactionId } = value
     const isResult = link.terminalId !== null && (action === 'paymentResponse' || action === 'voidResult')
     if (isResult && typeof transactionId === 'string' && isKeepable(transactionId))
       await cases.hearNonsense(speakerOf(link), transactionId)
-    if (violation === null) throw refuse('INVALID_REQUEST', cannotBeKept)
-    // A field of the request is called what it is called in the body of the HTTP operation.
-    const told = { ...violation, field: violation.field.replace(/^paymentRequest\./, '') }
-    throw new Fault(codeOfField(told), complaintOf(told), told)
+    throw wrong
   }
 
   return async (link, frame, isBinary) => {
@@ -194,7 +204,7 @@ export function createActions(deps: ActionsDependencies): Act {
       if (link.replaced) throw notConnected()
       const { action } = value
       if (!isAction(action)) throw refuse('INVALID_REQUEST', 'action: is none of those that are known.')
-      await check(link, action, value)
+      await check(link, action, value, text)
       const handle = handlers[action] as (l: Link, m: unknown, t: string) => Promise<object | undefined>
       const answer = await handle(link, value, text)
       if (answer !== undefined) link.send({ ...answer, ...echo(requestId) })
