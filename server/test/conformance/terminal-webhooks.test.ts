@@ -76,11 +76,11 @@ test('metadata is kept as deep as a body may be nested, and deeper it is refused
   await Promise.all(Array.from({ length: 8 }, () => made()))
 })
 
-test('D5.webhook.delete: a deleted endpoint is 204 without a body, and gone for every operation', async (t) => {
+test('[D5.webhook.delete, X0.input.unknown-property.terminals] a deleted endpoint is 204 without a body, and gone for every operation', async (t) => {
   const { made, ask, update, shop, webhooks } = await hooked(t)
   const { endpointId } = await made()
   const one = `${endpointsPath}/${endpointId}`
-  const deleted = await ask('DELETE', one)
+  const deleted = await ask('DELETE', one, { why: 'x' })
   assert.deepEqual([deleted.status, deleted.text], [204, ''])
   refused(await ask('GET', one), 404, 'NOT_FOUND')
   refused(await update(endpointId, { status: 'active' }), 404, 'NOT_FOUND')

@@ -184,3 +184,13 @@ test('[D5.result.malformed, D5.message.request-id] a message that nests too deep
   terminal.send(result(transactionId))
   assert.equal((await paying).json.status, 'SUCCESS')
 })
+
+test('[X0.input.unknown-property.terminals] an operation of area D that takes no body leaves aside what one says, as long as it is an object', async () => {
+  const { transactionId, paying } = await begun()
+  const cancel = (body: unknown) => shop.ask({ method: 'POST', path: `/v1/transactions/${transactionId}/cancel`, body })
+  const cancelled = await cancel({ reason: 'x' })
+  assert.deepEqual([cancelled.status, cancelled.json.transactionId], [200, transactionId])
+  for (const body of [[], 'x', null]) assertRefused('/terminal/v1', await cancel(body), 400, 'INVALID_REQUEST')
+  terminal.send(result(transactionId, { status: 'CANCELLED' }))
+  assert.equal((await paying).json.status, 'CANCELLED')
+})

@@ -63,6 +63,7 @@ export function terminalsArea(identity: TerminalIdentity, clock: Clock): Area<Si
     bodyBytesMax,
     statuses,
     wireCodes: terminalsWireCodes,
+    takesExtras: true,
     envelope: ({ code, message, field, rule, correlationId }) =>
       errorOf({ code, message, field, rule }, clock.now(), correlationId),
     codeOf: codeOfField,

@@ -27,6 +27,8 @@ export interface Area<P> {
   readonly bodyBytesMax: number
   readonly statuses: Readonly<Record<string, number>>
   readonly wireCodes?: Readonly<Record<string, string>>
+  /** Whether properties of a body that an operation does not know are left aside, also where it takes no body. */
+  readonly takesExtras?: boolean
   /** The body of a refusal; a promise where it has to be made. */
   envelope(refusal: Refusal, request: FastifyRequest): unknown
   /** A refusal in other words, where the area has its own for this request. */
@@ -162,7 +164,7 @@ const pathInRoom = <P>(area: Area<P>, operation: Operation) =>
 function mountRoute<P>(room: FastifyInstance, area: Area<P>, { operation, handle }: Route<P>): void {
   const params = operation.params === undefined ? undefined : compile(operation.params)
   const query = operation.query === undefined ? undefined : compile(operation.query)
-  const body = compile(operation.body ?? nothing)
+  const body = compile(operation.body ?? (area.takesExtras === true ? anything : nothing))
   const mayLackBody = operation.body === undefined || operation.bodyOptional === true
   const must = (violation: Violation | null | undefined) => {
     if (violation !== null && violation !== undefined) throw faultOf(area, violation)
@@ -230,6 +232,7 @@ function serializerOf(schema: TSchema, reply: FastifyReply): Serializer {
 const json = 'application/json; charset=utf-8'
 const noBytes = Buffer.alloc(0)
 const nothing = { type: 'object', properties: {}, additionalProperties: false } as never
+const anything = { type: 'object' } as never
 const refuseAnyQuery = compile(nothing)
 
 /** Refuses what no route of a room takes before its body is read, whatever it is: a known path with another method, or a path that is none. */
