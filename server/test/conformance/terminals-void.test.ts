@@ -159,6 +159,43 @@ test('[D5.machine.completed.voided-at-terminal] a void that nobody asked for is 
   await at.close()
 })
 
+test('[D5.void.reason, D5.machine.completed.voided-at-terminal] the reason of a void that was refused is that of no other', async () => {
+  for (const reason of ['second', undefined]) {
+    const at = await shop.connect()
+    const transactionId = await sold(at)
+    const voiding = shop.voids(transactionId, { reason: 'first' })
+    await at.next('voidPayment')
+    answers(at, transactionId, { success: false })
+    assert.equal((await voiding).json.reason, 'first')
+    await at.close()
+    await until('offline', async () => (await shop.ask({ path: '/v1/terminals' })).json.count === 0)
+    const offline = (await shop.voids(transactionId, { reason: 'third' })).json
+    assert.deepEqual([offline.error, offline.reason], ['TERMINAL_OFFLINE', 'third'])
+    const back = await shop.connect()
+    answers(back, transactionId, { success: true, reason })
+    await until('the void', async () => (await stateOf(transactionId)) === 'VOIDED')
+    assert.equal((await shop.read(transactionId)).json.voidReason, reason ?? 'requested')
+    await back.close()
+  }
+})
+
+test('[D5.machine.other.void, D5.void.reason] a void of what is not completed changes nothing, and leaves no reason behind', async () => {
+  const at = await shop.connect()
+  const transactionId = `v-${randomUUID()}`
+  const paying = shop.pay({ transactionId })
+  await at.next('payment')
+  const { updatedAt } = (await shop.read(transactionId)).json
+  answers(at, transactionId, { success: true, reason: 'STALE' })
+  await at.settled()
+  assert.equal((await shop.read(transactionId)).json.updatedAt, updatedAt)
+  at.send(result(transactionId))
+  await paying
+  answers(at, transactionId, { success: true, reason: 'REAL' })
+  await until('the void', async () => (await stateOf(transactionId)) === 'VOIDED')
+  assert.equal((await shop.read(transactionId)).json.voidReason, 'REAL')
+  await at.close()
+})
+
 test('[D5.machine.voided.void-automatic] a sale that was voided automatically is PENDING_CONFIRMATION until the terminal confirms', async () => {
   const at = await shop.connect()
   const transactionId = `v-${randomUUID()}`

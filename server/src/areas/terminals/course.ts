@@ -291,8 +291,9 @@ export function hearVoid(
   if (answer.success) {
     if (before.state === 'VOIDED')
       return { course: { ...before, void_state: 'CONFIRMED', void_at: null, void_error: null }, effects: [] }
-    const asked = before.void_reason !== null
-    const course = asked ? before : { ...before, void_reason: answer.reason ?? null }
+    if (before.state !== 'COMPLETED') return { course: before, effects: [] }
+    // The reason of a void that was refused is not that of another.
+    const course = before.void_state === 'ASKED' ? before : { ...before, void_reason: answer.reason ?? null }
     return happen(course, createdAt, 'void_confirmed', at)
   }
   if (before.void_state !== 'ASKED') return { course: before, effects: [] }

@@ -177,10 +177,12 @@ export function createTerminalsService(deps: TerminalsDependencies) {
         return askVoid({ ...course, void_state: null }, reason, now)
       })
       if (asked === undefined) throw refuse('TRANSACTION_NOT_FOUND', 'There is no such transaction.')
+      // Of the void that runs, which this one may have joined; one that does not begin has its own.
+      const itsReason = asked.void_state === 'ASKED' ? (asked.void_reason ?? reason) : reason
       const refusedWith = (row: TransactionRow, error: string): Voided => ({
         success: false,
         row,
-        reason: row.void_reason ?? reason,
+        reason: itsReason,
         error,
       })
       if (asked.state === 'VOIDED') return alreadyVoided(asked, reason)
