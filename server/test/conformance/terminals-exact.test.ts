@@ -194,3 +194,28 @@ test('[X0.input.unknown-property.terminals] an operation of area D that takes no
   terminal.send(result(transactionId, { status: 'CANCELLED' }))
   assert.equal((await paying).json.status, 'CANCELLED')
 })
+
+test('[D5.result.malformed, D5.result.foreign, D5.machine.final.result] what is alerted of a payment, or was said of it before, changes nothing of it', async () => {
+  const other = await shop.connect(shop.second)
+  const { transactionId, paying } = await begun()
+  const standing = async () => {
+    const { timestamp: _, ...record } = (await shop.read(transactionId)).json
+    return record
+  }
+  const before = await standing()
+  await other.ask(result(transactionId))
+  await terminal.ask(result(transactionId, { ...approval, authorizationCode: '' }))
+  await terminal.ask(result(transactionId, { status: 'DONE' }))
+  assert.deepEqual((await alarmsOf(transactionId)).toSorted(), ['foreign_result', 'malformed_result'])
+  assert.deepEqual(await standing(), before)
+  terminal.send(result(transactionId))
+  assert.equal((await paying).json.status, 'SUCCESS')
+  terminal.send({ action: 'voidResult', transactionId, success: true })
+  await terminal.settled()
+  const voided = await standing()
+  assert.equal(voided.status, 'VOIDED')
+  terminal.send({ action: 'voidResult', transactionId, success: true, reason: 'again' })
+  await terminal.ask(result(transactionId, { ...approval, authorizationCode: null }))
+  assert.deepEqual(await standing(), voided)
+  await other.close()
+})

@@ -289,7 +289,7 @@ export function hearVoid(
   at: Date,
 ): Step {
   if (answer.success) {
-    if (before.state === 'VOIDED')
+    if (before.state === 'VOIDED' && before.void_state !== 'CONFIRMED')
       return { course: { ...before, void_state: 'CONFIRMED', void_at: null, void_error: null }, effects: [] }
     if (before.state !== 'COMPLETED') return { course: before, effects: [] }
     // The reason of a void that was refused is not that of another.

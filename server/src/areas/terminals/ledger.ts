@@ -13,7 +13,7 @@ import { connectionStore } from './store-connections.ts'
 import { StaleRow, transactionStore as store, type TransactionRow } from './store-transactions.ts'
 import type { Waits } from './waits.ts'
 
-/** What to do with a payment as it stands, every deadline up to now applied. */
+/** What to do with a payment as it stands, every deadline up to now applied. The same course again changes nothing; an alarm needs no change. */
 export type Stepper = (row: TransactionRow, now: Date) => Step
 
 /** A change that is written; what follows from it is to be said once it is committed. */
@@ -113,7 +113,7 @@ export function createLedger({ db, bus, clock, log, figures, waits, eventRow }: 
     const at = new Date(Math.max(clock.now().getTime(), before.created_at.getTime()))
     const due = asOf(before, before.created_at, at)
     const step = stepper(due.course === before ? before : { ...before, ...due.course }, at)
-    if (step.course === before) return { before, heldBy, row: before, at, effects: [] }
+    if (step.course === before) return { before, heldBy, row: before, at, effects: step.effects }
     const row = { ...before, ...step.course, version: before.version + 1, updated_at: at }
     return { before, heldBy, row, at, effects: [...due.effects, ...step.effects] }
   }
@@ -128,7 +128,7 @@ export function createLedger({ db, bus, clock, log, figures, waits, eventRow }: 
       return { before, heldBy, course: row, at, report: report === reportStatusOf(before) ? null : report }
     })
     if (saves.length > 0) await store.saveAll(on, saves, events)
-    for (const { row, at, effects } of changed) {
+    for (const { row, at, effects } of drafts) {
       for (const effect of effects) {
         if (effect.kind !== 'alarm' || !(await store.raise(on, row.id, effect.alarm, effect.detail, at))) continue
         figures.attention(effect.alarm)

@@ -33,9 +33,9 @@ const heardTogetherMax = 128
 
 /** What a terminal can say, of payments of its group. */
 export function createTerminalCases({ db, ledger }: { readonly db: Db; readonly ledger: Ledger }) {
-  // A change in nothing: the alarm is what is written.
+  // Nothing of the payment changes: the alarm is what is written.
   const alarming = (course: TransactionRow, cause: Alarm, said: unknown): Step => ({
-    course: { ...course },
+    course,
     effects: [{ kind: 'alarm', alarm: cause, detail: JSON.stringify(said).slice(0, detailCharactersMax) }],
   })
 
