@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { after, test } from 'node:test'
 import { statement } from '../../src/kernel/db.ts'
 import { hooked, paid } from '../terminal-webhooks.ts'
-import { approval, result, shopOf, type Wire } from '../till.ts'
+import { approval, result, sale, shopOf, type Wire } from '../till.ts'
 import { platform } from '../platform.ts'
 import { assertRefused } from './call.ts'
 
@@ -86,9 +86,8 @@ test('[D5.result.malformed, D5.message.request-id] a result whose code cannot be
 })
 
 test('[D5.message.request-id] any other message with NUL is told so, with its requestId', async () => {
-  const sale = { amount: '1.00', currency: 'PHP', paymentMethod: 'CARD', metadata: { note: '\0' } }
   for (const message of [
-    { action: 'payment', terminalId: shop.first.device_id, paymentRequest: sale },
+    { action: 'payment', terminalId: shop.first.device_id, paymentRequest: { ...sale, metadata: { note: '\0' } } },
     { action: 'voidPayment', transactionId: 'x', reason: '\ud800' },
     { action: 'ping', more: '\0' },
   ]) {
@@ -218,4 +217,19 @@ test('[D5.result.malformed, D5.result.foreign, D5.machine.final.result] what is 
   await terminal.ask(result(transactionId, { ...approval, authorizationCode: null }))
   assert.deepEqual(await standing(), voided)
   await other.close()
+})
+
+test('[D5.message.payment, X0.input.unknown-property.terminals] webhookMode, which is for calls that wait, is left aside over a socket', async () => {
+  const transactionId = 'socket-webhook-mode'
+  const paying = (more: Record<string, unknown>) =>
+    till.ask({
+      action: 'payment',
+      terminalId: shop.first.device_id,
+      paymentRequest: { ...sale, transactionId, ...more },
+    })
+  assert.equal((await paying({ webhookMode: true })).action, 'paymentAccepted')
+  await terminal.next('payment')
+  for (const webhookMode of [undefined, 'x']) assert.equal((await paying({ webhookMode })).action, 'paymentAccepted')
+  terminal.send(result(transactionId))
+  assert.equal((await shop.pay({ transactionId })).json.status, 'SUCCESS')
 })

@@ -88,7 +88,8 @@ export function createActions(deps: ActionsDependencies): Act {
     },
     async payment(link, message, text) {
       await desktopOnly(link, 'Only desktop devices can start payments.')
-      const asked = readAsked(message.paymentRequest, text, ['paymentRequest'])
+      // Nobody waits here: webhookMode is for those who do, and is left aside as other properties are that a socket does not know.
+      const asked = { ...readAsked(message.paymentRequest, text, ['paymentRequest']), webhookMode: false }
       const row = await service.startPayment(link.principal, message.terminalId, asked, { way: 'socket' })
       // One that is asked for again may have ended long ago: nobody else would tell of it.
       tellEnd(link, row)
