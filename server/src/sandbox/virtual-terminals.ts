@@ -16,7 +16,7 @@ import { terminalTaskStore as store, virtualKeyPlace, type TaskRow } from './sto
 export interface VirtualTerminals extends AsyncDisposable {
   /** Connects one over the real protocol, with a key of its own. One that runs goes on; one that was closed connects anew. Throws NOT_FOUND, BAD_REQUEST, UNAVAILABLE. */
   start(partnerId: string, groupId: string, deviceId: string): Promise<'online' | 'offline'>
-  /** Takes it off the line; one that does not run stays so. */
+  /** Takes it off the line; one that does not run stays so. Throws NOT_FOUND. */
   stop(partnerId: string, deviceId: string): Promise<void>
 }
 
@@ -263,6 +263,7 @@ export function createVirtualTerminals(deps: VirtualTerminalsDependencies): Virt
     },
 
     async stop(partnerId, deviceId) {
+      if (scriptOf(deviceId) === undefined) throw new Fault('NOT_FOUND', 'There is no script of this device id.')
       for (const [name, unit] of units) {
         if (unit.deviceId !== deviceId || unit.partnerId !== partnerId) continue
         units.delete(name)

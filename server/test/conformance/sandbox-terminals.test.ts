@@ -58,6 +58,7 @@ test('[S7.terminals.start, S7.terminals.protocol, S7.terminals.sim-approve, S7.t
   await until('that it is gone', async () => (await shop.ask({ path: '/v1/terminals' })).json.count === 0)
   assert.equal((await stop('sim-approve')).status, 200)
   assertRefused('/sandbox/terminals', await start('sim-unknown'), 400, 'BAD_REQUEST')
+  assertRefused('/sandbox/terminals', await stop('sim-unknown'), 404, 'NOT_FOUND')
   assertRefused('/sandbox/terminals', await start('sim-approve', randomUUID()), 404, 'NOT_FOUND')
 })
 
