@@ -51,7 +51,7 @@ export const errorOf = (
 
 /** Refuses a key of another group, where the request names one. */
 export function requireGroup(principal: TerminalPrincipal, groupId: string | undefined): void {
-  if (groupId !== undefined && groupId !== principal.groupId)
+  if (groupId !== undefined && groupId.toLowerCase() !== principal.groupId)
     throw refuse('GROUP_MISMATCH', "x-group-id is not the key's group; leave it out, or send the right one.")
 }
 
