@@ -73,7 +73,7 @@ test('metadata is kept as deep as a body may be nested, and deeper it is refused
     refused(answer, 400, 'INVALID_REQUEST')
     assert.match(answer.text, /nested deeper than 100 levels/)
   }
-  await Promise.all(Array.from({ length: 8 }, () => made()))
+  for (let other = 0; other < 4; other += 1) await made()
 })
 
 test('[D5.webhook.delete, X0.input.unknown-property.terminals] a deleted endpoint is 204 without a body, and gone for every operation', async (t) => {

@@ -169,7 +169,7 @@ test('[D5.result.malformed, D5.message.request-id] a message that nests too deep
     await wire.settled()
     const refused = wire.received.find((one) => one.requestId === requestId)
     assert.deepEqual([refused?.error, refused?.code], ['Bad Request', 'INVALID_REQUEST'])
-    assert.match(refused.message, /more than 100/)
+    assert.match(refused.message, /deeper than 100 levels/)
   }
   for (const levels of [101, 3_000, 20_000]) {
     await isRefused(till, `"action":"ping","more":${nested(levels)}`)

@@ -26,7 +26,7 @@ const validators = Object.fromEntries(
 ) as Record<Action, Validator>
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })
-const isTooDeep = `The message has more than ${nestingMax} objects and lists in each other.`
+const isTooDeep = `The message is nested deeper than ${nestingMax} levels.`
 const cannotBeKept = 'The message holds text or a key that cannot be kept: NUL, half a surrogate pair, or __proto__.'
 
 /** An error pair of the specification. */
@@ -35,6 +35,8 @@ const pair = (code: string, message: string) => new Fault(code, message)
 const isAction = (name: unknown): name is Action => typeof name === 'string' && Object.hasOwn(terminalRequests, name)
 /** Undefined where a terminal sent nothing by null or by an empty text. */
 const said = (text: string | null | undefined) => (text === null || text === '' ? undefined : text)
+const isEmpty = (value: unknown) => value === undefined || value === null || value === ''
+
 /**
  * What is kept of a message: of a terminal's what is read of it, but for the receipt, which is kept whatever it holds. It tells of money: a
  * text in it that nobody reads is no cause to refuse it.
@@ -49,7 +51,6 @@ const keptOf = (action: Action, value: Record<string, unknown>): unknown => {
   const kept = [transactionId, reason, error, amount, currency, authorizationCode, errorCode, errorMessage]
   return kept.filter((one) => one !== undefined)
 }
-const isEmpty = (value: unknown) => value === undefined || value === null || value === ''
 
 export interface ActionsDependencies {
   readonly service: TerminalsService
