@@ -2,7 +2,8 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import pg from 'pg'
 import { roles, type Config } from '../config.ts'
-import { connectionConfig, type DbTarget } from '../kernel/db.ts'
+import { createClock } from '../kernel/clock.ts'
+import { connectionConfig, type Db, type DbTarget } from '../kernel/db.ts'
 import { StartFault } from '../kernel/fault.ts'
 import { migrate } from '../kernel/migrate.ts'
 import { startEmbeddedPostgres } from '../kernel/postgres/embedded.ts'
@@ -86,4 +87,11 @@ export async function migrateOrExplain(target: DbTarget): Promise<string[]> {
     }
     throw error
   }
+}
+
+/** Business time, as the database has it. */
+export async function timeIn(db: Db): Promise<Date> {
+  const clock = createClock()
+  await clock.refresh(db)
+  return clock.now()
 }

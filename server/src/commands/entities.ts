@@ -3,13 +3,13 @@ import { createBranch, createMerchant, createPartner, issueActivationCode } from
 import type { Level } from '../identity/principal.ts'
 import { accountsStore } from '../identity/store-accounts.ts'
 import { identityStore, type EntityRow } from '../identity/store.ts'
-import { createClock } from '../kernel/clock.ts'
 import { createDb, refusedBy, type Db } from '../kernel/db.ts'
 import { StartFault } from '../kernel/fault.ts'
 import { isUuid } from '../kernel/ids.ts'
+import { refuseOtherMode } from '../kernel/installation.ts'
 import { argumentsOf } from './arguments.ts'
-import { joinDatabase, migrateOrExplain } from './database.ts'
-import { say } from './words.ts'
+import { joinDatabase, migrateOrExplain, timeIn } from './database.ts'
+import { noneYet, say } from './words.ts'
 
 export const entitiesHelp = [
   'kaha entities list [--json]',
@@ -65,7 +65,8 @@ export async function entitiesCommand(config: Config, args: readonly string[]): 
   await migrateOrExplain(database.target)
   await using db = createDb({ target: database.target, connectionsMax: 1, onError: () => {} })
   if (branchId !== undefined) return await tellCode(db, branchId, values.json === true)
-  if (wanted === undefined) return await list(db, values.json === true)
+  if (wanted === undefined) return await list(db, config, values.json === true)
+  await refuseOtherMode(db, config.mode)
   const { id, level, name, partner_id, merchant_id, reference_number, activation_code } = await create(db, wanted)
   const code = activation_code === undefined ? '' : ` Its activation code is ${activation_code}.`
   say(
@@ -79,18 +80,15 @@ export async function entitiesCommand(config: Config, args: readonly string[]): 
 async function tellCode(db: Db, branchId: string, json: boolean): Promise<void> {
   if ((await identityStore.findEntity(db, branchId))?.level !== 'branch')
     throw new StartFault(`${branchId} is no branch; \`kaha entities list\` shows them`)
-  const clock = createClock()
-  await clock.refresh(db)
   const code =
-    (await accountsStore.findBranchCode(db, branchId)) ?? (await issueActivationCode(db, branchId, clock.now()))
+    (await accountsStore.findBranchCode(db, branchId)) ?? (await issueActivationCode(db, branchId, await timeIn(db)))
   say(json ? JSON.stringify({ id: branchId, activation_code: code }) : code)
 }
 
-async function list(db: Db, json: boolean): Promise<void> {
+async function list(db: Db, config: Config, json: boolean): Promise<void> {
   const entities = await identityStore.listEntities(db)
   if (json) return say(JSON.stringify(entities))
-  if (entities.length === 0)
-    return say('There are no entities yet: the first `kaha start` of a sandbox makes some, and `kaha entities create`.')
+  if (entities.length === 0) return say(noneYet(config, 'entities', 'kaha entities create'))
   say(`${'ID'.padEnd(36)}  LEVEL     ${'PARENT'.padEnd(36)}  NAME`)
   for (const { id, level, partner_id, merchant_id, name, reference_number } of entities) {
     const parent = { partner: '', merchant: partner_id, branch: merchant_id ?? '' }[level]
@@ -123,17 +121,16 @@ function textOf(option: keyof typeof charactersMax, given: string | undefined): 
 }
 
 async function create(db: Db, { level, name, parentId, reference }: Wanted): Promise<Made> {
-  const clock = createClock()
-  await clock.refresh(db)
+  const at = await timeIn(db)
   const parent = parentId === undefined ? undefined : await identityStore.findEntity(db, parentId)
-  if (level === 'partner') return createPartner(db, name, clock.now())
+  if (level === 'partner') return createPartner(db, name, at)
   if (parent?.level !== parentOf[level])
     throw new StartFault(`${parentId} is no ${parentOf[level]}; \`kaha entities list\` shows them`)
-  if (level === 'merchant') return createMerchant(db, parent.id, name, clock.now())
+  if (level === 'merchant') return createMerchant(db, parent.id, name, at)
   try {
     return await db.tx(async (tx) => {
-      const branch = await createBranch(tx, parent, name, reference ?? '', clock.now())
-      return { ...branch, activation_code: await issueActivationCode(tx, branch.id, clock.now()) }
+      const branch = await createBranch(tx, parent, name, reference ?? '', at)
+      return { ...branch, activation_code: await issueActivationCode(tx, branch.id, at) }
     })
   } catch (error) {
     if (refusedBy(error) !== 'entities_partner_id_reference_number_key') throw error

@@ -1,19 +1,16 @@
 import { scopes } from '@kaha/contract'
 import type { Config } from '../config.ts'
-import { issueEncryptionKey, issueKey, type Issuing } from '../identity/issue.ts'
+import { issueEncryptionKey, issueKey } from '../identity/issue.ts'
 import { identityStore } from '../identity/store.ts'
 import { terminalKeyStore } from '../identity/store-terminal-keys.ts'
-import { createClock } from '../kernel/clock.ts'
 import { createDb, type Db } from '../kernel/db.ts'
 import { StartFault } from '../kernel/fault.ts'
 import { isUuid } from '../kernel/ids.ts'
-import { holdInstallation } from '../kernel/installation.ts'
-import { createKeyring } from '../kernel/seal.ts'
 import { argumentsOf } from './arguments.ts'
-import { masterKeyIn } from './data-dir.ts'
-import { joinDatabase, migrateOrExplain } from './database.ts'
+import { joinDatabase, migrateOrExplain, timeIn } from './database.ts'
 import { hintKeys } from './hint-keys.ts'
-import { say } from './words.ts'
+import { issuingOf } from './issuing.ts'
+import { noneYet, say } from './words.ts'
 
 export const keysHelp = [
   'kaha keys list [--json]',
@@ -53,19 +50,18 @@ export async function keysCommand(config: Config, args: readonly string[]): Prom
   await using database = await joinDatabase(config)
   await migrateOrExplain(database.target)
   await using db = createDb({ target: database.target, connectionsMax: 1, onError: () => {} })
-  if (action === 'list') return await list(db, values.json === true)
+  if (action === 'list') return await list(db, config, values.json === true)
   if (wanted !== undefined) return await issue(db, config, wanted, values.json === true)
   if (merchantId !== undefined) return await issueForTokens(db, config, merchantId, values.json === true)
   return await move(db, action as keyof typeof moves, id ?? '', values.json === true)
 }
 
-async function list(db: Db, json: boolean): Promise<void> {
+async function list(db: Db, config: Config, json: boolean): Promise<void> {
   const keys = await identityStore.listKeys(db)
   if (json) {
     return say(JSON.stringify(keys))
   }
-  if (keys.length === 0)
-    return say('There are no keys yet: the first `kaha start` of a sandbox makes some, and `kaha keys issue`.')
+  if (keys.length === 0) return say(noneYet(config, 'keys', 'kaha keys issue'))
   say(`${'ID'.padEnd(36)}  ENDS   STATE      LEVEL     ${'ENTITY'.padEnd(36)}  NAME`)
   for (const key of keys)
     say(`${key.id}  …${key.last_four}  ${key.state.padEnd(9)}  ${key.level.padEnd(8)}  ${key.entity_id}  ${key.name}`)
@@ -89,8 +85,9 @@ async function issue(db: Db, config: Config, wanted: WantedKey, json: boolean): 
   const entity = await identityStore.findEntity(db, wanted.entityId)
   if (entity === undefined)
     throw new StartFault(`there is no entity ${wanted.entityId}; \`kaha entities list\` shows them`)
-  const { issuing, at } = await issuingOf(db, config)
-  const made = await issueKey(db, issuing, { entityId: entity.id, level: entity.level, scopes: wanted.scopes }, at)
+  const issuing = await issuingOf(db, config)
+  const asked = { entityId: entity.id, level: entity.level, scopes: wanted.scopes }
+  const made = await issueKey(db, issuing, asked, await timeIn(db))
   say(
     json
       ? JSON.stringify({ id: made.id, secret_key: made.secretKey })
@@ -108,8 +105,7 @@ function wantedMerchant({ entity, scopes: named }: { entity?: string; scopes?: s
 async function issueForTokens(db: Db, config: Config, merchantId: string, json: boolean): Promise<void> {
   if ((await identityStore.findEntity(db, merchantId))?.level !== 'merchant')
     throw new StartFault(`${merchantId} is no merchant; \`kaha entities list\` shows them`)
-  const { issuing, at } = await issuingOf(db, config)
-  const encryptionKey = await issueEncryptionKey(db, issuing, merchantId, at)
+  const encryptionKey = await issueEncryptionKey(db, await issuingOf(db, config), merchantId, await timeIn(db))
   await hintKeys(db)
   say(
     json
@@ -118,20 +114,9 @@ async function issueForTokens(db: Db, config: Config, merchantId: string, json: 
   )
 }
 
-/** What keys are made with, and when. */
-async function issuingOf(db: Db, config: Config): Promise<{ issuing: Issuing; at: Date }> {
-  const keyring = createKeyring(config.masterKey ?? (await masterKeyIn(config.dataDir)))
-  await holdInstallation(db, keyring, config.mode)
-  const clock = createClock()
-  await clock.refresh(db)
-  return { issuing: { keyring, keyPrefix: config.mode === 'sandbox' ? 'sk_test_' : 'sk_live_' }, at: clock.now() }
-}
-
 async function move(db: Db, action: keyof typeof moves, id: string, json: boolean): Promise<void> {
-  const clock = createClock()
-  await clock.refresh(db)
   const { to, from } = moves[action]
-  const at = clock.now()
+  const at = await timeIn(db)
   const moved =
     (await identityStore.setKeyState(db, id, to, from, at)) || (await terminalKeyStore.setState(db, id, to, from, at))
   if (!moved) {

@@ -2,16 +2,13 @@ import type { Config } from '../config.ts'
 import { createGroup, issueTerminalKey } from '../identity/issue.ts'
 import { identityStore } from '../identity/store.ts'
 import { terminalKeyStore } from '../identity/store-terminal-keys.ts'
-import { createClock } from '../kernel/clock.ts'
 import { createDb, type Db } from '../kernel/db.ts'
 import { StartFault } from '../kernel/fault.ts'
 import { isUuid } from '../kernel/ids.ts'
-import { holdInstallation } from '../kernel/installation.ts'
-import { createKeyring } from '../kernel/seal.ts'
 import { argumentsOf } from './arguments.ts'
-import { masterKeyIn } from './data-dir.ts'
-import { joinDatabase, migrateOrExplain } from './database.ts'
+import { joinDatabase, migrateOrExplain, timeIn } from './database.ts'
 import { hintKeys } from './hint-keys.ts'
+import { issuingOf } from './issuing.ts'
 import { operatorStore } from './store-terminals.ts'
 import { say } from './words.ts'
 
@@ -127,12 +124,6 @@ function objectOf(given: string | undefined): string {
   return text
 }
 
-const timeOf = async (db: Db): Promise<Date> => {
-  const clock = createClock()
-  await clock.refresh(db)
-  return clock.now()
-}
-
 async function list(db: Db, groupId: string | null, json: boolean): Promise<void> {
   const keys = await terminalKeyStore.list(db, groupId)
   const devices = Map.groupBy(
@@ -160,7 +151,7 @@ async function list(db: Db, groupId: string | null, json: boolean): Promise<void
 async function makeGroup(db: Db, merchantId: string, json: boolean): Promise<void> {
   if ((await identityStore.findEntity(db, merchantId))?.level !== 'merchant')
     throw new StartFault(`${merchantId} is no merchant; \`kaha entities list\` shows them`)
-  const id = await createGroup(db, merchantId, await timeOf(db))
+  const id = await createGroup(db, merchantId, await timeIn(db))
   say(json ? JSON.stringify({ id, merchant_id: merchantId }) : `${id} is a group of ${merchantId}.`)
 }
 
@@ -177,10 +168,7 @@ async function issue(
     throw new StartFault(
       `${wanted.branchId} is no branch of the merchant of this group; \`kaha entities list\` shows them`,
     )
-  const keyring = createKeyring(config.masterKey ?? (await masterKeyIn(config.dataDir)))
-  await holdInstallation(db, keyring, config.mode)
-  const issuing = { keyring, keyPrefix: config.mode === 'sandbox' ? 'sk_test_' : 'sk_live_' } as const
-  const made = await issueTerminalKey(db, issuing, wanted, await timeOf(db))
+  const made = await issueTerminalKey(db, await issuingOf(db, config), wanted, await timeIn(db))
   say(
     json
       ? JSON.stringify({ id: made.id, api_key: made.apiKey, api_secret: made.apiSecret })

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { styleText } from 'node:util'
 import type { Addresses } from '../addresses.ts'
-import { settings } from '../config.ts'
+import { settings, type Config } from '../config.ts'
 import type { Seed } from '../sandbox/seed.ts'
 
 /** One line for the person at the terminal about something that is wrong. */
@@ -9,6 +9,12 @@ export const warn = (line: string): void => void process.stderr.write(`kaha: ${l
 
 /** One line for the person at the terminal. */
 export const say = (line: string): void => void process.stdout.write(`${line}\n`)
+
+/** For an empty list: what fills it. Only a sandbox has something after its first start. */
+export const noneYet = ({ mode }: Pick<Config, 'mode'>, what: string, command: string): string =>
+  mode === 'sandbox'
+    ? `There are no ${what} yet: the first \`kaha start\` of a sandbox makes some, and \`${command}\`.`
+    : `There are no ${what} yet: \`${command}\` makes some.`
 
 export interface Greeting {
   readonly addresses: Addresses

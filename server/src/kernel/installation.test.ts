@@ -5,7 +5,7 @@ import { freshDatabase } from '../../test/cluster.ts'
 import { sql } from '../../test/sql.ts'
 import { createDb } from './db.ts'
 import { StartFault } from './fault.ts'
-import { holdInstallation } from './installation.ts'
+import { holdInstallation, refuseOtherMode } from './installation.ts'
 import { createKeyring } from './seal.ts'
 
 test('a database belongs to the master key and the mode of its first start, and says so to any other', async (t) => {
@@ -30,6 +30,13 @@ test('a database belongs to the master key and the mode of its first start, and 
     holdInstallation(db, own, 'live'),
     (error) => error instanceof StartFault && /set KAHA_MODE to sandbox/.test(error.message),
   )
+  // Another key goes with another mode: what is wrong is the mode.
+  for (const attempt of [() => holdInstallation(db, other, 'live'), () => refuseOtherMode(db, 'live')])
+    await assert.rejects(
+      attempt,
+      (error) => error instanceof StartFault && /set KAHA_MODE to sandbox/.test(error.message),
+    )
+  await refuseOtherMode(db, 'sandbox')
   const [row] = await sql<{ text: string }>(db, 'select i::text as text from kernel.installation i')
   assert.ok(row !== undefined && !row.text.includes(key.toString('hex')))
 })

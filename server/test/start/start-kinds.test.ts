@@ -4,7 +4,18 @@ import { existsSync, mkdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { give, isRoot, ordinaryUser } from '../../src/kernel/postgres/test-setup.ts'
-import { folder, freePort, keysIn, launch, merchantOf, serversIn, start, stop, type SandboxFile } from './program.ts'
+import {
+  commandsUnder,
+  folder,
+  freePort,
+  keysIn,
+  launch,
+  merchantOf,
+  serversIn,
+  start,
+  stop,
+  type SandboxFile,
+} from './program.ts'
 
 const home = folder({ after })
 const keysOfAnother: string[] = []
@@ -46,6 +57,15 @@ test('a live installation says that it takes no card payments yet, and knows no 
   const base = `http://127.0.0.1:${settings.KAHA_PORT}`
   assert.match(await (await fetch(`${base}/readyz`)).text(), /no card connector is configured/)
   assert.equal((await fetch(`${base}/sandbox/clock`)).status, 404)
+  const asSandbox = commandsUnder(t, { KAHA_DATA_DIR: dataDir })
+  const asLive = commandsUnder(t, settings)
+  const otherMode = /this database belongs to a live installation .* set KAHA_MODE to live/
+  const partner = ['entities', 'create', '--level', 'partner', '--name', 'Ours', '--json']
+  await asSandbox.refused(otherMode, ...partner)
+  assert.equal(await asLive.kaha('entities', 'list'), 'There are no entities yet: `kaha entities create` makes some.\n')
+  const { id } = JSON.parse(await asLive.kaha(...partner)) as { id: string }
+  await asSandbox.refused(otherMode, 'keys', 'issue', '--entity', id)
+  assert.match(await asLive.kaha('keys', 'issue', '--entity', id), /^sk_live_/)
   assert.deepEqual([existsSync(join(dataDir, 'sandbox.json')), existsSync(join(dataDir, 'master.key'))], [false, false])
   assert.equal(await stop(live), 0)
 })
