@@ -7,7 +7,7 @@ const payHelp = [
   'kaha pay CODE [--decline | --expire | --read] [--json]',
   '',
   'The bank app of a running sandbox: pays a QR Ph code, declines it, lets it expire, or reads it and does nothing. CODE is its text, or a',
-  'PNG or JPEG file that shows it.',
+  'PNG or JPEG file that shows it, whose name ends in .png, .jpg or .jpeg.',
   '',
 ].join('\n')
 
@@ -69,7 +69,10 @@ function parsed(args: readonly string[]) {
     const options = { decline: flag, expire: flag, read: flag, json: flag, help: flag }
     return parseArgs({ args: [...args], options, allowPositionals: true })
   } catch (cause) {
-    throw new PayFault(cause instanceof Error ? cause.message : 'the arguments cannot be read', { cause })
+    const [why = ''] = (cause instanceof Error ? cause.message : String(cause)).split('\n')
+    throw new PayFault(`${why.replace(/\.? To specify .*|\.$/, '')}; \`kaha pay --help\` tells what there is`, {
+      cause,
+    })
   }
 }
 
@@ -78,7 +81,10 @@ async function bankOf(env: NodeJS.ProcessEnv) {
   const dataDir = env['KAHA_DATA_DIR'] ?? '.kaha'
   const path = join(dataDir, 'sandbox.json')
   const text = await readFile(path, 'utf8').catch((cause: unknown) => {
-    throw new PayFault(`there is no ${path}: start a sandbox, or say in KAHA_DATA_DIR where its data is`, { cause })
+    throw new PayFault(
+      `there is no ${path}: start a sandbox, or say in KAHA_DATA_DIR where its data is; a live installation has no bank app`,
+      { cause },
+    )
   })
   const told = JSON.parse(text) as { base_url: string; partner: { secret_key: string } }
   return createKaha({ baseUrl: told.base_url, apiKey: told.partner.secret_key })
@@ -86,7 +92,14 @@ async function bankOf(env: NodeJS.ProcessEnv) {
 
 async function pictureIn(path: string): Promise<string> {
   const bytes = await readFile(path).catch((cause: unknown) => {
-    throw new PayFault(`the picture ${path} cannot be read`, { cause })
+    const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'no answer'
+    throw new PayFault(
+      code === 'ENOENT'
+        ? `there is no picture ${path}`
+        : `the picture ${path} cannot be read (${code}): mend that first`,
+      { cause },
+    )
   })
+  if (bytes.length === 0) throw new PayFault(`the picture ${path} is empty`)
   return bytes.toString('base64')
 }

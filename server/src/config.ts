@@ -54,6 +54,7 @@ export interface Setting {
   readonly says: string
 }
 
+const iso4217 = 'the codes of ISO 4217, such as PHP and USD'
 const terminalCurrenciesDefault: readonly string[] = ['USD', 'EUR', 'GBP', 'PHP', 'JPY', 'CAD', 'AUD']
 
 /** Every setting there is; help and docs are made from this list. */
@@ -179,8 +180,13 @@ export function readConfig(env: Environment): Config {
       sandbox: read.url('KAHA_SANDBOX_URL', mode),
     },
     webhookTargets,
-    currencies: read.list('KAHA_CURRENCIES', Object.keys(knownCurrencies), ['PHP']),
-    terminalCurrencies: read.list('KAHA_TERMINAL_CURRENCIES', Object.keys(knownCurrencies), terminalCurrenciesDefault),
+    currencies: read.list('KAHA_CURRENCIES', Object.keys(knownCurrencies), ['PHP'], iso4217),
+    terminalCurrencies: read.list(
+      'KAHA_TERMINAL_CURRENCIES',
+      Object.keys(knownCurrencies),
+      terminalCurrenciesDefault,
+      iso4217,
+    ),
     rateLimitPerSecond: read.integer('KAHA_RATE_LIMIT', mode === 'sandbox' ? 1_000 : 100, 1_000_000),
     confirmsPerMinute: read.integer('KAHA_CONFIRM_LIMIT', mode === 'sandbox' ? 0 : 30, 1_000_000),
     confirmWaitSeconds: read.integer('KAHA_CONFIRM_WAIT', 10, confirmWaitSecondsMax),
@@ -234,10 +240,19 @@ function reader(env: Environment) {
       if (!/^\d{1,9}$/.test(value) || Number(value) > max) throw bad(name, `must be a whole number from 0 to ${max}`)
       return Number(value)
     },
-    list<const V extends string>(name: string, values: readonly V[], otherwise: readonly V[]): readonly V[] {
+    list<const V extends string>(
+      name: string,
+      values: readonly V[],
+      otherwise: readonly V[],
+      known = values.join(', '),
+    ): readonly V[] {
       const given = text(name)?.split(',')
       const wrong = given?.find((one) => !values.includes(one as V))
-      if (wrong !== undefined) throw bad(name, `knows no ${wrong === '' ? 'empty entry' : wrong}`)
+      if (wrong !== undefined)
+        throw bad(
+          name,
+          `knows no ${wrong === '' ? 'empty entry' : wrong}: name some of ${known}, with commas between them`,
+        )
       return (given as V[] | undefined) ?? otherwise
     },
     url(name: string, mode: Config['mode'], schemes: readonly string[] = ['http:', 'https:']): string | null {
@@ -310,7 +325,10 @@ function reader(env: Environment) {
       if (bic !== undefined && !/^[A-Z0-9]{8}([A-Z0-9]{3})?$/.test(bic))
         throw bad('KAHA_QR_BIC', 'must be a BIC of 8 or 11 capital letters and digits')
       if (mode === 'live' && bic === fictionalBic)
-        throw bad('KAHA_QR_BIC', 'is the fictional bank of a sandbox, which nobody can pay to')
+        throw bad(
+          'KAHA_QR_BIC',
+          'is the fictional bank of a sandbox, which nobody can pay to: set the BIC of your bank, or unset it to have no QR service',
+        )
       if (!/^[0-9]{1,3}$/.test(notifyFlags)) throw bad('KAHA_QR_TAG_28_05', 'must be one to three digits')
       return bic === undefined ? null : { bic, notifyFlags }
     },

@@ -34,6 +34,11 @@ test('S7.bank.any-text: kaha pay reads, pays, declines and lets expire a code of
   assert.deepEqual([again.code, again.stdout], [1, ''])
   assert.match(again.stderr, /^kaha: This code is PAID[^\n]*\n$/)
 
+  const empty = join(home, 'empty.png')
+  await writeFile(empty, '')
+  assert.match((await kaha([empty])).stderr, /^kaha: the picture .*empty\.png is empty\n$/)
+  assert.match((await kaha([join(home, 'none.png')])).stderr, /^kaha: there is no picture .*none\.png\n$/)
+
   const two = await made('ORDER-2')
   const declined = await kaha([two.qrText, '--decline', '--json'])
   assert.equal(JSON.parse(declined.stdout).status, 'DECLINED')
@@ -47,5 +52,9 @@ test('kaha pay says in a line what is wrong with how it was called, and where no
     const { code, stderr } = await kaha(args)
     assert.deepEqual([code, stderr.startsWith('kaha: '), stderr.split('\n').length], [1, true, 2], stderr)
   }
+  assert.match(
+    (await kaha(['a', '--foo'])).stderr,
+    /^kaha: Unknown option '--foo'; `kaha pay --help` tells what there is\n$/,
+  )
   assert.match((await kaha(['a'], { KAHA_DATA_DIR: join(home, 'none') })).stderr, /^kaha: there is no .*sandbox\.json/)
 })
