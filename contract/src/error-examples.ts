@@ -40,7 +40,7 @@ export const ecommerceErrorExamples: Readonly<Record<Exclude<EcommerceCode, 'MET
   UNSUPPORTED_MEDIA_TYPE: { message: 'Send the body as application/json.' },
   INVALID_ID: noUuid('id'),
   INVALID_TYPE: noneOf('type', linkTypes),
-  INVALID_CURRENCY: atField('currency', 'format', 'has the wrong form'),
+  INVALID_CURRENCY: atField('currency', 'format', 'must be three capital letters, such as PHP'),
   INVALID_AMOUNT: tooSmall('amount'),
   INVALID_LINE_ITEMS: atField('line_items', 'min_items', 'must have 1 or more entries'),
   INVALID_EXPIRES_AT: noTime('expires_at'),

@@ -128,6 +128,18 @@ for (const [rule, field, code, values] of wrong) {
   })
 }
 
+test('[E6.errors.invalid-request] a field of the wrong form is told the form that is right', async () => {
+  const told = {
+    activationCode: 'must be four groups of four capital letters or digits, such as A9X4-B7P2-Q6Z8-M3L5',
+    currency: 'must be three capital letters, such as PHP',
+    amount: 'must be a text with two decimals, such as 98.00',
+    merchantReferenceNumber: 'must be 1 to 36 letters, digits or hyphens',
+  }
+  for (const [field, form] of Object.entries(told))
+    assert.equal((await own.create({ [field]: 'a.b' })).plain.error, `${field}: ${form}.`)
+  assert.equal((await own.create({ amount: 98 })).plain.error, 'amount: must be a string.')
+})
+
 test('[X0.input.unknown-property.qr, E6.errors.invalid-request] a field that is missing or unknown is 422 with 20000002, and the error names it', async () => {
   for (const field of ['activationCode', 'currency', 'amount', 'merchantReferenceNumber']) {
     const answer = await own.create({ [field]: undefined })

@@ -105,7 +105,9 @@ test('[D5.request.amount, D5.request.currency, D5.request.payment-method, D5.err
     assert.deepEqual(answer.json.error.details, { field: missing, rule: 'required' })
   }
   await refuses({ currency: 'php' })
-  await refuses({ currency: 'CHF' })
+  const foreign = await shop.pay({ currency: 'CHF' })
+  assertRefused(at, foreign, 400, 'INVALID_REQUEST')
+  assert.equal(foreign.json.error.message, 'currency: must be one of USD, EUR, GBP, PHP, JPY, CAD, AUD.')
   await refuses({ paymentMethod: 'CHEQUE' })
   await refuses({ metadata: 'text' })
   for (const bytes of ['', 'no JSON', '[]', '"text"', 'null', '{"amount":'])

@@ -15,6 +15,7 @@ import type { Static } from 'typebox'
 import { Fault } from '../../kernel/fault.ts'
 import { newId } from '../../kernel/ids.ts'
 import { route, type Area, type Route } from '../../kernel/http/area.ts'
+import { complaintOf } from '../../kernel/http/complaints.ts'
 import { compile } from '../../kernel/http/validation.ts'
 import { challenge, type Callers, type QrCaller } from './callers.ts'
 import { refuse, statuses } from './errors.ts'
@@ -69,7 +70,7 @@ async function opened({ key }: QrCaller, token: string): Promise<Static<typeof C
     throw error
   })
   const violation = isRequest(value)
-  if (violation !== null) throw refuse('INVALID_REQUEST', `${violation.field}: breaks the rule ${violation.rule}.`)
+  if (violation !== null) throw refuse('INVALID_REQUEST', complaintOf(violation))
   return value as Static<typeof CreateQrCode>
 }
 

@@ -78,7 +78,7 @@ function lineMinor({ price, quantity }: OrderLine, currency: string, field: stri
 export function checkOrder(asked: Asked, currencies: readonly string[]): Order {
   const { currency } = asked
   if (!currencies.includes(currency) || currencyOf(currency) === undefined)
-    throw refuse('INVALID_REQUEST', 'currency: is none of those that are taken here.', 'currency', 'one_of')
+    throw refuse('INVALID_REQUEST', `currency: must be one of ${currencies.join(', ')}.`, 'currency', 'one_of')
   const amountMinor = minorOf(asked.amount, currency, amountField)
   if (amountMinor === 0n) throw bad(amountField, 'minimum', 'must be over 0.')
   if (asked.lines !== undefined && asked.lines.length > 0) {

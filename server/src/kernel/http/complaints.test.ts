@@ -15,6 +15,7 @@ const check = compile(
       id: Type.Optional(Type.String({ format: 'uuid' })),
       url: Type.Optional(Type.String({ format: 'uri' })),
       code: Type.Optional(Type.String({ pattern: '^[A-Z]+$' })),
+      currency: Type.Optional(Type.String({ pattern: '^[A-Z]{3}$' })),
       lines: Type.Optional(Type.Array(Type.String(), { minItems: 1, maxItems: 2, uniqueItems: true })),
       metadata: Type.Optional(
         Type.Unsafe<object>({ type: 'object', maxProperties: 1, propertyNames: { type: 'string', maxLength: 3 } }),
@@ -37,6 +38,7 @@ const complaints: readonly (readonly [broken: object, complaint: string])[] = [
   [{ id: '5' }, 'id: must be a UUID.'],
   [{ url: 'x' }, 'url: must be a URL.'],
   [{ code: 'x' }, 'code: has the wrong form.'],
+  [{ currency: 'php' }, 'currency: must be three capital letters, such as PHP.'],
   [{ lines: [] }, 'lines: must have 1 or more entries.'],
   [{ lines: ['a', 'b', 'c'] }, 'lines: must have 2 or fewer entries.'],
   [{ lines: ['a', 'a'] }, 'lines: must not repeat a value.'],

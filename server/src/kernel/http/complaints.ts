@@ -21,6 +21,15 @@ const formats: Readonly<Record<string, string>> = {
   'date-time': 'must be a time with its offset, such as 2026-01-31T09:00:00Z',
   uri: 'must be a URL',
   uuid: 'must be a UUID',
+  // Patterns of the contract, as they are written there.
+  '^[A-Z]{3}$': 'must be three capital letters, such as PHP',
+  '^(0|[1-9][0-9]*)[.][0-9]{2}$': 'must be a text with two decimals, such as 98.00',
+  '^[A-Z0-9]{4}(-[A-Z0-9]{4}){3}$':
+    'must be four groups of four capital letters or digits, such as A9X4-B7P2-Q6Z8-M3L5',
+  '^[A-Za-z0-9-]{1,36}$': 'must be 1 to 36 letters, digits or hyphens',
+  '^[A-Za-z0-9._-]{1,64}$': 'must be 1 to 64 letters, digits, dots, underscores or hyphens',
+  '^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$': 'must be a UUID in lower case',
+  '^sim-[a-z0-9-]{1,60}$': 'must be sim- and 1 to 60 small letters, digits or hyphens',
 }
 
 /** What is told of a field that breaks a rule: the rule with its limit, so that it need not be looked up. */

@@ -63,11 +63,11 @@ const ruleOf = (error: ErrorObject): string => {
 }
 
 const allowedOf = ({ params }: ErrorObject): string | undefined => {
-  const { allowedValues, limit, type, format } = params as Record<string, unknown>
+  const { allowedValues, limit, type, format, pattern } = params as Record<string, unknown>
   if (Array.isArray(allowedValues)) return allowedValues.join(', ')
   if (typeof limit === 'number') return String(limit)
   if (Array.isArray(type)) return type.join(' or ')
-  return [type, format].find((word) => typeof word === 'string')
+  return [type, format, pattern].find((word) => typeof word === 'string')
 }
 
 const charactersMax = 100
