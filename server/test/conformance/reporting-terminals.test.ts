@@ -163,6 +163,12 @@ test('[B3.settlement.voids, B3.settlement.sum] a sale that is voided after it wa
     taken.events.map(({ event_type, amount }) => [event_type, amount]),
     ['CREATED', 'CAPTURED', 'SETTLED', 'VOIDED'].map((type) => [type, '15000']),
   )
+  // One sentence for both: it may not say that nothing was taken, where it was given back.
+  for (const { events } of [unsettled, taken])
+    assert.equal(
+      events.at(-1)?.description,
+      'The payment was voided: it is undone whole, and none of its money is kept.',
+    )
   const csv = await call(p.url, {
     path: '/reports/v1/transactions',
     key: p.merchant.secret_key,

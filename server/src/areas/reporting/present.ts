@@ -121,7 +121,7 @@ const descriptions: Readonly<Record<Event['event_type'], string>> = {
   FAILED: 'The payment failed; no money was taken.',
   EXPIRED: 'The time to pay was over before the payment was made.',
   CANCELLED: 'The payment was cancelled before it was made.',
-  VOIDED: 'The payment was voided: the terminal was told to take none of the money.',
+  VOIDED: 'The payment was voided: it is undone whole, and none of its money is kept.',
   REFUND_REQUESTED: 'A refund was asked for.',
   REFUNDED: 'A refund was made.',
   REFUND_FAILED: 'A refund failed; the money stayed.',
