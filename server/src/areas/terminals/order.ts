@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { alike } from '../../kernel/json-digits.ts'
+import { alike, holdsAll } from '../../kernel/json-digits.ts'
 import { amountMax, currencyOf, decimalToMinor } from '../../kernel/money.ts'
 import { refuse } from './refusals.ts'
 
@@ -27,11 +27,17 @@ export interface Asked {
 
 export interface Order extends Asked {
   readonly amountMinor: bigint
+  /** The request without its transactionId, as JSON: a number in one form of all that it can be written in. */
+  readonly text: string
   /** Of the request and nothing else: tells a repeat from another request. */
   readonly hash: Buffer
 }
 
 const quantityDecimals = 3
+// What a frame to the terminal holds is 64 KiB, with the rest of the message. Numbers that only their text holds are read anew, one by one,
+// whenever the payment is shown.
+const textBytesMax = 60 * 1024
+const longNumbersBytesMax = 8 * 1024
 const significantDigitsMax = 15
 const amountField = 'amount'
 
@@ -95,8 +101,24 @@ export function checkOrder(asked: Asked, currencies: readonly string[]): Order {
       throw bad(amountField, 'sum', 'is not the sum of the products, nor that sum with tax and discount.')
   }
   const { transactionId: _, ...rest } = asked.request
-  const hash = createHash('sha256')
-    .update(JSON.stringify([rest, asked.webhookMode], alike))
-    .digest()
-  return { ...asked, amountMinor, hash }
+  const text = JSON.stringify(rest, alike)
+  checkSize(text, rest)
+  const hash = createHash('sha256').update(`[${text},${asked.webhookMode}]`).digest()
+  return { ...asked, amountMinor, text, hash }
+}
+
+function checkSize(text: string, request: object): void {
+  const bytes = Buffer.byteLength(text)
+  if (bytes > textBytesMax)
+    throw refuse(
+      'INVALID_REQUEST',
+      'The payment is larger than the 60 KiB that a terminal is sent; leave something out.',
+    )
+  if (bytes > longNumbersBytesMax && !holdsAll(request))
+    throw refuse(
+      'INVALID_REQUEST',
+      'metadata: has numbers with more digits than are kept in as much; send them as strings.',
+      'metadata',
+      'digits',
+    )
 }

@@ -17,7 +17,7 @@ import type { TransactionRow } from './store-transactions.ts'
 
 type Request = TerminalTransaction['request']
 
-/** The request as it was sent: numbers of its metadata keep their digits. */
+/** The request as it was sent: numbers of its metadata are those numbers, whatever they are. */
 export const requestOf = (row: TransactionRow) => parseAsWritten(row.request) as Request
 
 const given = <Value, Name extends string>(name: Name, value: Value | null | undefined) =>
@@ -34,8 +34,7 @@ export const presentTerminal = (row: TerminalRow): TerminalInfo => ({
 })
 
 /** What every answer about a payment has of its request. */
-function echo(row: TransactionRow) {
-  const { amount, currency, paymentMethod, metadata } = requestOf(row)
+function echo(row: TransactionRow, { amount, currency, paymentMethod, metadata } = requestOf(row)) {
   return { transactionId: row.transaction_id, amount, currency, paymentMethod, ...given('metadata', metadata) }
 }
 
@@ -53,13 +52,13 @@ export const givenUpMessages: Readonly<Record<GivenUp, string>> = {
 }
 
 /** The payment as its outcome stands, whatever became of it later; undefined while there is none. */
-function presentOutcome(row: TransactionRow): TerminalPaymentResponse | undefined {
+function presentOutcome(row: TransactionRow, request = requestOf(row)): TerminalPaymentResponse | undefined {
   if (row.outcome === null || row.outcome_at === null)
     return row.void_cause === 'late' && row.given_up !== null
       ? failed(row, row.given_up, givenUpMessages[row.given_up])
       : undefined
   return {
-    ...echo(row),
+    ...echo(row, request),
     status: row.outcome,
     ...given('authorizationCode', row.authorization_code),
     ...given('errorCode', row.error_code),
@@ -94,11 +93,12 @@ export function presentPayment(row: TransactionRow): TerminalPaymentResponse {
 }
 
 export function presentTransaction(row: TransactionRow, now: Date): TerminalTransaction {
+  const request = requestOf(row)
   return {
     transactionId: row.transaction_id,
     status: row.state,
-    request: requestOf(row),
-    ...given('response', presentOutcome(row)),
+    request,
+    ...given('response', presentOutcome(row, request)),
     createdAt: row.created_at.toISOString(),
     updatedAt: row.updated_at.toISOString(),
     ...given('completedAt', row.ended_at?.toISOString()),

@@ -93,7 +93,7 @@ export function paymentCases(
         way: way.way,
         webhook_mode: order.webhookMode,
         request_hash: order.hash,
-        request: JSON.stringify({ transactionId, ...order.request }),
+        request: `{"transactionId":${JSON.stringify(transactionId)},${order.text.slice(1)}`,
         amount: order.amountMinor,
         currency: order.currency,
         payment_method: reportedMethods[order.paymentMethod] ?? 'OTHER',
