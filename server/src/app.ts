@@ -194,6 +194,8 @@ export async function startKaha(options: {
     createDb({ target, onError, ...(connections === undefined ? {} : { connectionsMax: connections }) }),
   )
   const work = building.use(createDb({ target, onError, connectionsMax: workConnectionsMax, settings: byIndex }))
+  // First, so that they are read before other figures ask for a connection to be read with.
+  measureDb(metrics, [db, work])
   const keyring = createKeyring(options.masterKey)
   const bus = building.use(await openBus({ config, db, target, keyring, log }))
   const clock = createClock(choices.wall)
@@ -285,7 +287,6 @@ export async function startKaha(options: {
     : null
 
   const http = createHttp({ ...edge, clock, trustProxy: config.trustProxy, prefixOfHost: prefixesOf(config) })
-  measureDb(metrics, [db, work])
   measureBus(metrics, bus)
   measurePutOff(metrics, db)
   mountOperations(http, {

@@ -81,6 +81,8 @@ test('a refused void, a foreign result and unmatched money are listed until they
   // oxlint-disable-next-line no-control-regex
   assert.doesNotMatch(shown, /[\u0000-\u0009\u000b-\u001f]/)
   assert.deepEqual([await figure('kaha_terminal_attention_open'), await figure('kaha_qr_unmatched_open')], [2, 1])
+  // Figures that ask the database are no callers that wait for it.
+  for (let looks = 0; looks < 5; looks += 1) assert.equal(await figure('kaha_db_waiting'), 0)
   assert.ok(
     p.logged.some((line) => line.includes('a terminal payment needs a person') && line.includes('foreign_result')),
   )
