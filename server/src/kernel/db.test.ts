@@ -335,3 +335,10 @@ test('a Fault that work throws comes out as it is', async (t) => {
   )
   assert.ok(!isAway(refusal) && !isAway(new Error('x')) && !isAway(undefined))
 })
+
+test('whatever the system says of a connection is an outage, and what a program does wrong is none', () => {
+  const withCode = (code: string) => Object.assign(new Error('x'), { code })
+  for (const code of ['ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH', 'EAGAIN', 'EMFILE', 'EAI_AGAIN', '57P01', '53300'])
+    assert.ok(isAway(withCode(code)), code)
+  for (const code of ['ERR_INVALID_ARG_TYPE', '42601', '23505', '40001']) assert.ok(!isAway(withCode(code)), code)
+})

@@ -213,8 +213,8 @@ const codeOf = (error: unknown): string =>
 // Serialization failure and deadlock: nothing happened, and the same work may go through now.
 const isConflict = (error: unknown): boolean => ['40001', '40P01'].includes(codeOf(error))
 
-const awayCodes =
-  /^(08\w{3}|57P0[1-4]|57014|25P03|25006|53100|53200|53300|ECONNREFUSED|ECONNRESET|ENOENT|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN)$/
+// Whatever the system says of a connection, by its codes with an E.
+const awayCodes = /^(08\w{3}|57P0[1-4]|57014|25P03|25006|53100|53200|53300|E[A-Z]+|EAI_AGAIN)$/
 const awayMessages =
   /Connection terminated|timeout exceeded when trying to connect|Query read timeout|Client has encountered a connection error|not queryable/
 
