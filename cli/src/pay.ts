@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { createKaha, KahaError } from '@kaha/sdk'
+import { createKaha, KahaConnectionError, KahaError } from '@kaha/sdk'
 
 const payHelp = [
   'kaha pay CODE [--decline | --expire | --read] [--json]',
@@ -22,8 +22,9 @@ export async function payCommand(args: readonly string[], env: NodeJS.ProcessEnv
     process.stdout.write(`${await pay(args, env)}\n`)
     return 0
   } catch (error) {
-    if (!(error instanceof PayFault) && !(error instanceof KahaError)) throw error
-    process.stderr.write(`kaha: ${error.message}\n`)
+    const isAway = error instanceof KahaConnectionError
+    if (!(error instanceof PayFault) && !(error instanceof KahaError) && !isAway) throw error
+    process.stderr.write(`kaha: ${error.message}${isAway ? '; does the sandbox run?' : ''}\n`)
     return 1
   }
 }
@@ -86,8 +87,19 @@ async function bankOf(env: NodeJS.ProcessEnv) {
       { cause },
     )
   })
-  const told = JSON.parse(text) as { base_url: string; partner: { secret_key: string } }
+  const told = sandboxIn(text)
+  // What is wrong with it is not shown: it holds keys.
+  if (told === undefined) throw new PayFault(`${path} is no file of a sandbox: start the sandbox, which writes it anew`)
   return createKaha({ baseUrl: told.base_url, apiKey: told.partner.secret_key })
+}
+
+function sandboxIn(text: string): { base_url: string; partner: { secret_key: string } } | undefined {
+  try {
+    const { base_url, partner } = JSON.parse(text)
+    return typeof base_url === 'string' && typeof partner?.secret_key === 'string' ? { base_url, partner } : undefined
+  } catch {
+    return undefined
+  }
 }
 
 async function pictureIn(path: string): Promise<string> {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { writeFile } from 'node:fs/promises'
+import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { createKahaQr } from '@kaha/sdk'
@@ -56,5 +56,14 @@ test('kaha pay says in a line what is wrong with how it was called, and where no
     (await kaha(['a', '--foo'])).stderr,
     /^kaha: Unknown option '--foo'; `kaha pay --help` tells what there is\n$/,
   )
+  const broken = join(home, 'broken')
+  await mkdir(broken)
+  const told = async (file: string) => {
+    await writeFile(join(broken, 'sandbox.json'), file)
+    return (await kaha(['a'], { KAHA_DATA_DIR: broken })).stderr
+  }
+  assert.match(await told('{"partner":{"secret_key":"sk_test_x'), /^kaha: [^\n]*is no file of a sandbox: [^\n]*\n$/)
+  const nobodyThere = JSON.stringify({ base_url: 'http://127.0.0.1:9', partner: { secret_key: 'sk_test_x' } })
+  assert.match(await told(nobodyThere), /^kaha: [^\n]*; does the sandbox run\?\n$/)
   assert.match((await kaha(['a'], { KAHA_DATA_DIR: join(home, 'none') })).stderr, /^kaha: there is no .*sandbox\.json/)
 })
