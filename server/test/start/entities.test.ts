@@ -96,6 +96,7 @@ test('what `kaha entities` does not know is told in one line, before a database 
     [/say what it is: --level partner, merchant or branch/, ...named],
     [/say what it is/, ...named, '--level', 'shop'],
     [/say its name: --name and a text of 255 characters at most/, 'create', '--level', 'partner'],
+    [/characters at most, on one line/, 'create', '--level', 'partner', '--name', '\u001b[31mred'],
     [/say its name/, 'create', '--level', 'partner', '--name', ' '],
     [/a partner stands under nobody: leave --parent out/, ...named, '--level', 'partner', '--parent', id],
     [/say whose it is: --parent and the id of a partner/, ...named, '--level', 'merchant'],
