@@ -258,3 +258,21 @@ test('[D5.message.payment, X0.input.unknown-property.terminals] webhookMode, whi
   terminal.send(result(transactionId))
   assert.equal((await shop.pay({ transactionId })).json.status, 'SUCCESS')
 })
+
+test('[D5.push.missed] a desktop is told of all that it missed, also where that is more than a socket may have unread', async (t) => {
+  const its = await hooked(t)
+  const there = await its.shop.connect()
+  const note = `{"note":"${'x'.repeat(50_000)}"}`
+  const missed = Array.from({ length: 150 }, (_, number) => `missed-${number}`)
+  for (const transactionId of missed) {
+    const paying = payBytes(its.shop.ask, bodyOf(transactionId, note))
+    await there.next('payment')
+    there.send(result(transactionId))
+    assert.equal((await paying).status, 200)
+  }
+  const desk = await its.shop.till()
+  for (const transactionId of missed) {
+    const told = await desk.next('paymentComplete')
+    assert.equal(told['transactionId'], transactionId)
+  }
+})

@@ -145,12 +145,13 @@ export function createDeliverer({
     itemsMax: readTogetherMax,
     apart: ({ id }) => [id],
   })
-  /** The desktop that started it has seen it when the ping behind it came back. */
-  const pushTo = (link: Link, row: TransactionRow, push: string) => {
-    if (!link.send(pushOf(row, push)) || link.principal.keyId !== row.key_id) return
+  /** The desktop that started it has seen it when the ping behind it came back. False where the line is closed. */
+  const pushTo = (link: Link, row: TransactionRow, push: string): boolean => {
+    if (!link.send(pushOf(row, push))) return false
     const [complete, voided] = [push === 'paymentComplete', push === 'paymentVoided']
-    if (!complete && !voided) return
-    link.confirm(() => void markSeen({ id: row.id, complete, voided }).catch(onError))
+    if (link.principal.keyId === row.key_id && (complete || voided))
+      link.confirm(() => void markSeen({ id: row.id, complete, voided }).catch(onError))
+    return true
   }
 
   const endOf = ({ state, given_up }: TransactionRow): string | undefined => {
@@ -159,7 +160,10 @@ export function createDeliverer({
   }
   const tellEnd = (link: Link, row: TransactionRow) => {
     const end = endOf(row)
-    if (end !== undefined) link.inTurn(async () => pushTo(link, row, end))
+    if (end === undefined) return
+    link.inTurn(async () => {
+      pushTo(link, row, end)
+    })
   }
 
   const push = ([groupId = '', id = '', what = '']: Words) => {
@@ -234,8 +238,10 @@ export function createDeliverer({
     link.inTurn(async () => {
       for (const row of await store.unseen(db, link.principal.keyId, clock.now())) {
         if (row.group_id !== link.principal.groupId) continue
-        if (row.complete_unseen) pushTo(link, row, 'paymentComplete')
-        if (row.voided_unseen) pushTo(link, row, 'paymentVoided')
+        if (row.complete_unseen && !pushTo(link, row, 'paymentComplete')) return
+        if (row.voided_unseen && !pushTo(link, row, 'paymentVoided')) return
+        // There may be hundreds.
+        await link.drained()
       }
     })
 

@@ -1,3 +1,4 @@
+import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises'
 import type { WebSocket } from 'ws'
 import type { TerminalPrincipal } from '../../../identity/terminal-keys.ts'
 
@@ -19,6 +20,8 @@ export interface Link {
   /** Payments that this connection was asked about. */
   readonly asked: Set<string>
   send(message: Readonly<Record<string, unknown>>): boolean
+  /** Others have their turn, and this one goes on when most of what was sent has left. */
+  drained(): Promise<void>
   /** Work of this link, one piece after the other. */
   inTurn(work: () => Promise<void>): void
   ping(): void
@@ -30,6 +33,8 @@ export interface Link {
 
 const bufferedBytesMax = 1024 * 1024
 const closeMsMax = 2_000
+const drainedBytesMax = 512 * 1024
+const drainLookMs = 20
 const confirmationsMax = 1_000
 
 export function createLink(
@@ -73,6 +78,10 @@ export function createLink(
       }
       socket.send(JSON.stringify(message))
       return true
+    },
+    async drained() {
+      await turn()
+      while (socket.readyState === socket.OPEN && socket.bufferedAmount > drainedBytesMax) await sleep(drainLookMs)
     },
     inTurn(work) {
       last = last.then(work).catch(onError)
