@@ -60,6 +60,15 @@ test('a payment whose line is lost is asked for again under the same transaction
   assert.notEqual(first.headers['x-signature'], second?.headers['x-signature'])
 })
 
+test('a payment whose transactionId is given as undefined keeps one of its own through every repeat', async () => {
+  await using server = await peer('cut', { body: { status: 'SUCCESS' } })
+  const terminals = createTerminals({ baseUrl: server.url, apiKey: 'tk_x', apiSecret: 's' })
+  await terminals.pay('T', { ...sale, ...({ transactionId: undefined } as object) })
+  const [first, second] = server.arrived
+  assert.ok(first?.body.includes('"transactionId":"'))
+  assert.equal(first?.body, second?.body)
+})
+
 test('a refusal is told with its code, and is not tried again', async () => {
   for (const [status, code] of [
     [504, 'TIMEOUT'],

@@ -59,7 +59,7 @@ export function createTerminals({ apiSecret, now = () => new Date(), ...options 
      * again, which joins the running wait and never charges twice. A TIMEOUT or TERMINAL_CONNECTION_ERROR means that no money is kept.
      */
     async pay(terminalId: string, body: BodyOf<typeof createTerminalPayment>, call: CallOptions = {}) {
-      const asked = { transactionId: crypto.randomUUID(), ...body }
+      const asked = { ...body, transactionId: body.transactionId ?? crypto.randomUUID() }
       const input = { params: { terminalId }, body: asked }
       for (let repeats = 0; ; repeats += 1) {
         try {
