@@ -8,10 +8,11 @@ export interface KahaErrorFields {
   readonly details: { readonly field: string; readonly rule: string } | undefined
   readonly retryAfterSeconds: number | undefined
   readonly idempotencyKey: string | undefined
+  readonly transactionId?: string | undefined
 }
 
 /**
- * The platform refused. Branch on `code`, never on the message. Of the request it carries the idempotency key alone: no secret key, no card.
+ * The platform refused. Branch on `code`, never on the message. Of the request it carries the idempotency key and the transactionId alone: no secret key, no card.
  * The code `UNEXPECTED_ANSWER` is the client's own: something answered that does not speak this interface, a proxy for example.
  */
 export class KahaError extends Error {
@@ -27,6 +28,8 @@ export class KahaError extends Error {
   readonly retryAfterSeconds: number | undefined
   /** What a create carried, whoever made it. After a 500 or 503 the same call with this key does nothing twice. Else undefined. */
   readonly idempotencyKey: string | undefined
+  /** The terminal payment that the call was about, whoever made its id. Else undefined. */
+  readonly transactionId: string | undefined
 
   constructor({
     status,
@@ -37,6 +40,7 @@ export class KahaError extends Error {
     details,
     retryAfterSeconds,
     idempotencyKey,
+    transactionId,
   }: KahaErrorFields) {
     super(message)
     this.status = status
@@ -46,12 +50,14 @@ export class KahaError extends Error {
     this.details = details
     this.retryAfterSeconds = retryAfterSeconds
     this.idempotencyKey = idempotencyKey
+    this.transactionId = transactionId
   }
 }
 
 /**
  * No answer: refused, cut off, or later than `timeoutMs`. What was asked for may have happened all the same; repeat a create with the
- * same call and its `idempotencyKey`, and retrieve an intent before you confirm it again.
+ * same call and its `idempotencyKey`, a payment at a terminal with its `transactionId`, and retrieve an intent before you confirm it
+ * again.
  */
 export class KahaConnectionError extends Error {
   override readonly name = 'KahaConnectionError'
@@ -60,12 +66,15 @@ export class KahaConnectionError extends Error {
   readonly reason: string
   /** What a create carried, whoever made it: the same call with this key does nothing twice. Else undefined. */
   readonly idempotencyKey: string | undefined
+  /** The terminal payment that the call was about, whoever made its id: paying again with it charges nothing twice. Else undefined. */
+  readonly transactionId: string | undefined
 
-  constructor(operation: string, reason: string, idempotencyKey?: string, cause?: unknown) {
+  constructor(operation: string, reason: string, idempotencyKey?: string, cause?: unknown, transactionId?: string) {
     super(`${operation}: no answer (${reason})`, cause === undefined ? undefined : { cause })
     this.operation = operation
     this.reason = reason
     this.idempotencyKey = idempotencyKey
+    this.transactionId = transactionId
   }
 }
 

@@ -9,7 +9,7 @@ export interface ConnectionOptions {
   readonly fetch?: typeof globalThis.fetch
   /** How long one try may take until its answer is complete. 30 s when absent. */
   readonly timeoutMs?: number
-  /** How often a request that can be repeated safely is sent again. 2 when absent; 0 is never. */
+  /** How often a request that can be repeated safely is sent again. 2 when absent, 4 for a payment at a terminal; 0 is never. */
   readonly maxRetries?: number
 }
 
@@ -99,7 +99,7 @@ export function createSend(
       try {
         // Signed anew for each try, for a signature holds for a few minutes alone.
         return await attempt(
-          { operation: operation.id, idempotencyKey },
+          { operation: operation.id, idempotencyKey, transactionId: transactionIdIn(input) },
           sign === undefined ? request : signed(request, sign),
           timeoutMs,
           call.signal,
@@ -187,6 +187,7 @@ function checkedKey(apiKey: string | undefined): string | undefined {
 interface Told {
   readonly operation: string
   readonly idempotencyKey: string | undefined
+  readonly transactionId?: string | undefined
 }
 
 interface Prepared {
@@ -208,6 +209,12 @@ interface AnyInput {
   readonly params?: Readonly<Record<string, unknown>>
   readonly query?: Readonly<Record<string, unknown>>
   readonly body?: unknown
+}
+
+/** The terminal payment that a call is about: in its path, or made by it. */
+function transactionIdIn({ params, body }: AnyInput): string | undefined {
+  const { transactionId } = { ...params, ...fieldsOf(body) }
+  return typeof transactionId === 'string' ? transactionId : undefined
 }
 
 function requestOf(
@@ -269,7 +276,7 @@ async function attempt(
   } catch (error) {
     signal?.throwIfAborted()
     const reason = deadline.aborted ? 'TIMEOUT' : reasonOf(error)
-    throw new KahaConnectionError(told.operation, reason, told.idempotencyKey, error)
+    throw new KahaConnectionError(told.operation, reason, told.idempotencyKey, error, told.transactionId)
   }
   if (answer.ok && (isText || answer.status === 204)) return text
   const body = await opened(parsed(text))
@@ -311,7 +318,11 @@ function reasonOf(error: unknown): string {
 }
 
 /** What an answer that is no success says, whichever envelope it is in. */
-export function errorOf({ operation, idempotencyKey }: Told, answer: Response, body: unknown): KahaError {
+export function errorOf(
+  { operation, idempotencyKey, transactionId }: Told,
+  answer: Response,
+  body: unknown,
+): KahaError {
   const said = saidIn(fieldsOf(body))
   const details = fieldsOf(said['details'])
   const { code, message, correlation_id: correlationId = answer.headers.get('x-correlation-id') } = said
@@ -326,6 +337,7 @@ export function errorOf({ operation, idempotencyKey }: Told, answer: Response, b
     details: typeof field === 'string' && typeof rule === 'string' ? { field, rule } : undefined,
     retryAfterSeconds: retryAfterSecondsOf(answer.headers),
     idempotencyKey,
+    transactionId,
   })
 }
 

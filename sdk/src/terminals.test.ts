@@ -10,6 +10,7 @@ import {
   verifyTerminalWebhook,
   WebhookVerificationError,
 } from './index.ts'
+import { pause } from './retry.ts'
 
 interface Case {
   readonly api_secret: string
@@ -83,11 +84,51 @@ test('a refusal is told with its code, and is not tried again', async () => {
   }
 })
 
-test('a line that stays lost is told as such, after two repeats', async () => {
+const thrownBy = (promise: Promise<unknown>): Promise<{ readonly transactionId?: unknown }> =>
+  promise.then(
+    () => assert.fail('nothing was thrown'),
+    (error: unknown) => (assert.ok(error instanceof KahaError || error instanceof KahaConnectionError), error),
+  )
+
+test('a line that stays lost is told as such with the transactionId, after four repeats that come later each time', async () => {
   await using server = await peer('cut')
+  const waits: number[] = []
+  const tell = async (ms: number): Promise<void> => void waits.push(ms)
+  const options = { baseUrl: server.url, apiKey: 'tk_x', apiSecret: 's' }
+  const terminals = createTerminals(options, { random: () => 0, pause: tell })
+  const failure = await thrownBy(terminals.pay('T', sale))
+  assert.ok(failure instanceof KahaConnectionError)
+  assert.equal(server.arrived.length, 5)
+  assert.deepEqual(waits, [250, 500, 1_000, 2_000])
+  for (const { body } of server.arrived)
+    assert.equal((JSON.parse(body) as { transactionId: unknown }).transactionId, failure.transactionId)
+  await thrownBy(terminals.pay('T', sale, { maxRetries: 0 }))
+  assert.equal(server.arrived.length, 6)
+})
+
+test('whatever a call about a payment throws tells its transactionId', async () => {
+  await using server = await peer(refusal(503, 'UNAVAILABLE'), 'cut', { status: 404, body: 'a page' })
   const terminals = createTerminals({ baseUrl: server.url, apiKey: 'tk_x', apiSecret: 's' })
-  await assert.rejects(terminals.pay('T', sale), KahaConnectionError)
-  assert.equal(server.arrived.length, 3)
+  for (const transactionId of ['ORDER-1', 'ORDER-2', 'ORDER-3']) {
+    const paying = terminals.pay('T', { ...sale, transactionId }, { maxRetries: 0 })
+    assert.equal((await thrownBy(paying)).transactionId, transactionId)
+  }
+  assert.equal((await thrownBy(terminals.void('ORDER-4'))).transactionId, 'ORDER-4')
+  assert.equal((await thrownBy(terminals.list())).transactionId, undefined)
+})
+
+test('a signal ends the wait before the next repeat', async () => {
+  await using server = await peer('cut')
+  const controller = new AbortController()
+  const leave = (ms: number, signal: AbortSignal | undefined): Promise<void> => {
+    const waiting = pause(ms, signal)
+    controller.abort(new Error('enough'))
+    return waiting
+  }
+  const options = { baseUrl: server.url, apiKey: 'tk_x', apiSecret: 's' }
+  const terminals = createTerminals(options, { random: () => 0, pause: leave })
+  await assert.rejects(terminals.pay('T', sale, { signal: controller.signal }), /enough/)
+  assert.equal(server.arrived.length, 1)
 })
 
 test('the operations of webhooks go where the contract says', async () => {

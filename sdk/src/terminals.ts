@@ -15,7 +15,8 @@ import {
   type QueryOf,
 } from '@kaha/contract'
 import { KahaConnectionError } from './errors.ts'
-import { createSend, type CallOptions, type ConnectionOptions, type Sign } from './request.ts'
+import { createSend, type CallOptions, type ConnectionOptions, type Sign, type Waiting } from './request.ts'
+import { pause, waitBeforeRetry } from './retry.ts'
 
 export interface TerminalsOptions extends ConnectionOptions {
   /** The API key of a till (role desktop), exactly as issued. */
@@ -33,7 +34,8 @@ const payMsDefault = 100_000
 const voidMsDefault = 40_000
 /** A URL is tried for 15 s. */
 const pingMsDefault = 30_000
-const repeatsMax = 2
+/** They outlast a restart of the platform. */
+const repeatsDefault = 4
 
 /** Headers that sign a request of area D: HMAC-SHA256 over method, path, time and the SHA-256 of the body as it is sent. */
 function signer(apiSecret: string, now: () => Date): Sign {
@@ -49,24 +51,31 @@ function signer(apiSecret: string, now: () => Date): Sign {
 }
 
 /** A till's client of the terminal service. `baseUrl` is the address of that service. Methods throw what `createKaha`'s throw. */
-export function createTerminals({ apiSecret, now = () => new Date(), ...options }: TerminalsOptions) {
+export function createTerminals(
+  { apiSecret, now = () => new Date(), ...options }: TerminalsOptions,
+  { random, pause: wait }: Waiting = { random: Math.random, pause },
+) {
   const send = createSend(options, undefined, signer(apiSecret, now))
   return {
     list: (call?: CallOptions) => send(listTerminals, {}, call),
 
     /**
      * Pays at a terminal and waits for its result. Without a transactionId one is made; where the line is lost the same payment is asked for
-     * again, which joins the running wait and never charges twice. A TIMEOUT or TERMINAL_CONNECTION_ERROR means that no money is kept.
+     * again, later each time, which joins the running wait and never charges twice. What is thrown tells the transactionId. A KahaError
+     * TIMEOUT or TERMINAL_CONNECTION_ERROR means that no money is kept.
      */
     async pay(terminalId: string, body: BodyOf<typeof createTerminalPayment>, call: CallOptions = {}) {
       const asked = { ...body, transactionId: body.transactionId ?? crypto.randomUUID() }
       const input = { params: { terminalId }, body: asked }
-      for (let repeats = 0; ; repeats += 1) {
+      const repeatsMax = call.maxRetries ?? options.maxRetries ?? repeatsDefault
+      for (let triesMade = 1; ; triesMade += 1) {
         try {
           return await send(createTerminalPayment, input, { timeoutMs: payMsDefault, ...call })
         } catch (failure) {
           const isLost = failure instanceof KahaConnectionError && failure.reason !== 'TIMEOUT'
-          if (!isLost || repeats >= (call.maxRetries ?? options.maxRetries ?? repeatsMax)) throw failure
+          const waitMs = isLost && triesMade <= repeatsMax ? waitBeforeRetry(failure, triesMade, random) : null
+          if (waitMs === null) throw failure
+          await wait(waitMs, call.signal)
         }
       }
     },
