@@ -3,7 +3,7 @@ import { getEventListeners } from 'node:events'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { KahaConnectionError, KahaError } from './errors.ts'
-import { pause, retryAfterSecondsOf, waitBeforeRetry } from './retry.ts'
+import { pause, retryAfterSecondsOf, waitBeforeReopening, waitBeforeRetry } from './retry.ts'
 
 const refused = (status: number, retryAfterSeconds?: number) =>
   new KahaError({
@@ -45,6 +45,15 @@ test('what is no failure of the way is not tried again', () => {
       null,
     )
   }
+})
+
+test('a line waits ever longer to come back, a minute at most for a Retry-After, and not where it is refused', () => {
+  const wait = (failure: unknown, tries = 1) => waitBeforeReopening(failure, tries, () => 0)
+  const lost = new KahaConnectionError('o', 'ECONNREFUSED')
+  assert.deepEqual([wait(lost), wait(lost, 3), wait(lost, 60)], [250, 1_000, 4_000])
+  for (const status of [200, 302, 408, 429, 500, 502, 503, 504]) assert.equal(wait(refused(status), 2), 500)
+  assert.deepEqual([wait(refused(503, 7)), wait(refused(429, 3_600)), wait(refused(502, 0))], [7_000, 60_000, 250])
+  for (const status of [400, 401, 403, 404, 409]) assert.equal(wait(refused(status)), null)
 })
 
 test('Retry-After is read as seconds or as a date, which counts from the date of the answer', () => {

@@ -4,7 +4,7 @@ import { terminalsErrors, type TerminalAnswer, type TerminalRequest } from '@kah
 import { WebSocket, type RawData } from 'ws'
 import { KahaConnectionError, KahaError } from './errors.ts'
 import { errorOf, parsed } from './request.ts'
-import { pause, waitBeforeRetry } from './retry.ts'
+import { pause, waitBeforeReopening } from './retry.ts'
 
 type Sent<Name extends keyof TerminalRequest> = Omit<TerminalRequest[Name], 'action' | 'requestId'>
 
@@ -127,7 +127,7 @@ export async function connectTerminal(options: TerminalLineOptions): Promise<Ter
   const comeBack = async (lost: Error): Promise<void> => {
     let failure: unknown = lost
     for (let tries = 1; ; tries += 1) {
-      const wait = waitBeforeRetry(failure, tries, random)
+      const wait = waitBeforeReopening(failure, tries, random)
       if (wait === null) return become('closed', failure as Error)
       try {
         await pause(wait, stopping.signal)
@@ -223,6 +223,7 @@ function handshake(
     socket.on('unexpected-response', (_request, response) => {
       void textOf(response)
         .then((text) => reject(errorOf({ operation, idempotencyKey: undefined }, answerOf(response), parsed(text))))
+        .catch(reject)
         .finally(() => socket.terminate())
     })
   })

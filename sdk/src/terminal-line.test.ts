@@ -1,0 +1,71 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo, Socket } from 'node:net'
+import { test, type TestContext } from 'node:test'
+import { WebSocketServer, type WebSocket } from 'ws'
+import { connectTerminal, KahaError, type TerminalLineState } from './index.ts'
+
+/** What the platform's side does with one connect: opens it, refuses it with a status, or something of the test's own. */
+type Act = 'opens' | number | ((open: () => void, raw: Socket) => void)
+
+/** A line to a server that acts as told, once per connect; the last act is for all that follow. */
+async function lineOf(t: TestContext, ...acts: readonly Act[]) {
+  const server = createServer()
+  const sockets = new WebSocketServer({ noServer: true })
+  const opened: WebSocket[] = []
+  const seen = { connects: 0 }
+  server.on('upgrade', (request, raw, head) => {
+    const act = acts[Math.min((seen.connects += 1), acts.length) - 1] ?? 'opens'
+    const open = () => sockets.handleUpgrade(request, raw, head, (socket) => void opened.push(socket))
+    if (act === 'opens') open()
+    else if (typeof act === 'function') act(open, raw as Socket)
+    else raw.end(`HTTP/1.1 ${act} Refused\r\ncontent-length: 4\r\n\r\noops`)
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const states: TerminalLineState[] = []
+  const heard: unknown[] = []
+  let moved = Promise.withResolvers<void>()
+  let why: Error | undefined
+  const line = await connectTerminal({
+    baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    apiKey: 'tk_x',
+    hear: (push) => heard.push(push),
+    changed(state, cause) {
+      states.push(state)
+      why = cause
+      moved.resolve()
+      moved = Promise.withResolvers<void>()
+    },
+    random: () => 0,
+  })
+  t.after(async () => {
+    await line.close()
+    for (const socket of sockets.clients) socket.terminate()
+    server.close()
+  })
+  const becomes = async (state: TerminalLineState) => {
+    while (line.state !== state) await moved.promise
+  }
+  return { line, states, heard, opened, seen, becomes, why: () => why }
+}
+
+test('a line comes back after an answer that is none of the platform', { timeout: 20_000 }, async (t) => {
+  const { opened, seen, states, becomes } = await lineOf(t, 'opens', 502, 'opens')
+  opened[0]?.terminate()
+  await becomes('reconnecting')
+  await becomes('open')
+  assert.deepEqual([seen.connects, states], [3, ['reconnecting', 'open']])
+})
+
+test('a line is closed for good when the key or the device is refused', async (t) => {
+  for (const status of [401, 403, 400]) {
+    const { opened, seen, becomes, why } = await lineOf(t, 'opens', status)
+    opened[0]?.terminate()
+    await becomes('closed')
+    assert.equal(seen.connects, 2)
+    const cause = why()
+    assert.ok(cause instanceof KahaError && cause.status === status)
+  }
+})
