@@ -69,3 +69,34 @@ test('a line is closed for good when the key or the device is refused', async (t
     assert.ok(cause instanceof KahaError && cause.status === status)
   }
 })
+
+test('a line that is closed while it comes back leaves no socket behind', { timeout: 20_000 }, async (t) => {
+  const asked = Promise.withResolvers<Socket>()
+  const { line, opened, seen, states, becomes, why } = await lineOf(t, 'opens', (_open, raw) => asked.resolve(raw))
+  opened[0]?.terminate()
+  await becomes('reconnecting')
+  const raw = await asked.promise
+  const dropped = once(raw.resume(), 'end')
+  await line.close()
+  assert.deepEqual([line.state, states, why()], ['closed', ['reconnecting', 'closed'], undefined])
+  await dropped
+  raw.destroy()
+  assert.equal(seen.connects, 2)
+})
+
+test('a line that is closed in the moment in which it is back is closed', { timeout: 20_000 }, async (t) => {
+  const answered = Promise.withResolvers<void>()
+  const { line, opened, states, becomes } = await lineOf(t, 'opens', (open) => {
+    open()
+    answered.resolve()
+  })
+  opened[0]?.terminate()
+  await becomes('reconnecting')
+  await answered.promise
+  const second = opened[1]
+  assert.ok(second !== undefined)
+  const left = once(second, 'close')
+  await line.close()
+  await left
+  assert.deepEqual([line.state, states], ['closed', ['reconnecting', 'closed']])
+})

@@ -87,6 +87,7 @@ export async function connectTerminal(options: TerminalLineOptions): Promise<Ter
   const stopping = new AbortController()
   let state: TerminalLineState = 'open'
   let asked = 0
+  let comingBack = Promise.resolve()
 
   const become = (next: TerminalLineState, why?: Error) => {
     if (state === next || state === 'closed') return
@@ -113,14 +114,14 @@ export async function connectTerminal(options: TerminalLineOptions): Promise<Ter
   }
 
   const open = async (): Promise<WebSocket> => {
-    const fresh = await handshake(options, read)
+    const fresh = await handshake(options, read, stopping.signal)
     fresh.once('close', (code, reason) => {
       const why = new KahaConnectionError('connectTerminal', reason.toString() || String(code))
       forsake(why.reason)
       if (stopping.signal.aborted || code === replaced)
         return become('closed', stopping.signal.aborted ? undefined : why)
       become('reconnecting', why)
-      void comeBack(why)
+      comingBack = comeBack(why)
     })
     return fresh
   }
@@ -132,7 +133,8 @@ export async function connectTerminal(options: TerminalLineOptions): Promise<Ter
       try {
         await pause(wait, stopping.signal)
         socket = await open()
-        return become('open')
+        // Whoever closes the line meanwhile waits for this, and closes what it opened.
+        return stopping.signal.aborted ? undefined : become('open')
       } catch (error) {
         if (stopping.signal.aborted) return become('closed')
         failure = error
@@ -162,6 +164,7 @@ export async function connectTerminal(options: TerminalLineOptions): Promise<Ter
   }
   const close = async (): Promise<void> => {
     stopping.abort()
+    await comingBack
     if (socket.readyState === WebSocket.CLOSED) return become('closed')
     socket.close(1000)
     await once(socket, 'close')
@@ -188,10 +191,11 @@ export async function connectTerminal(options: TerminalLineOptions): Promise<Ter
   }
 }
 
-/** Opens a socket, or rejects with why there is none. One that falls silent is dropped. */
+/** Opens a socket, or rejects with why there is none, at the signal too. One that falls silent is dropped. */
 function handshake(
   { baseUrl, apiKey, deviceId, groupId }: TerminalLineOptions,
   read: (data: RawData) => void,
+  signal: AbortSignal,
 ): Promise<WebSocket> {
   const operation = 'connectTerminal'
   const headers = {
@@ -211,10 +215,16 @@ function handshake(
     heard()
     read(data)
   })
-  socket.on('close', () => clearTimeout(silence))
+  const stop = () => socket.terminate()
+  signal.addEventListener('abort', stop, { once: true })
+  socket.on('close', () => {
+    clearTimeout(silence)
+    signal.removeEventListener('abort', stop)
+  })
   return new Promise((resolve, reject) => {
     socket.on('open', () => {
       heard()
+      signal.removeEventListener('abort', stop)
       resolve(socket)
     })
     socket.on('error', (cause: Error & { readonly code?: string }) =>
