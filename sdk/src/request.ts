@@ -310,6 +310,10 @@ export function parsed(text: string): unknown {
   }
 }
 
+/** Neither a list nor null. */
+export const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
 /** The code that the system gave to a failed connection: `fetch` hides it in the cause. */
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return 'UNKNOWN'

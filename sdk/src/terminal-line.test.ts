@@ -100,3 +100,17 @@ test('a line that is closed in the moment in which it is back is closed', { time
   await left
   assert.deepEqual([line.state, states], ['closed', ['reconnecting', 'closed']])
 })
+
+test(
+  'a line whose frame is no message is dropped and opened again, and nothing is heard of it',
+  { timeout: 20_000 },
+  async (t) => {
+    for (const junk of ['not json', '', 'null', '[]', '"text"', '7']) {
+      const { opened, heard, seen, states, becomes } = await lineOf(t, 'opens')
+      opened[0]?.send(junk)
+      await becomes('reconnecting')
+      await becomes('open')
+      assert.deepEqual([seen.connects, states, heard], [2, ['reconnecting', 'open'], []])
+    }
+  },
+)

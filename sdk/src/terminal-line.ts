@@ -1,9 +1,9 @@
 import { once } from 'node:events'
 import type { IncomingMessage } from 'node:http'
 import { terminalsErrors, type TerminalAnswer, type TerminalRequest } from '@kaha/contract'
-import { WebSocket, type RawData } from 'ws'
+import { WebSocket } from 'ws'
 import { KahaConnectionError, KahaError } from './errors.ts'
-import { errorOf, parsed } from './request.ts'
+import { errorOf, isObject, parsed } from './request.ts'
 import { pause, waitBeforeReopening } from './retry.ts'
 
 type Sent<Name extends keyof TerminalRequest> = Omit<TerminalRequest[Name], 'action' | 'requestId'>
@@ -94,8 +94,7 @@ export async function connectTerminal(options: TerminalLineOptions): Promise<Ter
     state = next
     changed(next, why)
   }
-  const read = (data: RawData) => {
-    const message = JSON.parse((data as Buffer).toString()) as Record<string, unknown>
+  const read = (message: Record<string, unknown>) => {
     const { requestId } = message
     const one = typeof requestId === 'string' ? waiting.get(requestId) : undefined
     if (one === undefined) return void (message['action'] !== 'error' && hear(message as unknown as TerminalPush))
@@ -191,10 +190,10 @@ export async function connectTerminal(options: TerminalLineOptions): Promise<Ter
   }
 }
 
-/** Opens a socket, or rejects with why there is none, at the signal too. One that falls silent is dropped. */
+/** Opens a socket, or rejects with why there is none, at the signal too. One that falls silent or speaks otherwise is dropped. */
 function handshake(
   { baseUrl, apiKey, deviceId, groupId }: TerminalLineOptions,
-  read: (data: RawData) => void,
+  read: (message: Record<string, unknown>) => void,
   signal: AbortSignal,
 ): Promise<WebSocket> {
   const operation = 'connectTerminal'
@@ -213,7 +212,9 @@ function handshake(
   socket.on('ping', heard)
   socket.on('message', (data) => {
     heard()
-    read(data)
+    const message = parsed((data as Buffer).toString())
+    if (isObject(message)) read(message)
+    else socket.terminate()
   })
   const stop = () => socket.terminate()
   signal.addEventListener('abort', stop, { once: true })
