@@ -96,7 +96,7 @@ export function clientOf(send: Send, open: Open) {
         send(resendWebhookEvent, { params: { id }, body }, options),
       /** Sends what never reached an endpoint. Harmless to repeat: what is on its way is left out. */
       recoverEndpoint: (id: string, body: BodyOf<typeof recoverWebhookEndpoint>, options?: CallOptions) =>
-        send(recoverWebhookEndpoint, { params: { id }, body }, { timeoutMs: recoverMsDefault, ...options }),
+        send(recoverWebhookEndpoint, { params: { id }, body }, options, recoverMsDefault),
       testEndpoint: (id: string, body: BodyOf<typeof testWebhookEndpoint>, options?: CallOptions) =>
         send(testWebhookEndpoint, { params: { id }, body }, options),
     },
@@ -162,7 +162,7 @@ export function clientOf(send: Send, open: Open) {
     sandbox: {
       readClock: (options?: CallOptions) => send(readSandboxClock, {}, options),
       advanceClock: (body: BodyOf<typeof advanceSandboxClock>, options?: CallOptions) =>
-        send(advanceSandboxClock, { body }, { timeoutMs: advanceMsDefault, ...options }),
+        send(advanceSandboxClock, { body }, options, advanceMsDefault),
       /** A terminal that plays the script of its device id, as in `sim-approve`. */
       startTerminal: (body: BodyOf<typeof startVirtualTerminal>, options?: CallOptions) =>
         send(startVirtualTerminal, { body }, options),

@@ -6,7 +6,7 @@ import { inspect } from 'node:util'
 import { importsOf, readFiles, scan } from '../../scripts/source.ts'
 import { peer, refusal, type Act, type Peer } from '../test/peer.ts'
 import { clientOf } from './client.ts'
-import { createCheckout, createKaha, KahaConnectionError, KahaError } from './index.ts'
+import { createCheckout, createKaha, createTerminals, KahaConnectionError, KahaError } from './index.ts'
 import { createOpen, createSend, type ConnectionOptions } from './request.ts'
 import { pause } from './retry.ts'
 
@@ -242,6 +242,30 @@ test('a call without an answer within timeoutMs ends, also in the middle of an a
     assert.equal(thrown.reason, 'TIMEOUT')
     assert.equal(server.arrived.length, 2, 'a GET is tried again')
   }
+})
+
+test('timeoutMs of a call goes before that of the client, and both before that of an operation that waits', async (t) => {
+  const limits: number[] = []
+  t.mock.method(AbortSignal, 'timeout', (ms: number) => (limits.push(ms), new AbortController().signal))
+  const fetch = async () => Response.json({ id })
+  const waits = async (client: { timeoutMs?: number }, call: object) => {
+    const { webhooks, sandbox } = createKaha({ baseUrl: 'http://x', apiKey, fetch, ...client })
+    const terminals = createTerminals({ baseUrl: 'http://x', apiKey, apiSecret: 's', fetch, ...client })
+    limits.length = 0
+    await terminals.pay('T', { amount: '1.00', currency: 'PHP', paymentMethod: 'CARD' }, call)
+    await terminals.void('ORDER-1', {}, call)
+    await terminals.webhooks.create({ url: 'https://a.example', events: ['payment.completed'] }, call)
+    await terminals.webhooks.update('wh_1', { status: 'active' }, call)
+    await webhooks.recoverEndpoint(id, { date_from: '2026-01-15T00:00:00Z' }, call)
+    await sandbox.advanceClock({ seconds: 1 }, call)
+    return [...limits]
+  }
+  const own = [100_000, 40_000, 30_000, 30_000, 120_000, 150_000]
+  assert.deepEqual(await waits({}, {}), own)
+  assert.deepEqual(await waits({}, { timeoutMs: undefined }), own)
+  assert.deepEqual([...new Set(await waits({ timeoutMs: 300 }, {}))], [300])
+  assert.deepEqual([...new Set(await waits({ timeoutMs: 300 }, { timeoutMs: undefined }))], [300])
+  assert.deepEqual([...new Set(await waits({ timeoutMs: 300 }, { timeoutMs: 7 }))], [7])
 })
 
 test('a signal ends a call at once with its own reason, and nothing is tried again', async () => {

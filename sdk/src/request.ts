@@ -7,7 +7,10 @@ export interface ConnectionOptions {
   readonly baseUrl: string
   /** Instead of the global `fetch`. */
   readonly fetch?: typeof globalThis.fetch
-  /** How long one try may take until its answer is complete. 30 s when absent. */
+  /**
+   * How long one try may take until its answer is complete; a call's own goes first. 30 s when absent, and longer for what waits: 100 s for
+   * a payment at a terminal, 40 s for its void, 120 s for the recovery of an endpoint, 150 s for a move of the clock.
+   */
   readonly timeoutMs?: number
   /** How often a request that can be repeated safely is sent again. 2 when absent, 4 for a payment at a terminal; 0 is never. */
   readonly maxRetries?: number
@@ -36,6 +39,8 @@ export type Send = <O extends Operation>(
   operation: O,
   input: InputOf<O>,
   options?: CreateOptions,
+  /** For an operation that waits: how long a try may take where neither the call nor the client says so. */
+  timeoutMsOwn?: number,
 ) => Promise<AnswerOf<O>>
 
 /** What is signed of a request: the path as it is sent, without a query, and the body's text. */
@@ -87,14 +92,19 @@ export function createSend(
 ): Send {
   const base = checkedBase(options.baseUrl)
   const manner = { ...options, apiKey: checkedKey(options.apiKey), basicUser: checkedKey(options.basicUser) }
-  const send = async (operation: Operation, input: AnyInput, call: CreateOptions = {}): Promise<unknown> => {
+  const send = async (
+    operation: Operation,
+    input: AnyInput,
+    call: CreateOptions = {},
+    timeoutMsOwn = timeoutMsDefault,
+  ): Promise<unknown> => {
     const idempotencyKey =
       operation.idempotency === undefined ? undefined : (call.idempotencyKey ?? crypto.randomUUID())
     const request = requestOf(operation, base, manner, idempotencyKey, input)
     const retriesMax = isRepeatable(operation, idempotencyKey)
       ? (call.maxRetries ?? options.maxRetries ?? retriesDefault)
       : 0
-    const timeoutMs = call.timeoutMs ?? options.timeoutMs ?? timeoutMsDefault
+    const timeoutMs = call.timeoutMs ?? options.timeoutMs ?? timeoutMsOwn
     for (let triesMade = 1; ; triesMade++) {
       try {
         // Signed anew for each try, for a signature holds for a few minutes alone.

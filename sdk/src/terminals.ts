@@ -32,8 +32,6 @@ export type Terminals = ReturnType<typeof createTerminals>
 /** A payment waits 90 s for its terminal, a void 30 s. */
 const payMsDefault = 100_000
 const voidMsDefault = 40_000
-/** A URL is tried for 15 s. */
-const pingMsDefault = 30_000
 /** They outlast a restart of the platform. */
 const repeatsDefault = 4
 
@@ -70,7 +68,7 @@ export function createTerminals(
       const repeatsMax = call.maxRetries ?? options.maxRetries ?? repeatsDefault
       for (let triesMade = 1; ; triesMade += 1) {
         try {
-          return await send(createTerminalPayment, input, { timeoutMs: payMsDefault, ...call })
+          return await send(createTerminalPayment, input, call, payMsDefault)
         } catch (failure) {
           const isLost = failure instanceof KahaConnectionError && failure.reason !== 'TIMEOUT'
           const waitMs = isLost && triesMade <= repeatsMax ? waitBeforeRetry(failure, triesMade, random) : null
@@ -87,7 +85,7 @@ export function createTerminals(
       send(listTerminalTransactions, { query }, call),
     /** Look at `success`: a void that was understood is no error. */
     void: (transactionId: string, body: BodyOf<typeof voidTerminalTransaction> = {}, call?: CallOptions) =>
-      send(voidTerminalTransaction, { params: { transactionId }, body }, { timeoutMs: voidMsDefault, ...call }),
+      send(voidTerminalTransaction, { params: { transactionId }, body }, call, voidMsDefault),
     /** Asks for the end of an open payment; the result of the terminal decides. */
     cancel: (transactionId: string, call?: CallOptions) =>
       send(cancelTerminalTransaction, { params: { transactionId } }, call),
@@ -96,12 +94,12 @@ export function createTerminals(
     webhooks: {
       /** The only answer that has the secret. The URL is sent a ping, which it must answer with a 2xx. */
       create: (body: BodyOf<typeof createTerminalWebhook>, call?: CallOptions) =>
-        send(createTerminalWebhook, { body }, { timeoutMs: pingMsDefault, ...call }),
+        send(createTerminalWebhook, { body }, call),
       list: (call?: CallOptions) => send(listTerminalWebhooks, {}, call),
       retrieve: (endpointId: string, call?: CallOptions) =>
         send(retrieveTerminalWebhook, { params: { endpointId } }, call),
       update: (endpointId: string, body: BodyOf<typeof updateTerminalWebhook>, call?: CallOptions) =>
-        send(updateTerminalWebhook, { params: { endpointId }, body }, { timeoutMs: pingMsDefault, ...call }),
+        send(updateTerminalWebhook, { params: { endpointId }, body }, call),
       delete: (endpointId: string, call?: CallOptions) => send(deleteTerminalWebhook, { params: { endpointId } }, call),
     },
   }
