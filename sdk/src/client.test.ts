@@ -261,6 +261,16 @@ test('a list whose cursor does not move on ends with an error and not never', as
   await assert.rejects(read(), /same cursor twice/)
 })
 
+test('a list that has no items or no pagination is an UNEXPECTED_ANSWER', async () => {
+  for (const body of [{ data: [] }, { data: [], pagination: null }, { pagination: { has_more: false } }, {}]) {
+    await using server = await peer({ body })
+    const read = async (): Promise<void> => {
+      for await (const one of kahaOf(server).paymentLinks.listAll()) assert.fail(one.id)
+    }
+    await assert.rejects(read(), { name: 'KahaError', code: 'UNEXPECTED_ANSWER', operation: 'listPaymentLinks' })
+  }
+})
+
 test('an error in the middle of a list reaches who iterates', async () => {
   await using server = await peer(page(0, 1, 'stale'), {
     status: 400,

@@ -38,10 +38,11 @@ import {
   type BodyOf,
   type QueryOf,
 } from '@kaha/contract'
-import { eachOf } from './pages.ts'
+import { eachOf, isPage } from './pages.ts'
 import {
   createOpen,
   createSend,
+  unexpected,
   type CallOptions,
   type ConnectionOptions,
   type CreateOptions,
@@ -195,8 +196,10 @@ function pageOf<O extends List>(send: Send, operation: O) {
 function allOf<O extends List>(send: Send, operation: O) {
   const page = pageOf(send, operation)
   return (query: QueryOf<O> = {} as QueryOf<O>, options?: CallOptions): AsyncIterable<AnswerOf<O>['data'][number]> =>
-    eachOf<AnswerOf<O>['data'][number]>((cursor) => {
+    eachOf<AnswerOf<O>['data'][number]>(async (cursor) => {
       const at = cursor === undefined ? query : { ...query, cursor }
-      return page(at, options)
+      const answer = await page(at, options)
+      if (!isPage(answer)) throw unexpected(operation.id)
+      return answer
     }, query.cursor)
 }

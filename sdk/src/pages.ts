@@ -1,7 +1,13 @@
+import { isObject } from './request.ts'
+
 interface PageOf<Item> {
   readonly data: readonly Item[]
   readonly pagination: { readonly has_more: boolean; readonly next_cursor: string | null }
 }
+
+/** Whether an answer has what is read of a page. */
+export const isPage = (answer: unknown): boolean =>
+  isObject(answer) && Array.isArray(answer['data']) && isObject(answer['pagination'])
 
 /** Every item of a list, page by page as they are asked for. Begins at `cursor` where one is given. */
 export async function* eachOf<Item>(

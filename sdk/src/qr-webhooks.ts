@@ -10,7 +10,7 @@ import {
   type QrPaymentNotification,
 } from '@kaha/contract'
 import { openToken, tokenKey, TokenError } from '@kaha/qrph/token'
-import { createSend, type CallOptions, type ConnectionOptions } from './request.ts'
+import { createSend, unexpected, type CallOptions, type ConnectionOptions } from './request.ts'
 
 export interface KahaQrWebhooksOptions extends Omit<ConnectionOptions, 'baseUrl'> {
   /** Where the webhook service answers, as in `https://pay.example.com/webhooks`. */
@@ -52,7 +52,11 @@ export function createKahaQrWebhooks({ webhooksUrl, secretKey, ...connection }: 
         { body },
         options,
       ),
-    list: async (options) => (await send(listQrWebhooks, {}, options)).webhooks,
+    async list(options) {
+      const { webhooks } = await send(listQrWebhooks, {}, options)
+      if (!Array.isArray(webhooks)) throw unexpected(listQrWebhooks.id)
+      return webhooks
+    },
     update: (id, body, options) => send(updateQrWebhook, { params: { id: String(id) }, body }, options),
     delete: async (id, options) => {
       await send(deleteQrWebhook, { params: { id: String(id) } }, options)

@@ -84,6 +84,15 @@ test('ping gives the text of the service', async (t) => {
   assert.equal(held.arrived[0]?.url, '/qr/ping')
 })
 
+test('what is no answer of the service is told as such: another text than Pong!, a list without webhooks', async (t) => {
+  const { qr, held } = await service(t, { body: '<html>' }, { body: '"Pong!"' }, { body: 'Pong' }, { body: { a: 1 } })
+  const webhooks = createKahaQrWebhooks({ webhooksUrl: `${held.url}/webhooks`, secretKey })
+  for (const asked of [qr.ping(), webhooks.ping(), qr.ping()])
+    assert.equal((await refused(asked)).code, 'UNEXPECTED_ANSWER')
+  const { code, operation } = await refused(webhooks.list())
+  assert.deepEqual([code, operation], ['UNEXPECTED_ANSWER', 'listQrWebhooks'])
+})
+
 test('every operation of the service can be called', async (t) => {
   const { qr, held } = await service(t, await sealed({}), await sealed({}), await sealed({}), { body: 'Pong!' })
   await qr.create(wanted)

@@ -200,6 +200,10 @@ const strange: readonly (readonly [what: string, status: number, body: unknown])
   ['a success that is no JSON', 200, 'OK'],
   ['a success without a body', 200, ''],
   ['null', 403, 'null'],
+  ['a success that is null', 200, 'null'],
+  ['a success that is a list', 200, '[1]'],
+  ['a success that is a text', 200, '"hi"'],
+  ['a success without anything to tell', 204, ''],
 ]
 for (const [what, status, body] of strange) {
   test(`${what} is an UNEXPECTED_ANSWER with its status and the correlation id of its header`, async () => {

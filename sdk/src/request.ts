@@ -202,17 +202,16 @@ interface Told {
 
 interface Prepared {
   readonly url: string
-  /** Whether a success is plain text. */
-  readonly isText: boolean
+  readonly success: Operation['success']
   readonly init: RequestInit
 }
 
-function signed({ url, init, isText }: Prepared, sign: Sign): Prepared {
+function signed({ url, init, success }: Prepared, sign: Sign): Prepared {
   const headers = new Headers(init.headers)
   const body = typeof init.body === 'string' ? init.body : ''
   const more = sign({ method: init.method ?? 'GET', path: new URL(url).pathname, body })
   for (const [name, value] of Object.entries(more)) headers.set(name, value)
-  return { url, init: { ...init, headers }, isText }
+  return { url, init: { ...init, headers }, success }
 }
 
 interface AnyInput {
@@ -244,7 +243,7 @@ function requestOf(
   const init: RequestInit = { method, headers, redirect: 'manual' }
   if (body !== undefined) init.body = JSON.stringify(body)
   return {
-    isText: Object.values(success).some(({ text }) => text),
+    success,
     url: `${base}${path.slice(prefix.length).replaceAll(/\{(\w+)\}/g, (_all, name: string) => segment(name, params[name]))}${search(query)}`,
     init,
   }
@@ -267,7 +266,7 @@ function search(query: Readonly<Record<string, unknown>>): string {
 
 async function attempt(
   told: Told,
-  { url, init, isText }: Prepared,
+  { url, init, success }: Prepared,
   timeoutMs: number,
   signal: AbortSignal | undefined,
   fetch = globalThis.fetch,
@@ -288,10 +287,18 @@ async function attempt(
     const reason = deadline.aborted ? 'TIMEOUT' : reasonOf(error)
     throw new KahaConnectionError(told.operation, reason, told.idempotencyKey, error, told.transactionId)
   }
-  if (answer.ok && (isText || answer.status === 204)) return text
   const body = await opened(parsed(text))
-  if (answer.ok && body !== undefined) return body
-  throw errorOf(told, answer, body)
+  if (!answer.ok || !isOfKind(success, answer.status, text, body)) throw errorOf(told, answer, body)
+  return isObject(body) ? body : text
+}
+
+/** Whether a success is of a kind that the operation has: its text, nothing, or an object. What an object holds is not looked at. */
+function isOfKind(success: Operation['success'], status: number, text: string, body: unknown): boolean {
+  return Object.values(success).some((one) =>
+    one.text
+      ? 'const' in one.schema && text === one.schema.const
+      : isObject(body) || (one.empty === true && status === 204),
+  )
 }
 
 /** The whole body; of an absurdly large one nothing. */
@@ -354,6 +361,10 @@ export function errorOf(
     transactionId,
   })
 }
+
+/** A success that lacks what the client itself reads of it. */
+export const unexpected = (operation: string): KahaError =>
+  errorOf({ operation, idempotencyKey: undefined }, new Response(), undefined)
 
 /** What an envelope says, whichever area's it is. */
 function saidIn(body: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
