@@ -169,9 +169,9 @@ export function clientOf(send: Send, open: Open) {
         send(startVirtualTerminal, { body }, options),
       stopTerminal: (deviceId: string, options?: CallOptions) =>
         send(stopVirtualTerminal, { params: { device_id: deviceId } }, options),
-      /** What a payer's bank does with the text of a QR Ph code. */
       /** What a bank app shows of a code, from its text or from a picture of it. */
       readAsBank: (body: BodyOf<typeof readAsBank>, options?: CallOptions) => send(readAsBank, { body }, options),
+      /** What a payer's bank does with the text of a QR Ph code. */
       payAsBank: (body: BodyOf<typeof payAsBank>, options?: CallOptions) => send(payAsBank, { body }, options),
     },
   }

@@ -272,6 +272,33 @@ test('timeoutMs of a call goes before that of the client, and both before that o
   assert.deepEqual([...new Set(await waits({ timeoutMs: 300 }, { timeoutMs: 7 }))], [7])
 })
 
+test('a timeoutMs that no timer can hold is no limit', async () => {
+  await using server = await peer({ body: { id }, headers: { 'content-type': 'text/csv' } })
+  for (const timeoutMs of [Infinity, 5e9, 2 ** 31, 60_000.5]) {
+    const { paymentIntents, reports } = createKaha({ baseUrl: server.url, apiKey, timeoutMs, maxRetries: 0 })
+    assert.equal((await paymentIntents.retrieve(id)).id, id)
+    assert.ok((await new Response(await reports.exportTransactions()).text()).includes(id))
+  }
+})
+
+test('a timeoutMs or maxRetries that is no number from 0 on is refused by its name before anything is sent', async () => {
+  await using server = await peer('cut')
+  const { paymentIntents, reports } = stepped(server)
+  const { pay } = createTerminals({ baseUrl: server.url, apiKey, apiSecret: 's' })
+  for (const name of ['timeoutMs', 'maxRetries']) {
+    for (const wrong of [NaN, -1]) {
+      const refused = { name: 'RangeError', message: new RegExp(name) }
+      await assert.rejects(paymentIntents.retrieve(id, { [name]: wrong }), refused)
+      await assert.rejects(
+        pay('T', { amount: '1.00', currency: 'PHP', paymentMethod: 'CARD' }, { [name]: wrong }),
+        refused,
+      )
+    }
+  }
+  await assert.rejects(reports.exportTransactions({}, { timeoutMs: NaN }), RangeError)
+  assert.equal(server.arrived.length, 0)
+})
+
 test('a signal ends a call at once with its own reason, and nothing is tried again', async () => {
   const controller = new AbortController()
   const reason = new Error('the shopper left')

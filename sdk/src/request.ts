@@ -9,7 +9,7 @@ export interface ConnectionOptions {
   readonly fetch?: typeof globalThis.fetch
   /**
    * How long one try may take until its answer is complete; a call's own goes first. 30 s when absent, and longer for what waits: 100 s for
-   * a payment at a terminal, 40 s for its void, 120 s for the recovery of an endpoint, 150 s for a move of the clock.
+   * a payment at a terminal, 40 s for its void, 120 s for the recovery of an endpoint, 150 s for a move of the clock. Infinity is no limit.
    */
   readonly timeoutMs?: number
   /** How often a request that can be repeated safely is sent again. 2 when absent, 4 for a payment at a terminal; 0 is never. */
@@ -79,6 +79,7 @@ export interface Waiting {
 const timeoutMsDefault = 30_000
 const retriesDefault = 2
 const answerBytesMax = 64 * 1024 * 1024
+const timerMsMax = 2 ** 31 - 1
 
 /**
  * The one way to the platform: sends any operation of the contract. Throws KahaError for an error answer, KahaConnectionError where none
@@ -101,10 +102,9 @@ export function createSend(
     const idempotencyKey =
       operation.idempotency === undefined ? undefined : (call.idempotencyKey ?? crypto.randomUUID())
     const request = requestOf(operation, base, manner, idempotencyKey, input)
-    const retriesMax = isRepeatable(operation, idempotencyKey)
-      ? (call.maxRetries ?? options.maxRetries ?? retriesDefault)
-      : 0
-    const timeoutMs = call.timeoutMs ?? options.timeoutMs ?? timeoutMsOwn
+    const retriesGiven = retriesOf(call.maxRetries ?? options.maxRetries ?? retriesDefault)
+    const retriesMax = isRepeatable(operation, idempotencyKey) ? retriesGiven : 0
+    const timeoutMs = timerMsOf(call.timeoutMs ?? options.timeoutMs ?? timeoutMsOwn)
     for (let triesMade = 1; ; triesMade++) {
       try {
         // Signed anew for each try, for a signature holds for a few minutes alone.
@@ -142,7 +142,7 @@ export function createOpen(options: ConnectionOptions & { readonly apiKey?: stri
       isLate = true
       ours.abort()
     }
-    const timer = setTimeout(giveUp, call.timeoutMs ?? options.timeoutMs ?? timeoutMsDefault)
+    const timer = setTimeout(giveUp, timerMsOf(call.timeoutMs ?? options.timeoutMs ?? timeoutMsDefault))
     try {
       call.signal?.throwIfAborted()
       const signals = call.signal === undefined ? [ours.signal] : [call.signal, ours.signal]
@@ -184,6 +184,18 @@ function checkedBase(text: string): string {
     url && /^https?:$/.test(url.protocol) && `${url.username}${url.password}${url.search}${url.hash}` === ''
   if (!isPlain) throw new TypeError('baseUrl must be an http or https address without user, query and fragment')
   return `${url.origin}${url.pathname}`.replace(/\/+$/, '')
+}
+
+/** What a timer takes of a `timeoutMs`: more than it can hold, 24 days, is no limit to speak of. */
+export const timerMsOf = (timeoutMs: number): number =>
+  Math.min(Math.ceil(fromZero('timeoutMs', timeoutMs)), timerMsMax)
+
+/** How often a call is sent again. */
+export const retriesOf = (maxRetries: number): number => fromZero('maxRetries', maxRetries)
+
+function fromZero(name: string, value: number): number {
+  if (!(value >= 0)) throw new RangeError(`${name} must be a number from 0 on`)
+  return value
 }
 
 /** `fetch` would repeat a malformed key in its own message. */

@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http'
 import { terminalsErrors, type TerminalAnswer, type TerminalRequest } from '@kaha/contract'
 import { WebSocket } from 'ws'
 import { KahaConnectionError, KahaError } from './errors.ts'
-import { errorOf, isObject, parsed } from './request.ts'
+import { errorOf, isObject, parsed, timerMsOf } from './request.ts'
 import { pause, waitBeforeReopening } from './retry.ts'
 
 type Sent<Name extends keyof TerminalRequest> = Omit<TerminalRequest[Name], 'action' | 'requestId'>
@@ -82,7 +82,8 @@ const replaced = 4001
  * connect fails: with KahaError where the platform refuses it, with KahaConnectionError where nobody answers.
  */
 export async function connectTerminal(options: TerminalLineOptions): Promise<TerminalLine> {
-  const { hear, changed = () => {}, timeoutMs = timeoutMsDefault, random = Math.random } = options
+  const { hear, changed = () => {}, random = Math.random } = options
+  const timeoutMs = timerMsOf(options.timeoutMs ?? timeoutMsDefault)
   const waiting = new Map<string, Waiting>()
   const stopping = new AbortController()
   let state: TerminalLineState = 'open'

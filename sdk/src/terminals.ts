@@ -15,7 +15,7 @@ import {
   type QueryOf,
 } from '@kaha/contract'
 import { KahaConnectionError } from './errors.ts'
-import { createSend, type CallOptions, type ConnectionOptions, type Sign, type Waiting } from './request.ts'
+import { createSend, retriesOf, type CallOptions, type ConnectionOptions, type Sign, type Waiting } from './request.ts'
 import { pause, waitBeforeRetry } from './retry.ts'
 
 export interface TerminalsOptions extends ConnectionOptions {
@@ -65,7 +65,7 @@ export function createTerminals(
     async pay(terminalId: string, body: BodyOf<typeof createTerminalPayment>, call: CallOptions = {}) {
       const asked = { ...body, transactionId: body.transactionId ?? crypto.randomUUID() }
       const input = { params: { terminalId }, body: asked }
-      const repeatsMax = call.maxRetries ?? options.maxRetries ?? repeatsDefault
+      const repeatsMax = retriesOf(call.maxRetries ?? options.maxRetries ?? repeatsDefault)
       for (let triesMade = 1; ; triesMade += 1) {
         try {
           return await send(createTerminalPayment, input, call, payMsDefault)
