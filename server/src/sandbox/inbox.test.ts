@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { assertRefused, call } from '../../test/conformance/call.ts'
 import { platform } from '../../test/platform.ts'
+import { keyOfSecret, sign } from '../delivery/signature.ts'
 import { inboxUrl, moveInbox } from './inbox.ts'
 
 const p = await platform({ after })
@@ -25,6 +26,26 @@ test('the inbox takes what comes for its endpoint, however many newer ones the m
     data.map(({ status }) => status),
     ['DELIVERED'],
   )
+})
+
+test('what is signed and is no event of a known type is 400, and nothing is told of it', async () => {
+  const { id } = await p.sdk.webhooks.createEndpoint({
+    url: `https://x.example${path}`,
+    enabled_events: ['payment.succeeded'],
+  })
+  const { signing_secret: secret } = await p.sdk.webhooks.retrieveSigningSecret(id)
+  const post = (body: string) => {
+    const message = { id: 'msg_1', timestamp: Math.floor(Date.now() / 1000), body }
+    const headers = {
+      'webhook-id': message.id,
+      'webhook-timestamp': String(message.timestamp),
+      'webhook-signature': sign([keyOfSecret(secret)], message),
+    }
+    return call(p.url, { method: 'POST', path, headers, bytes: body })
+  }
+  for (const body of ['hello', 'null', '5', '[]', '{}', '{"type":"\\u001b[2Jpayment.succeeded"}', '{"type":"other"}'])
+    assertRefused(path, await post(body), 400, 'BAD_REQUEST')
+  assert.equal((await post('{"type":"payment.succeeded"}')).status, 204)
 })
 
 test('the inbox follows a process to another port, and stays where somebody put it on purpose', async (t) => {

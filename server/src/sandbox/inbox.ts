@@ -1,8 +1,10 @@
+import { eventTypes } from '@kaha/contract'
 import type { FastifyInstance } from 'fastify'
 import type { Delivery, DestinationRow } from '../delivery/index.ts'
 import { keyOfSecret, sign } from '../delivery/signature.ts'
 import type { Principal } from '../identity/principal.ts'
 import { isUuid, largestId } from '../kernel/ids.ts'
+import { Fault } from '../kernel/fault.ts'
 import { requireOwnHost } from './routes.ts'
 
 /** A webhook that came in at the sandbox's own receiver. */
@@ -48,12 +50,23 @@ export async function mountInbox(
         const verified =
           fresh && (await isSigned(delivery, request.params.merchant, signatures, { id, timestamp, body }))
         if (!verified) return reply.code(401).send()
-        const { type } = JSON.parse(body) as { type: string }
-        arrived({ id, type })
+        arrived({ id, type: typeOf(body) })
         return reply.code(204).send()
       },
     )
   })
+}
+
+/** The type of an event; it is printed, so nothing else is taken for one. */
+function typeOf(body: string): string {
+  const known: readonly unknown[] = eventTypes
+  try {
+    const type = (JSON.parse(body) as { type?: unknown } | null)?.type
+    if (typeof type === 'string' && known.includes(type)) return type
+  } catch {
+    // Told below.
+  }
+  throw new Fault('BAD_REQUEST', `The body is no event: its type must be one of ${eventTypes.join(', ')}.`)
 }
 
 const pathFor = (merchantId: string): string => `/sandbox/inbox/${merchantId}`
