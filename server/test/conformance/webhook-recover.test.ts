@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { cards, platform } from '../platform.ts'
 import { sql } from '../sql.ts'
+import { until } from '../until.ts'
 import { assertRefused, call } from './call.ts'
 import { everybody } from './people.ts'
 
@@ -204,4 +205,35 @@ test('events that are not dispatched yet, and tests, are left out', async (t) =>
   assert.deepEqual((await p.recover(third.id)).json, { events: 1 })
   await p.idle()
   assert.equal(p.received().filter((one) => one === tested.id).length, 1)
+})
+
+test('[A2.recover.at-once] a second recovery of an endpoint at a time is 429 with Retry-After, and so is a fifth in all', async (t) => {
+  const p = await eventful(t)
+  const endpoints = []
+  for (let made = 0; made < 5; made += 1) endpoints.push((await p.endpoint(`/${made}`)).id)
+  const release = Promise.withResolvers<void>()
+  const locked = Promise.withResolvers<void>()
+  const over = p.kaha.db.tx(async (tx) => {
+    await sql(tx, 'lock table delivery.events')
+    locked.resolve()
+    await release.promise
+  })
+  await locked.promise
+  const underWay = endpoints.slice(0, 4).map((id) => p.recover(id))
+  await until('four to wait', async () => {
+    const found = await sql<{ pid: number }>(
+      p.kaha.db,
+      "select pid from pg_locks where not granted and relation = 'delivery.events'::regclass",
+    )
+    return found.length >= 4
+  })
+  for (const id of [endpoints[0], endpoints[4]]) {
+    const refused = await p.recover(id ?? '')
+    assertRefused('/v1/', refused, 429, 'RATE_LIMITED')
+    assert.equal(refused.headers['retry-after'], '1')
+  }
+  release.resolve()
+  await over
+  for (const answer of await Promise.all(underWay)) assert.equal(answer.status, 202)
+  for (const id of endpoints) assert.equal((await p.recover(id)).status, 202)
 })

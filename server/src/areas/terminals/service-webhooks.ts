@@ -6,6 +6,7 @@ import type { TerminalPrincipal } from '../../identity/terminal-keys.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import { Fault } from '../../kernel/fault.ts'
 import { largestId, uuidOfUlid } from '../../kernel/ids.ts'
+import { createPlaces } from '../../kernel/places.ts'
 import { webAddressProblem } from '../../kernel/web-address.ts'
 import { pingMessage, terminalDialect } from './notifications.ts'
 import { refuse } from './refusals.ts'
@@ -41,7 +42,11 @@ const scopeOf = (groupId: string) => ({ level: 'group' as const, entityId: group
 
 /** Where a group's webhooks go. Every call is within the group of its key. */
 export function createTerminalWebhooks({ destinations, egress, clock, sandbox, pingMsMax }: WebhooksDependencies) {
-  const pinging = new Map<string, number>()
+  const pinging = createPlaces({
+    eachMax: pingsMax,
+    eachRefusal: 'Too many URLs of this group are being tried; wait for them.',
+    retryAfterSeconds: 1,
+  })
 
   const list = (groupId: string): Promise<DestinationRow[]> =>
     destinations.list(scopeOf(groupId), { before: largestId, rowsMax: endpointsMax, dialect })
@@ -56,19 +61,8 @@ export function createTerminalWebhooks({ destinations, egress, clock, sandbox, p
 
   /** One answer whatever the cause: it must not tell what stands behind an address. */
   const mustAnswer = async (groupId: string, url: string, secret: string): Promise<void> => {
-    const underWay = pinging.get(groupId) ?? 0
-    if (underWay >= pingsMax)
-      throw new Fault('RATE_LIMITED', 'Too many URLs of this group are being tried; wait for them.', {
-        retryAfterSeconds: 1,
-      })
-    pinging.set(groupId, underWay + 1)
-    try {
-      if (await answers(url, secret)) return
-    } finally {
-      const left = (pinging.get(groupId) ?? 1) - 1
-      if (left === 0) pinging.delete(groupId)
-      else pinging.set(groupId, left)
-    }
+    using _ = pinging.take(groupId)
+    if (await answers(url, secret)) return
     throw refuse(
       'INVALID_REQUEST',
       'url: must be a public https address, without user information or fragment, that answers a signed ping with a 2xx.',

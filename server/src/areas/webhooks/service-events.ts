@@ -2,6 +2,7 @@ import type { DestinationRow, EventDetail, EventRow, SendRefusal, Sent } from '.
 import type { Principal } from '../../identity/principal.ts'
 import { firstIdOf, largestId, smallestId } from '../../kernel/ids.ts'
 import { listedBy, pageSizeDefault, type Listed } from '../../kernel/list.ts'
+import { createPlaces } from '../../kernel/places.ts'
 import { refuse } from './errors.ts'
 import { positionIn } from './position.ts'
 import type { WebhooksDependencies } from './service.ts'
@@ -18,11 +19,22 @@ export interface EventQuery {
 }
 
 const branchesAtOnce = 500
+const recoveriesMax = 4
 
 export function eventCases(
   { delivery, identity, cursors }: WebhooksDependencies,
   findEndpoint: (principal: Principal, id: string) => Promise<DestinationRow>,
 ) {
+  const recovering = createPlaces({
+    eachMax: 1,
+    eachRefusal: 'This endpoint is being recovered; wait for that.',
+    all: {
+      max: recoveriesMax,
+      refusal: 'As many endpoints are being recovered as can be at once; wait and try again.',
+    },
+    retryAfterSeconds: 1,
+  })
+
   /** What a look by the principal found, or why it found nothing. */
   const found = async <Found>(id: string, look: Promise<Found | undefined>): Promise<Found> => {
     const event = await look
@@ -78,6 +90,7 @@ export function eventCases(
     async recoverEndpoint(principal: Principal, id: string, range: RecoverRange): Promise<{ events: number }> {
       const bounds = idBounds(range.date_from, range.date_to)
       const endpoint = await enabledEndpoint(principal, id)
+      using _ = recovering.take(endpoint.id)
       const events = await delivery.events.recover(endpoint, bounds, async (after) => {
         const branches = await branchesUnder(endpoint, { after, rowsMax: branchesAtOnce })
         return branches.map((branch) => branch.id)
