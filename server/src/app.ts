@@ -74,6 +74,7 @@ export interface Choices {
   readonly delivery?: DeliveryOptions
   readonly terminals?: GatewayOptions
   readonly confirmWaitMsMax?: number
+  readonly exportStalledMsMax?: number
   readonly databaseConnectionsMax?: number
 }
 
@@ -311,7 +312,7 @@ export async function startKaha(options: {
     const webhooks = createWebhooksService({ delivery, identity, cursors, vet: (url) => egress.vet(url), sandbox })
     await mountArea(http, webhooksArea(identity), webhooksRoutes(webhooks), edge)
     const reporting = createReportingService({ db, clock, cursors })
-    await mountArea(http, reportingArea(identity), reportingRoutes(reporting), edge)
+    await mountArea(http, reportingArea(identity, choices.exportStalledMsMax), reportingRoutes(reporting), edge)
     const ofTerminals = [
       ...terminalsRoutes(terminals.service, clock),
       ...terminalWebhooksRoutes(terminals.webhooks, clock),

@@ -1,12 +1,18 @@
 import { Readable } from 'node:stream'
 import { transactionColumns } from './store-csv.ts'
 
-/** Lines below their header, a page of them at a time and none before the one before was taken. */
-export function transactionsCsv(pages: AsyncIterable<readonly { readonly lines: string }[]>): Readable {
-  return Readable.from(textOf(pages), { highWaterMark: 1 })
+type Pages = AsyncIterable<readonly { readonly lines: string }[]>
+
+/**
+ * Lines below their header, a page of them at a time and none before the one before was taken. Disposes of the pages however it ends,
+ * also where nothing was taken.
+ */
+export function transactionsCsv(pages: Pages & AsyncDisposable): Readable {
+  const stream = Readable.from(textOf(pages), { highWaterMark: 1 })
+  return stream.once('close', () => void pages[Symbol.asyncDispose]())
 }
 
-async function* textOf(pages: AsyncIterable<readonly { readonly lines: string }[]>): AsyncGenerator<string> {
+async function* textOf(pages: Pages): AsyncGenerator<string> {
   yield `${transactionColumns.join(',')}\r\n`
   for await (const page of pages) for (const { lines } of page) yield lines
 }

@@ -26,14 +26,16 @@ import {
 import type { ReportingService } from './service.ts'
 
 const bodyBytesMax = 64 * 1024
+const exportStalledMsMax = 30_000
 const asCsv = { 'content-type': 'text/csv; charset=utf-8; header=present', vary: 'accept' }
 const asJson = { vary: 'accept' }
 
-export function reportingArea(identity: Identity): Area<Principal> {
+export function reportingArea(identity: Identity, stalledMsMax = exportStalledMsMax): Area<Principal> {
   return {
     name: 'reporting',
     prefix: '/reports/v1',
     bodyBytesMax,
+    stalledMsMax,
     statuses,
     envelope: ({ code, message }): Static<typeof ReportingError> => ({ error: { code, message } }),
     async authenticate(request, operation) {

@@ -3,6 +3,7 @@ import type { Clock } from '../../kernel/clock.ts'
 import type { Cursors } from '../../kernel/cursor.ts'
 import type { Db } from '../../kernel/db.ts'
 import { pageSizeDefault, type Listed } from '../../kernel/list.ts'
+import { createPlaces } from '../../kernel/places.ts'
 import { refuse } from './errors.ts'
 import {
   transactionStore,
@@ -54,12 +55,18 @@ export interface TransactionStory {
   readonly history: readonly HistoryRow[]
 }
 
+/** Pages of an export, one in memory at a time. */
+export type Export = AsyncIterable<TextRow[]> & AsyncDisposable
+
 export type ReportingService = ReturnType<typeof createReportingService>
 
 const pageSizeMax = 100
 const historyRowsMax = 10_000
 // About 1.8 MB of text. To plan a page takes as long as to make some hundred of its lines.
 const exportRows = 5_000
+const exportsOfOneMax = 2
+// Each holds a connection of the database most of the time: half of them are left to payments.
+const exportsMax = 4
 
 /** What a key may read of merchants, branches, transactions and settlements. Reads only what their owners publish. */
 export function createReportingService({ db, clock, cursors, sharesMax = 10_000 }: ReportingDependencies) {
@@ -86,6 +93,13 @@ export function createReportingService({ db, clock, cursors, sharesMax = 10_000 
     return { rows, pageSize, nextCursor: cursors.write([position, id], boundTo) }
   }
 
+  const exporting = createPlaces({
+    eachMax: exportsOfOneMax,
+    eachRefusal: `${exportsOfOneMax} exports of your entity are under way; read them to the end or close them, and try again.`,
+    all: { max: exportsMax, refusal: 'As many exports are under way as the server makes at once; wait and try again.' },
+    retryAfterSeconds: 5,
+  })
+
   const byName = ({ name, id }: MerchantRow): After => ({ position: name, id })
 
   return {
@@ -107,15 +121,30 @@ export function createReportingService({ db, clock, cursors, sharesMax = 10_000 
 
     /**
      * All transactions of a query as lines of CSV, read in pages as they are taken, one ahead; those that are created after it began are
-     * left out, so that it ends. The first page is read before it resolves: what is refused is refused here.
+     * left out, so that it ends. The first page is read before it resolves: what is refused is refused here, with RATE_LIMITED while too
+     * many are under way. Whoever has one disposes of it, taken to its end or not.
      */
-    async exportTransactions(principal: Principal, query: TransactionQuery): Promise<AsyncIterable<TextRow[]>> {
+    async exportTransactions(principal: Principal, query: TransactionQuery): Promise<Export> {
       const filters = filtersOf(query)
       const now = clock.now()
       const until = { ...filters, to: filters.to !== null && filters.to < now ? filters.to : now }
-      const read = (after: After | null) => transactionStore.listLines(db, principal, until, after, exportRows)
-      const first = await read(afterOf(query.cursor, boundOf(principal, query)))
-      return pagesFrom(first, read)
+      const start = afterOf(query.cursor, boundOf(principal, query))
+      await using opening = new AsyncDisposableStack()
+      opening.use(exporting.take(principal.entityId))
+      let reading: Promise<unknown> | undefined
+      const read = (after: After | null) => {
+        const page = transactionStore.listLines(db, principal, until, after, exportRows)
+        reading = page
+        return page
+      }
+      // The page that was asked for ahead is read on when nobody wants it any more, and takes up the place until then.
+      opening.defer(() => reading?.then(doNothing, doNothing))
+      const first = await read(start)
+      const held = opening.move()
+      return {
+        [Symbol.asyncIterator]: () => pagesFrom(first, read),
+        [Symbol.asyncDispose]: () => held.disposeAsync(),
+      }
     },
 
     async retrieveTransaction(principal: Principal, id: string): Promise<TransactionStory> {
@@ -154,6 +183,8 @@ export function createReportingService({ db, clock, cursors, sharesMax = 10_000 
   }
 }
 
+const doNothing = (): void => {}
+
 const placeOf = ({ position, id }: TransactionRow): After => ({ position, id })
 
 async function* pagesFrom(
@@ -164,7 +195,7 @@ async function* pagesFrom(
     const { position, id } = page[0] ?? { position: null, id: null }
     const next = position === null || id === null ? undefined : read({ position, id })
     // Whoever takes no more pages never hears of it.
-    next?.catch(() => {})
+    next?.catch(doNothing)
     yield page
     if (next === undefined) return
     page = await next

@@ -1,4 +1,4 @@
-import type { Readable } from 'node:stream'
+import { Readable } from 'node:stream'
 import type { AnswerOf, BodyOf, Operation, ParamsOf, QueryOf } from '@kaha/contract'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { TSchema } from 'typebox'
@@ -6,6 +6,7 @@ import { Fault } from '../fault.ts'
 import type { Log } from '../log.ts'
 import type { Metrics } from '../metrics.ts'
 import { complaintOf } from './complaints.ts'
+import { endWhenStalled } from './stalled.ts'
 import { compile, isMalformed, readJson, readQuery, type Violation } from './validation.ts'
 
 /** A refusal on its way out, to be put into the area's envelope. */
@@ -29,6 +30,8 @@ export interface Area<P> {
   readonly wireCodes?: Readonly<Record<string, string>>
   /** Whether properties of a body that an operation does not know are left aside, also where it takes no body. */
   readonly takesExtras?: boolean
+  /** How long whoever asked for a stream may take nothing of it before the connection is ended. */
+  readonly stalledMsMax?: number
   /** The body of a refusal; a promise where it has to be made. */
   envelope(refusal: Refusal, request: FastifyRequest): unknown
   /** A refusal in other words, where the area has its own for this request. */
@@ -207,6 +210,8 @@ function mountRoute<P>(room: FastifyInstance, area: Area<P>, { operation, handle
         },
       })
       if (answer.headers !== undefined) reply.headers(answer.headers)
+      if (answer.body instanceof Readable && area.stalledMsMax !== undefined)
+        endWhenStalled(request.raw, reply.raw, area.stalledMsMax)
       const success = operation.success[answer.status]
       const type = String(reply.getHeader('content-type') ?? json)
       if (success !== undefined && typeof answer.body === 'object' && type.includes('json'))
