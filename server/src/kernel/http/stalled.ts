@@ -7,6 +7,8 @@ const looksMin = 3
  * other than with the timeout of a socket.
  */
 export function endWhenStalled({ socket }: IncomingMessage, response: ServerResponse, msMax: number): void {
+  // Whoever left before the answer began closes it no second time.
+  if (socket.destroyed) return
   let written = socket.bytesWritten
   let looks = 0
   const looking = setInterval(() => {
