@@ -145,24 +145,25 @@ test('a payment is at most as large as what its terminal can be sent, and one wi
   const its = await hooked(t)
   const there = await its.shop.connect()
   const list = (count: number, item: string) => `[${Array.from({ length: count }, () => item).join(',')}]`
-  const tried = async (transactionId: string, metadata: string) => {
-    const paying = payBytes(its.shop.ask, bodyOf(transactionId, metadata))
-    const frame = await Promise.race([there.next('payment'), paying.then(() => undefined)])
-    if (frame !== undefined) there.send(result(transactionId))
+  const asked = (transactionId: string, metadata: string) => payBytes(its.shop.ask, bodyOf(transactionId, metadata))
+  const payWith = async (transactionId: string, metadata: string) => {
+    const paying = asked(transactionId, metadata)
+    await there.next('payment')
+    there.send(result(transactionId))
     return paying
   }
   const whole = `{"note":"${'x'.repeat(60_000)}"}`
-  const large = await tried('large', whole)
+  const large = await payWith('large', whole)
   assert.ok(large.status === 200 && large.text.includes(`"metadata":${whole}`))
-  const numerous = await tried('numerous', `{"a":${list(20_000, '1.0')}}`)
+  const numerous = await payWith('numerous', `{"a":${list(20_000, '1.0')}}`)
   assert.deepEqual([numerous.status, numerous.json.metadata.a.length], [200, 20_000])
-  assert.equal((await tried('long', `{"a":${list(300, '12345678901234567890')}}`)).status, 200)
+  assert.equal((await payWith('long', `{"a":${list(300, '12345678901234567890')}}`)).status, 200)
   for (const metadata of [
     `{"note":"${'x'.repeat(62_000)}"}`,
     `{"note":"${'漢'.repeat(21_000)}"}`,
     `{"a":${list(500, '12345678901234567890')}}`,
   ])
-    assertRefused('/terminal/v1', await tried('refused', metadata), 400, 'INVALID_REQUEST')
+    assertRefused('/terminal/v1', await asked('refused', metadata), 400, 'INVALID_REQUEST')
 })
 
 test('[D5.webhook.update] metadata of an endpoint with a number that would come back as another is refused', async (t) => {
