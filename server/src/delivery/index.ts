@@ -84,7 +84,7 @@ export function createDelivery({
   const {
     leaseMs = 15_000,
     inHandMax = 2_048,
-    perDestinationMax = 480,
+    perDestinationMax = 960,
     flyingMax = 64,
     dispatchRestMs = 10,
     drainMsMax = 3_000,

@@ -39,7 +39,7 @@ test('however many events its merchant has, a page is read where it stands', asy
      insert into delivery.unsubscribed (event_id, at) select e.id, $5 from event e returning event_id as id`,
     [newId(at), partnerId, merchantId, branchId, at, eventsCount],
   )
-  await sql(db, 'analyze delivery.events')
+  await sql(db, 'vacuum (analyze) delivery.events')
   const entityIds: Readonly<Record<Level, string>> = { partner: partnerId, merchant: merchantId, branch: branchId }
   const page = async (level: Level, filter: Partial<EventFilter>) => {
     const entityId = level === 'branch' ? (filter.branchId ?? branchId) : entityIds[level]
@@ -63,12 +63,12 @@ test('however many events its merchant has, a page is read where it stands', asy
     assert.deepEqual([empty.found, empty.rows], [0, 0], level)
     const newest = await page(level, {})
     assert.equal(newest.found, 21, level)
-    assert.ok(newest.rows <= 50, `${level}: ${newest.rows} rows were read for 21`)
+    assert.equal(newest.rows, 0, `${level}: rows were read for what the index tells`)
     const middle = await page(level, { before: ids[eventsCount / 2]?.id ?? '' })
     assert.equal(middle.found, 21, level)
     assert.ok(middle.blocks <= 20, `${level}: ${middle.blocks} blocks of the index were read for 21 rows in its middle`)
     const rare = await page(level, { type: 'payment.expired' })
     assert.equal(rare.found, 0, level)
-    assert.ok(rare.rows <= 2_100, `${level}: ${rare.rows} rows were read of the 1,000 that are looked at`)
+    assert.equal(rare.rows, 0, `${level}: rows were read of the 1,000 that are looked at`)
   }
 })
