@@ -14,9 +14,9 @@ import { fill, type Crowd } from './scale-rows.ts'
 
 const few = 10_000
 const claimsPerRound = 200
-const pagesPerRound = 200
+const pagesPerRound = 600
 // Those may take long.
-const pagesPerFarPage = pagesPerRound
+const pagesPerFarPage = 10
 const merchantPage = 1
 const ratioMax = 1.5
 const statementMsMax = 600_000

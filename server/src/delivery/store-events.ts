@@ -106,7 +106,8 @@ const ofBranch = (entity: string) => `
      order by e.branch_id desc, e.dialect desc, e.id desc`
 
 // All of it is in that index.
-const listed = 'e.id, e.dialect, e.type, e.merchant_id, e.branch_id, e.payment_intent_id, e.payment_link_id, e.created_at'
+const listed =
+  'e.id, e.dialect, e.type, e.merchant_id, e.branch_id, e.payment_intent_id, e.payment_link_id, e.created_at'
 
 // A filter that hardly anything fits looks at so many events, and tells where it stopped; by a subquery that is run only then.
 const listEvents = perLevel(
