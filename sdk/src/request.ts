@@ -83,8 +83,8 @@ const timerMsMax = 2 ** 31 - 1
 
 /**
  * The one way to the platform: sends any operation of the contract. Throws KahaError for an error answer, KahaConnectionError where none
- * came, and the reason of the caller's signal. Network errors, 429 and 503 are tried again if the operation is a GET or carries an
- * Idempotency-Key, and never otherwise.
+ * came, and the reason of the caller's signal. Network errors, 429, 503 and what a proxy says for want of an answer (502, 504) are tried again
+ * if the operation is a GET or carries an Idempotency-Key, and never otherwise.
  */
 export function createSend(
   options: ConnectionOptions & Manner,

@@ -39,7 +39,7 @@ test('without Retry-After the waits double from half a second to eight, less up 
 })
 
 test('what is no failure of the way is not tried again', () => {
-  for (const failure of [new Error('a defect'), refused(500), refused(400, 1), undefined]) {
+  for (const failure of [new Error('a defect'), refused(500), refused(502), refused(504), refused(400, 1), undefined]) {
     assert.equal(
       waitBeforeRetry(failure, 1, () => 0),
       null,

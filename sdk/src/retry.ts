@@ -17,7 +17,8 @@ export const isRepeatable = ({ method }: Operation, idempotencyKey: string | und
 export function waitBeforeRetry(failure: unknown, triesMade: number, random: () => number): number | null {
   if (failure instanceof KahaError) {
     // The first try may still run when its connection was lost.
-    const passes = failure.status === 429 || failure.status === 503 || failure.code === 'IDEMPOTENCY_IN_PROGRESS'
+    const passes =
+      [429, 503].includes(failure.status) || isOfProxy(failure) || failure.code === 'IDEMPOTENCY_IN_PROGRESS'
     if (!passes) return null
     const seconds = failure.retryAfterSeconds
     if (seconds !== undefined) return seconds > retryAfterSecondsMax ? null : seconds * 1_000 * (1 + 0.2 * random())
@@ -26,6 +27,19 @@ export function waitBeforeRetry(failure: unknown, triesMade: number, random: () 
   }
   return backOff(triesMade, random)
 }
+
+/** Somebody on the way found no platform behind it, or waited for it too long. */
+const isOfProxy = ({ status, code }: KahaError): boolean =>
+  code === 'UNEXPECTED_ANSWER' && [502, 503, 504].includes(status)
+
+/**
+ * Whether it is unknown what became of a payment at a terminal, or nothing did, so that the same one is to be asked for again. Never where its
+ * time is over, nor where the platform says how it ended.
+ */
+export const isUnanswered = (failure: unknown): boolean =>
+  failure instanceof KahaError
+    ? isOfProxy(failure) || failure.code === 'UNAVAILABLE' || failure.code === 'RATE_LIMITED'
+    : failure instanceof KahaConnectionError && failure.reason !== 'TIMEOUT'
 
 const backOff = (triesMade: number, random: () => number): number =>
   Math.min(backOffMs * 2 ** (triesMade - 1), backOffMsMax) * (0.5 + 0.5 * random())

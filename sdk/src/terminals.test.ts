@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
-import { peer, refusal } from '../test/peer.ts'
+import { peer, refusal, type Peer } from '../test/peer.ts'
 import {
   createTerminals,
   KahaConnectionError,
@@ -46,6 +46,14 @@ test('requests carry the signatures of the vectors', async () => {
   }
 })
 
+/** A client whose waits are told instead of waited. */
+function stepped({ url }: Peer) {
+  const waits: number[] = []
+  const tell = async (ms: number): Promise<void> => void waits.push(ms)
+  const options = { baseUrl: url, apiKey: 'tk_x', apiSecret: 's' }
+  return { waits, terminals: createTerminals(options, { random: () => 0, pause: tell }) }
+}
+
 const sale = { amount: '150.00', currency: 'PHP', paymentMethod: 'CARD' } as const
 
 test('a payment whose line is lost is asked for again under the same transactionId, and signed anew', async () => {
@@ -59,6 +67,22 @@ test('a payment whose line is lost is asked for again under the same transaction
   assert.equal(first.body, second?.body)
   assert.ok(first.body.includes('"transactionId":"'))
   assert.notEqual(first.headers['x-signature'], second?.headers['x-signature'])
+})
+
+test('a payment is asked for again where a proxy finds no platform, and where that is away or has too much to do', async () => {
+  for (const status of [502, 503, 504]) {
+    await using server = await peer({ status, body: 'a page' }, { body: { status: 'SUCCESS' } })
+    const { terminals, waits } = stepped(server)
+    assert.deepEqual(await terminals.pay('T', sale), { status: 'SUCCESS' })
+    assert.deepEqual(waits, [250])
+    assert.equal(server.arrived[0]?.body, server.arrived[1]?.body)
+  }
+  await using server = await peer(refusal(503, 'UNAVAILABLE'), refusal(429, 'RATE_LIMITED', { 'retry-after': '2' }), {
+    body: { status: 'SUCCESS' },
+  })
+  const { terminals, waits } = stepped(server)
+  assert.deepEqual(await terminals.pay('T', sale), { status: 'SUCCESS' })
+  assert.deepEqual(waits, [250, 2_000])
 })
 
 test('a payment whose transactionId is given as undefined keeps one of its own through every repeat', async () => {
@@ -92,10 +116,7 @@ const thrownBy = (promise: Promise<unknown>): Promise<{ readonly transactionId?:
 
 test('a line that stays lost is told as such with the transactionId, after four repeats that come later each time', async () => {
   await using server = await peer('cut')
-  const waits: number[] = []
-  const tell = async (ms: number): Promise<void> => void waits.push(ms)
-  const options = { baseUrl: server.url, apiKey: 'tk_x', apiSecret: 's' }
-  const terminals = createTerminals(options, { random: () => 0, pause: tell })
+  const { terminals, waits } = stepped(server)
   const failure = await thrownBy(terminals.pay('T', sale))
   assert.ok(failure instanceof KahaConnectionError)
   assert.equal(server.arrived.length, 5)

@@ -14,9 +14,8 @@ import {
   type BodyOf,
   type QueryOf,
 } from '@kaha/contract'
-import { KahaConnectionError } from './errors.ts'
 import { createSend, retriesOf, type CallOptions, type ConnectionOptions, type Sign, type Waiting } from './request.ts'
-import { pause, waitBeforeRetry } from './retry.ts'
+import { isUnanswered, pause, waitBeforeRetry } from './retry.ts'
 
 export interface TerminalsOptions extends ConnectionOptions {
   /** The API key of a till (role desktop), exactly as issued. */
@@ -58,8 +57,8 @@ export function createTerminals(
     list: (call?: CallOptions) => send(listTerminals, {}, call),
 
     /**
-     * Pays at a terminal and waits for its result. Without a transactionId one is made; where the line is lost the same payment is asked for
-     * again, later each time, which joins the running wait and never charges twice. What is thrown tells the transactionId. A KahaError
+     * Pays at a terminal and waits for its result. Without a transactionId one is made; where the line is lost, or a proxy or the platform
+     * says that it cannot answer now, the same payment is asked for again, later each time, which joins the running wait and never charges twice. What is thrown tells the transactionId. A KahaError
      * TIMEOUT or TERMINAL_CONNECTION_ERROR means that no money is kept.
      */
     async pay(terminalId: string, body: BodyOf<typeof createTerminalPayment>, call: CallOptions = {}) {
@@ -70,8 +69,8 @@ export function createTerminals(
         try {
           return await send(createTerminalPayment, input, call, payMsDefault)
         } catch (failure) {
-          const isLost = failure instanceof KahaConnectionError && failure.reason !== 'TIMEOUT'
-          const waitMs = isLost && triesMade <= repeatsMax ? waitBeforeRetry(failure, triesMade, random) : null
+          const isToRepeat = isUnanswered(failure) && triesMade <= repeatsMax
+          const waitMs = isToRepeat ? waitBeforeRetry(failure, triesMade, random) : null
           if (waitMs === null) throw failure
           await wait(waitMs, call.signal)
         }
