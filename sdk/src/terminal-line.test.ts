@@ -4,7 +4,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { test, type TestContext } from 'node:test'
 import { WebSocketServer, type WebSocket } from 'ws'
-import { connectTerminal, KahaError, type TerminalLineState } from './index.ts'
+import { connectTerminal, KahaError, type KahaConnectionError, type TerminalLineState } from './index.ts'
 
 /** What the platform's side does with one connect: opens it, refuses it with a status, or something of the test's own. */
 type Act = 'opens' | number | ((open: () => void, raw: Socket) => void)
@@ -57,6 +57,34 @@ test('a line comes back after an answer that is none of the platform', { timeout
   await becomes('reconnecting')
   await becomes('open')
   assert.deepEqual([seen.connects, states], [3, ['reconnecting', 'open']])
+})
+
+test('a payment that is not answered tells its transactionId, whoever made it', async (t) => {
+  const { line, opened } = await lineOf(t, 'opens')
+  const heard: { paymentRequest: { transactionId: string } }[] = []
+  const two = new Promise<void>((resolve) => {
+    opened[0]?.on('message', (data) => {
+      heard.push(JSON.parse((data as Buffer).toString()) as (typeof heard)[number])
+      if (heard.length === 2) resolve()
+    })
+  })
+  const paymentRequest = { amount: '1.00', currency: 'PHP', paymentMethod: 'CARD' } as const
+  const asked = [paymentRequest, { ...paymentRequest, transactionId: 'ORDER-1' }].map((one) =>
+    line.ask('payment', { terminalId: 'T', paymentRequest: one }).then(
+      () => assert.fail('it was answered'),
+      (error: unknown) => error as KahaConnectionError,
+    ),
+  )
+  await two
+  opened[0]?.terminate()
+  const failures = await Promise.all(asked)
+  const sent = heard.map((one) => one.paymentRequest.transactionId)
+  assert.deepEqual(
+    failures.map(({ transactionId }) => transactionId),
+    sent,
+  )
+  assert.match(sent[0] ?? '', /^[0-9a-f-]{36}$/)
+  assert.equal(sent[1], 'ORDER-1')
 })
 
 test('a line is closed for good when the key or the device is refused', async (t) => {

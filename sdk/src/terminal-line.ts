@@ -52,7 +52,7 @@ export interface TerminalLine extends AsyncDisposable {
   readonly state: TerminalLineState
   /**
    * Asks, and resolves to the answer. Throws KahaError where it is refused, and KahaConnectionError where no answer came: a `payment` with
-   * the same transactionId joins the first and charges nothing twice. Payments end with a push.
+   * the transactionId that it tells joins the first and charges nothing twice. Without one a payment gets its own. Payments end with a push.
    */
   ask<Name extends keyof TerminalQuestions>(action: Name, message: Sent<Name>): Promise<TerminalQuestions[Name]>
   /**
@@ -66,6 +66,8 @@ export interface TerminalLine extends AsyncDisposable {
 
 interface Waiting {
   readonly operation: string
+  /** Of the payment that it is about. */
+  readonly transactionId: string | undefined
   readonly promised: PromiseWithResolvers<Record<string, unknown>>
   readonly timer: NodeJS.Timeout
 }
@@ -101,14 +103,14 @@ export async function connectTerminal(options: TerminalLineOptions): Promise<Ter
     if (one === undefined) return void (message['action'] !== 'error' && hear(message as unknown as TerminalPush))
     waiting.delete(requestId as string)
     clearTimeout(one.timer)
-    if (message['action'] === 'error') one.promised.reject(refusalOf(one.operation, message))
+    if (message['action'] === 'error') one.promised.reject(refusalOf(one, message))
     else one.promised.resolve(message)
   }
   /** Whoever waits is told that no answer will come. */
   const forsake = (reason: string) => {
-    for (const { operation, promised, timer } of waiting.values()) {
+    for (const { operation, transactionId, promised, timer } of waiting.values()) {
       clearTimeout(timer)
-      promised.reject(new KahaConnectionError(operation, reason))
+      promised.reject(unanswered(operation, reason, transactionId))
     }
     waiting.clear()
   }
@@ -146,15 +148,16 @@ export async function connectTerminal(options: TerminalLineOptions): Promise<Ter
   const send = (operation: string, message: object) => {
     const promised = Promise.withResolvers<Record<string, unknown>>()
     const requestId = String((asked += 1))
+    const transactionId = transactionIdIn(message)
     if (socket.readyState !== WebSocket.OPEN) {
-      promised.reject(new KahaConnectionError(operation, state === 'closed' ? 'CLOSED' : 'RECONNECTING'))
+      promised.reject(unanswered(operation, state === 'closed' ? 'CLOSED' : 'RECONNECTING', transactionId))
       return { requestId, answer: promised.promise }
     }
     const timer = setTimeout(() => {
       waiting.delete(requestId)
-      promised.reject(new KahaConnectionError(operation, 'TIMEOUT'))
+      promised.reject(unanswered(operation, 'TIMEOUT', transactionId))
     }, timeoutMs)
-    waiting.set(requestId, { operation, promised, timer })
+    waiting.set(requestId, { operation, transactionId, promised, timer })
     socket.send(JSON.stringify({ ...message, action: operation, requestId }))
     return { requestId, answer: promised.promise }
   }
@@ -174,7 +177,8 @@ export async function connectTerminal(options: TerminalLineOptions): Promise<Ter
     get state() {
       return state
     },
-    ask: async (action, message) => (await send(action, message).answer) as never,
+    ask: async (action, message) =>
+      (await send(action, action === 'payment' ? named(message as Sent<'payment'>) : message).answer) as never,
     async report(action, message) {
       // One thing after the other is worked through: the answer to a ping says that what came before it was taken.
       const { requestId, answer: refusal } = send(action, message)
@@ -190,6 +194,20 @@ export async function connectTerminal(options: TerminalLineOptions): Promise<Ter
     [Symbol.asyncDispose]: close,
   }
 }
+
+/** A payment that has no name gets one: whoever hears of no answer can ask for the same one again. */
+const named = ({ paymentRequest, ...message }: Sent<'payment'>): Sent<'payment'> => ({
+  ...message,
+  paymentRequest: { ...paymentRequest, transactionId: paymentRequest.transactionId ?? crypto.randomUUID() },
+})
+
+function transactionIdIn(message: object): string | undefined {
+  const { transactionId, paymentRequest } = message as Partial<Sent<'payment'> & Sent<'cancelPayment'>>
+  return paymentRequest?.transactionId ?? transactionId
+}
+
+const unanswered = (operation: string, reason: string, transactionId: string | undefined): KahaConnectionError =>
+  new KahaConnectionError(operation, reason, undefined, undefined, transactionId)
 
 /** Opens a socket, or rejects with why there is none, at the signal too. One that falls silent or speaks otherwise is dropped. */
 function handshake(
@@ -262,7 +280,10 @@ const answerOf = ({ statusCode = 502, headers }: IncomingMessage): Response =>
   })
 
 /** A message that was refused, with the status that its code has over HTTP. */
-function refusalOf(operation: string, { code, message }: Readonly<Record<string, unknown>>): KahaError {
+function refusalOf(
+  { operation, transactionId }: Pick<Waiting, 'operation' | 'transactionId'>,
+  { code, message }: Readonly<Record<string, unknown>>,
+): KahaError {
   return new KahaError({
     status: (terminalsErrors as Readonly<Record<string, number>>)[String(code)] ?? 400,
     code: String(code),
@@ -272,5 +293,6 @@ function refusalOf(operation: string, { code, message }: Readonly<Record<string,
     details: undefined,
     retryAfterSeconds: undefined,
     idempotencyKey: undefined,
+    transactionId,
   })
 }
