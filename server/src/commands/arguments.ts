@@ -19,3 +19,12 @@ export function argumentsOf<const Options extends ParseArgsOptionsConfig>(
     )
   }
 }
+
+/** Refuses an option that the action has no use for: left unread, it would be taken for heeded. All may have `json`. */
+export function takesOnly(command: string, action: string, values: object, taken: readonly string[] = []): void {
+  const other = Object.keys(values).find((name) => name !== 'json' && !taken.includes(name))
+  if (other !== undefined)
+    throw new StartFault(
+      `\`kaha ${command} ${action}\` takes no --${other}; \`kaha ${command} --help\` tells what there is`,
+    )
+}

@@ -3,7 +3,7 @@ import { createDb, type Db } from '../kernel/db.ts'
 import { StartFault } from '../kernel/fault.ts'
 import { isUuid } from '../kernel/ids.ts'
 import { minorToDecimal, minorToNumber } from '../kernel/money.ts'
-import { argumentsOf } from './arguments.ts'
+import { argumentsOf, takesOnly } from './arguments.ts'
 import { joinDatabase, migrateOrExplain } from './database.ts'
 import { attentionStore as store } from './store-attention.ts'
 import { say } from './words.ts'
@@ -32,6 +32,7 @@ export async function attentionCommand(config: Config, args: readonly string[]):
     throw new StartFault(
       `there is no \`kaha attention ${positionals.join(' ')}\`; \`kaha attention --help\` lists what there is`,
     )
+  takesOnly('attention', action, values, action === 'settle' ? ['note'] : [])
   const settled = action === 'settle' ? { id: idOf(id), note: noteOf(values.note) } : undefined
   await using database = await joinDatabase(config)
   await migrateOrExplain(database.target)

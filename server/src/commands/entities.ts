@@ -7,7 +7,7 @@ import { createDb, refusedBy, type Db } from '../kernel/db.ts'
 import { StartFault } from '../kernel/fault.ts'
 import { isUuid } from '../kernel/ids.ts'
 import { refuseOtherMode } from '../kernel/installation.ts'
-import { argumentsOf } from './arguments.ts'
+import { argumentsOf, takesOnly } from './arguments.ts'
 import { joinDatabase, migrateOrExplain, timeIn } from './database.ts'
 import { noneYet, say } from './words.ts'
 
@@ -60,6 +60,7 @@ export async function entitiesCommand(config: Config, args: readonly string[]): 
   }
   if (takesId && (branchId === undefined || !isUuid(branchId)))
     throw new StartFault('say which branch: `kaha entities code ID`, with an id of `kaha entities list`')
+  takesOnly('entities', action, values, action === 'create' ? ['level', 'name', 'parent', 'reference'] : [])
   const wanted = action === 'create' ? wantedEntity(values) : undefined
   await using database = await joinDatabase(config)
   await migrateOrExplain(database.target)

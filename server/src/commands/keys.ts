@@ -6,7 +6,7 @@ import { terminalKeyStore } from '../identity/store-terminal-keys.ts'
 import { createDb, type Db } from '../kernel/db.ts'
 import { StartFault } from '../kernel/fault.ts'
 import { isUuid } from '../kernel/ids.ts'
-import { argumentsOf } from './arguments.ts'
+import { argumentsOf, takesOnly } from './arguments.ts'
 import { joinDatabase, migrateOrExplain, timeIn } from './database.ts'
 import { hintKeys } from './hint-keys.ts'
 import { issuingOf } from './issuing.ts'
@@ -29,6 +29,10 @@ const moves = {
 } as const
 
 const actions = ['list', 'issue', 'encryption', ...Object.keys(moves)]
+const takenBy: Readonly<Record<string, readonly string[]>> = {
+  issue: ['entity', 'scopes'],
+  encryption: ['entity', 'scopes'],
+}
 
 /** Lists, issues, suspends and revokes secret keys, and issues those for Tokens, beside a running server or without one. */
 export async function keysCommand(config: Config, args: readonly string[]): Promise<void> {
@@ -45,6 +49,7 @@ export async function keysCommand(config: Config, args: readonly string[]): Prom
   if (takesId && (id === undefined || !isUuid(id))) {
     throw new StartFault(`say which key: \`kaha keys ${action} ID\`, with an id of \`kaha keys list\``)
   }
+  takesOnly('keys', action, values, takenBy[action])
   const wanted = action === 'issue' ? wantedKey(values) : undefined
   const merchantId = action === 'encryption' ? wantedMerchant(values) : undefined
   await using database = await joinDatabase(config)

@@ -5,7 +5,7 @@ import { terminalKeyStore } from '../identity/store-terminal-keys.ts'
 import { createDb, type Db } from '../kernel/db.ts'
 import { StartFault } from '../kernel/fault.ts'
 import { isUuid } from '../kernel/ids.ts'
-import { argumentsOf } from './arguments.ts'
+import { argumentsOf, takesOnly } from './arguments.ts'
 import { joinDatabase, migrateOrExplain, timeIn } from './database.ts'
 import { hintKeys } from './hint-keys.ts'
 import { issuingOf } from './issuing.ts'
@@ -52,11 +52,20 @@ export async function terminalsCommand(config: Config, args: readonly string[]):
     throw new StartFault(
       `there is no \`kaha terminals ${positionals.join(' ')}\`; \`kaha terminals --help\` lists what there is`,
     )
+  takesOnly('terminals', name, values, takenBy[name])
   const act = plan(values, subject)
   await using database = await joinDatabase(config)
   await migrateOrExplain(database.target)
   await using db = createDb({ target: database.target, connectionsMax: 1, onError: () => {} })
   await act(db, config, values.json === true)
+}
+
+const takenBy: Readonly<Record<string, readonly string[]>> = {
+  list: ['group'],
+  group: ['merchant'],
+  issue: ['group', 'role', 'branch'],
+  move: ['group', 'to'],
+  describe: ['group', 'metadata'],
 }
 
 /** What is wanted, read before a database is touched. */

@@ -111,6 +111,7 @@ test('what `kaha attention` does not know is told in one line, before a database
     [/there is no `kaha attention list all`/, 'list', 'all'],
     [/there is no `kaha attention settle/, 'settle', id, 'more'],
     [/Unknown option '--all'; `kaha attention --help` tells what there is/, 'list', '--all'],
+    [/`kaha attention list` takes no --note/, 'list', '--note', 'x'],
     [/say what is settled: `kaha attention settle ID`/, 'settle', '--note', 'x'],
     [/say what is settled/, 'settle', 'mine', '--note', 'x'],
     [/say how it was settled: --note/, 'settle', id],

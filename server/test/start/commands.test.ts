@@ -67,6 +67,8 @@ test('what `kaha keys` does not know is told in one line, before a database is t
     [/there is no `kaha keys rotate`; `kaha keys --help` lists what there is/, 'rotate'],
     [/there is no `kaha keys list all`/, 'list', 'all'],
     [/Unknown option '--all'; `kaha keys --help` tells what there is/, 'list', '--all'],
+    [/`kaha keys list` takes no --entity; `kaha keys --help` tells what there is/, 'list', '--entity', id],
+    [/`kaha keys revoke` takes no --scopes/, 'revoke', id, '--scopes', 'qr.create'],
     [/say whose key it is: --entity and the id of a partner, merchant or branch/, 'issue'],
     [/say whose key it is/, 'issue', '--entity', 'me'],
     [

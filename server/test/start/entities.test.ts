@@ -91,6 +91,7 @@ test('what `kaha entities` does not know is told in one line, before a database 
     [/there is no `kaha entities delete`; `kaha entities --help` lists what there is/, 'delete'],
     [/Unknown option '--all'; `kaha entities --help` tells what there is/, 'list', '--all'],
     [/there is no `kaha entities list me`/, 'list', 'me'],
+    [/`kaha entities list` takes no --parent/, 'list', '--parent', id],
     [/say which branch: `kaha entities code ID`/, 'code'],
     [/say which branch: `kaha entities code ID`/, 'code', 'CEBU'],
     [/say what it is: --level partner, merchant or branch/, ...named],

@@ -145,6 +145,7 @@ test('what `kaha terminals` does not know is told in one line, before a database
   const id = '01a1fcef-9ed7-78da-86e8-e01924f01831'
   const wrong: [RegExp, ...string[]][] = [
     [/there is no `kaha terminals close`; `kaha terminals --help` lists what there is/, 'close'],
+    [/`kaha terminals disconnect` takes no --group/, 'disconnect', id, '--group', id],
     [/there is no `kaha terminals toString`/, 'toString'],
     [/there is no `kaha terminals list all`/, 'list', 'all'],
     [/there is no `kaha terminals disconnect/, 'disconnect', id, 'more'],
