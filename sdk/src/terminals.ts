@@ -58,8 +58,8 @@ export function createTerminals(
 
     /**
      * Pays at a terminal and waits for its result. Without a transactionId one is made; where the line is lost, or a proxy or the platform
-     * says that it cannot answer now, the same payment is asked for again, later each time, which joins the running wait and never charges twice. What is thrown tells the transactionId. A KahaError
-     * TIMEOUT or TERMINAL_CONNECTION_ERROR means that no money is kept.
+     * says that it cannot answer now, the same payment is asked for again, later each time, which joins the running wait and never charges
+     * twice. What is thrown tells the transactionId. A KahaError TIMEOUT or TERMINAL_CONNECTION_ERROR means that no money is kept.
      */
     async pay(terminalId: string, body: BodyOf<typeof createTerminalPayment>, call: CallOptions = {}) {
       const asked = { ...body, transactionId: body.transactionId ?? crypto.randomUUID() }

@@ -29,6 +29,7 @@ const moves = {
 } as const
 
 const actions = ['list', 'issue', 'encryption', ...Object.keys(moves)]
+// A key for Tokens has no scopes, and is told so by itself.
 const takenBy: Readonly<Record<string, readonly string[]>> = {
   issue: ['entity', 'scopes'],
   encryption: ['entity', 'scopes'],
