@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import { startDeliveryRoom, type DeliveryRoom } from '../../test/delivery-room.ts'
 import { eventually } from '../../test/faults/eventually.ts'
 import { startReceiver } from '../../test/receiver.ts'
+import { dispatchStore } from './store-dispatch.ts'
 
 const day = 24 * 60 * 60 * 1_000
 
@@ -90,4 +91,17 @@ test('the weeks to come have their partitions, and making them again makes none'
       after.map((name) => name.slice(-7)),
     )
   }
+})
+
+test('what is queued of an event that retention has dropped holds up nobody: not its endpoint, and no other', async () => {
+  await using room = await startDeliveryRoom()
+  await using receiver = await startReceiver()
+  await room.endpoint(receiver.url)
+  await room.endpoint(new URL('/other', receiver.url).href)
+  const [dropped, ...others] = await room.happen(4)
+  await dispatchStore.dispatchDue(room.workDb, 4)
+  await room.query('delete from delivery.events where id = $1', [dropped?.id])
+  room.work()
+  await eventually(() => receiver.received.length === 2 * others.length)
+  assert.ok((await room.events()).every(({ status }) => status === 'DELIVERED'))
 })

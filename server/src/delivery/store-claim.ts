@@ -166,9 +166,6 @@ const claimDue = statement(
      insert into delivery.lanes (destination_id, look_at, head_at) select n.destination_id, n.look_at, n.head_at from next n
      on conflict (destination_id) do update set look_at = excluded.look_at, head_at = excluded.head_at
    ),
-   taken as materialized (
-     select d.*, row_number() over (partition by d.place order by d.run_at, d.id) = 1 as first from due d where d.id is not null
-   ),
    told as materialized (
      select (select count(*) from due) = $1
               or exists (select from lane l having count(*) filter (where l.slow) = nullif($6, 0)) as more,
@@ -191,9 +188,11 @@ const claimDue = statement(
           d.dialect, d.url, d.slow, d.failing_since, d.secrets
      from told t
      left join (
-       select c.*, e.type, e.body
-         from taken c
+       -- Retention may have dropped an event between two of its deliveries.
+       select c.*, e.type, e.body, row_number() over (partition by c.place order by c.run_at, c.id) = 1 as first
+         from due c
         cross join lateral (select e.type, e.body from delivery.events e where e.id = c.event_id offset 0) e
+        where c.id is not null
      ) c on true
      -- Told with the first delivery of each.
      left join lateral (${destinationWhere('c.first and d.id = c.destination_id')}
