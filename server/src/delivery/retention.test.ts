@@ -3,6 +3,8 @@ import { test } from 'node:test'
 import { startDeliveryRoom, type DeliveryRoom } from '../../test/delivery-room.ts'
 import { eventually } from '../../test/faults/eventually.ts'
 import { startReceiver } from '../../test/receiver.ts'
+import { createDb } from '../kernel/db.ts'
+import { largestId, smallestId } from '../kernel/ids.ts'
 import { dispatchStore } from './store-dispatch.ts'
 
 const day = 24 * 60 * 60 * 1_000
@@ -48,8 +50,7 @@ test('attempts are kept for 30 days and events for 90, in business time, and who
   assert.equal((await room.events()).length, 5)
 
   await room.sandboxClock.advanceBy(60 * day)
-  await untilEmpty(room, 'events')
-  assert.deepEqual(await counts(), [0, 0, 0, 0])
+  await eventually(async () => (await counts()).every((rows) => rows === 0))
 
   await room.happen(1)
   await room.sandboxClock.idle()
@@ -69,7 +70,7 @@ test('A2.pause.retention: what waits before a paused destination waits until ret
   assert.equal(await count(room, 'queue'), 2)
   await room.sandboxClock.advanceBy(40 * day)
   await untilEmpty(room, 'events')
-  assert.equal(await count(room, 'queue'), 0)
+  await untilEmpty(room, 'queue')
   assert.equal(await count(room, 'outbox'), 0)
 })
 
@@ -104,4 +105,34 @@ test('what is queued of an event that retention has dropped holds up nobody: not
   room.work()
   await eventually(() => receiver.received.length === 2 * others.length)
   assert.ok((await room.events()).every(({ status }) => status === 'DELIVERED'))
+})
+
+// Of whoever would drop a table, in this database alone.
+const waiting = `select from pg_locks l join pg_database d on d.oid = l.database
+  where l.mode = 'AccessExclusiveLock' and not l.granted and d.datname = current_database()`
+
+test('while a reader keeps old events from being dropped, what became of them is kept as well', async () => {
+  await using room = await startDeliveryRoom()
+  await using receiver = await startReceiver()
+  await using reader = createDb({ target: room.target, onError: () => {} })
+  const endpoint = await room.endpoint(receiver.url)
+  const worker = room.work()
+  const [event] = await room.happen(1)
+  await room.sandboxClock.idle()
+  await worker.stop()
+  await room.sandboxClock.advanceBy(100 * day)
+
+  await reader.tx(async (tx) => {
+    await tx.run({ name: '', text: 'select from delivery.events' }, [])
+    await using _ = room.work()
+    await eventually(async () => (await room.query(waiting)).length > 0)
+    await eventually(async () => (await room.query(waiting)).length === 0)
+  })
+  assert.deepEqual(
+    (await room.events()).map(({ id, status }) => [id, status]),
+    [[event?.id, 'DELIVERED']],
+  )
+  const branches = [room.branch.entityId]
+  const ever = { from: smallestId, before: largestId }
+  assert.equal(await room.delivery.events.recover(endpoint, ever, async () => branches.splice(0)), 0)
 })

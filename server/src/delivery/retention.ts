@@ -37,15 +37,16 @@ export function startRetention(
     if (now - doneAt < hour) return doneAt + hour - now
     await ensurePartitions(db, new Date(now))
     const eventsEnd = new Date(now - eventsMs)
-    while (!(await store.dropOldOpen(db, eventsEnd, queueRowsMax)));
     // A reader in the way is waited for a second at most; then the next hour is early enough.
     doneAt = now
-    const dropped = [
-      ...(await store.drop(db, 'attempts', new Date(now - attemptsMs))),
+    // Events first, and what is known of them only when they are gone: one without its deliveries would be taken for one that nobody got.
+    const dropped = await store.drop(db, 'events', eventsEnd)
+    while (!(await store.dropOldOpen(db, eventsEnd, queueRowsMax)));
+    dropped.push(
       ...(await store.drop(db, 'deliveries', eventsEnd)),
       ...(await store.drop(db, 'unsubscribed', eventsEnd)),
-      ...(await store.drop(db, 'events', eventsEnd)),
-    ]
+      ...(await store.drop(db, 'attempts', new Date(now - attemptsMs))),
+    )
     if (dropped.length > 0) log.info({ dropped }, 'retention dropped what was kept for long enough')
     return hour
   }
