@@ -107,9 +107,9 @@ test('a failure of the destination counts against it; one of the path spends the
   assert.equal(judged({ errorClass: 'dns', owner: 'path' }, long).change, null)
 })
 
-test('410 disables at once; nothing but failures disables after 5 days and not a millisecond before', () => {
+test('410 disables at once, and leaves the delivery to what that closes; nothing but failures disables after 5 days and not a millisecond before', () => {
   const gone = judged({ status: 410 })
-  assert.deepEqual([gone.settlement.end, gone.outcome, gone.change?.disable?.failingBefore], ['CLOSED', 'gone', null])
+  assert.deepEqual([gone.settlement.end, gone.outcome, gone.change?.disable?.failingBefore], [null, 'gone', null])
   const after = (ms: number) =>
     judged({ status: 500 }, { slow: true, failingSince: new Date(startedAt.getTime() - ms) }).change
   assert.equal(after(5 * day - 1), null)

@@ -113,17 +113,18 @@ export function judge({ work, dialect, prepared, startedAt, result, random, wall
   const askedMs = retryAfterMsOf(answer?.retryAfter, wallMs)
   // Waits count from the start of an attempt, a Retry-After from its answer (RFC 9110).
   const askedFromStartMs = askedMs === null ? null : attempt.durationMs + askedMs
-  const waitMs = gone ? null : waitAfter(dialect.schedule, row.attempt_no + 1, random, askedFromStartMs)
-  const end = gone ? 'CLOSED' : waitMs === null ? 'EXHAUSTED' : null
+  // Also where nobody is there any more: disabling closes it with whatever else is queued, but for a URL that was changed meanwhile.
+  const waitMs = waitAfter(dialect.schedule, row.attempt_no + 1, random, askedFromStartMs)
+  const end = waitMs === null ? 'EXHAUSTED' : null
   const change: LaneChange = {
     destinationId: row.destination_id,
     slow: lane.slow ? null : true,
     // The path's failures say nothing about the destination.
     failingSince: owner === 'destination' && lane.failing_since === null ? startedAt : null,
     disable: gone
-      ? { reason: `The endpoint answered ${answer.status}: it is gone.`, failingBefore: null }
+      ? { reason: `The endpoint answered ${answer.status}: it is gone.`, url: lane.url, failingBefore: null }
       : owner === 'destination'
-        ? failingTooLong(dialect, lane.failing_since, startedAt)
+        ? failingTooLong(dialect, lane, startedAt)
         : null,
   }
   return {
@@ -135,11 +136,17 @@ export function judge({ work, dialect, prepared, startedAt, result, random, wall
   }
 }
 
-function failingTooLong(dialect: Dialect, since: Date | null, startedAt: Date): LaneChange['disable'] {
+function failingTooLong(
+  dialect: Dialect,
+  { failing_since: since, url }: LaneRow,
+  startedAt: Date,
+): LaneChange['disable'] {
   const { failingMsMax } = dialect.autoDisable
   if (since === null || failingMsMax === null) return null
   const failingBefore = new Date(startedAt.getTime() - failingMsMax)
-  return since > failingBefore ? null : { reason: `Every attempt since ${since.toISOString()} failed.`, failingBefore }
+  return since > failingBefore
+    ? null
+    : { reason: `Every attempt since ${since.toISOString()} failed.`, url, failingBefore }
 }
 
 function attemptRow(

@@ -9,7 +9,7 @@ import { settleStore, type Settlement } from './store-settle.ts'
 
 const handed: HandRequest = { rowsMax: 1, full: [], busy: [], quickRoom: 1, leaseMs: 0 }
 const waiting = (held: ClaimedRow, runAt: Date): Settlement => ({ held, end: null, runAt, attempt: null })
-const closed = (held: ClaimedRow): Settlement => ({ held, end: 'CLOSED', runAt: null, attempt: null })
+const over = (held: ClaimedRow): Settlement => ({ held, end: 'DELIVERED', runAt: null, attempt: null })
 
 /** The blocks of the index of lanes that the database has read so far. */
 async function blocksOf(room: DeliveryRoom): Promise<number> {
@@ -38,7 +38,7 @@ test('a claim reads past deliveries that are over once, not each time', async ()
     const found = await claim(room)
     assert.equal(found.length, 1)
     read.push((await blocksOf(room)) - before)
-    await settleStore.settle(room.workDb, found.map(closed), [])
+    await settleStore.settle(room.workDb, found.map(over), [])
   }
   const [first = 0, ...others] = read
   assert.ok(first >= 80, `the first claim read ${first} blocks of 20,000 entries`)
@@ -75,7 +75,7 @@ async function lookedThrough(room: DeliveryRoom) {
   await dispatchStore.dispatchDue(room.workDb, 2)
   const [ended, held] = await claim(room)
   assert.ok(ended && held)
-  await settleStore.settle(room.workDb, [closed(ended)], [])
+  await settleStore.settle(room.workDb, [over(ended)], [])
   await room.query('update delivery.lanes set look_at = kernel.now()')
   assert.deepEqual(await claim(room), [])
   const [lane] = await room.query<{ late: boolean }>(

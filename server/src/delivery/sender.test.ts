@@ -126,6 +126,28 @@ test('A2.attempts.gone, A2.attempts.disabled-closes, A2.events.state.submitted-d
   assert.deepEqual(await statuses(room), { EXHAUSTED: 6, NOT_SUBSCRIBED: 1 })
 })
 
+test('a 410 of an address that was changed meanwhile disables nothing, and its event goes to the new one', async () => {
+  await using room = await startDeliveryRoom({ random: () => 0 })
+  await using receiver = await startReceiver()
+  const { id } = await room.endpoint(new URL('/old', receiver.url).href)
+  const url = new URL('/new', receiver.url).href
+  const answers: (() => void)[] = []
+  receiver.answer = (_request, response) => void answers.push(() => response.writeHead(410).end())
+  room.work()
+  await room.happen(3)
+  await eventually(() => answers.length === 3)
+  const change = { url, types: null, description: null, metadata: null, disabled: null }
+  await room.delivery.destinations.change(room.branch, id, change)
+
+  receiver.answer = answering(200)
+  for (const answer of answers) answer()
+  await room.sandboxClock.advanceBy(seconds(6))
+  assert.deepEqual(await statuses(room), { DELIVERED: 3 })
+  assert.equal(countOf(receiver, '/new'), 3)
+  const found = await destination(room, id)
+  assert.deepEqual([found?.state, found?.disabled_reason, found?.lane], ['ENABLED', null, 'OPEN'])
+})
+
 test('A2.attempts.five-days: an endpoint that has only failed for 5 days is disabled with the reason, and one that answered once in between is not', async () => {
   await using room = await startDeliveryRoom({ random: () => 0 })
   await using receiver = await startReceiver()

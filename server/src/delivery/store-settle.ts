@@ -22,7 +22,7 @@ export interface AttemptRow {
 /** What became of a claimed delivery: it ended, or it waits until `runAt`. Without an attempt it was a setback of ours. */
 export interface Settlement {
   readonly held: Held
-  readonly end: 'DELIVERED' | 'EXHAUSTED' | 'CLOSED' | null
+  readonly end: 'DELIVERED' | 'EXHAUSTED' | null
   readonly runAt: Date | null
   readonly attempt: AttemptRow | null
 }
@@ -39,6 +39,8 @@ export interface LaneChange {
 /** Why a destination is disabled from now on. */
 export interface Disabling {
   readonly reason: string
+  /** Only if this is still its URL. */
+  readonly url: string
   /** Only if it has known nothing but failures since then, whatever another worker has seen meanwhile; null: in any case. */
   readonly failingBefore: Date | null
 }
@@ -74,16 +76,16 @@ const keptAndLearnt = `
    ),
    changed as materialized (
      select x.destination_id, min(x.run_at) as run_at, bool_or(x.well) as well, bool_or(x.slow) as slow,
-            min(x.failing_since) as failing_since, max(x.disable) as disable, max(x.failing_before) as failing_before,
+            min(x.failing_since) as failing_since, max(x.disable) as disable, max(x.url) as url, max(x.failing_before) as failing_before,
             bool_or(x.disable is not null and x.failing_before is null) as at_once
        from (
          select h.destination_id, h.run_at, h.ended is not distinct from 'DELIVERED' as well, null::boolean as slow, null::timestamptz as failing_since,
-                null::text as disable, null::timestamptz as failing_before
+                null::text as disable, null::text as url, null::timestamptz as failing_before
            from held h where h.event_id is not null
          union all
-         select c.destination_id, null, false, c.slow, c.failing_since, c.disable, c.failing_before
-           from unnest($13::uuid[], $14::boolean[], $15::timestamptz[], $16::text[], $17::timestamptz[])
-                  as c (destination_id, slow, failing_since, disable, failing_before)
+         select c.destination_id, null, false, c.slow, c.failing_since, c.disable, c.url, c.failing_before
+           from unnest($13::uuid[], $14::boolean[], $15::timestamptz[], $16::text[], $17::text[], $18::timestamptz[])
+                  as c (destination_id, slow, failing_since, disable, url, failing_before)
        ) x
       group by x.destination_id
    ),
@@ -91,7 +93,7 @@ const keptAndLearnt = `
      select l.destination_id, l.version, l.state, c.disable, coalesce(c.slow, l.slow) as slow, least(l.look_at, c.run_at) as look_at,
             least(l.head_at, c.run_at) as head_at,
             case when not c.well then coalesce(l.failing_since, c.failing_since) end as failing_since,
-            c.at_once or (c.disable is not null and not c.well and l.failing_since <= c.failing_before) as disabling
+            d.url = c.url and (c.at_once or (c.disable is not null and not c.well and l.failing_since <= c.failing_before)) as disabling
        from (select * from changed order by destination_id) c
       cross join lateral (
         select * from delivery.lanes l
@@ -99,6 +101,10 @@ const keptAndLearnt = `
            and (num_nonnulls(c.run_at, c.slow, c.failing_since, c.disable) > 0 or (c.well and l.failing_since is not null))
            for update
       ) l
+       -- Held after its lane, so as it is now.
+       left join lateral (
+         select d.url from delivery.destinations d where d.id = c.destination_id and c.disable is not null for no key update
+       ) d on true
    ),
    moved as (
      insert into delivery.lanes (destination_id, version, state, slow, failing_since, look_at, head_at)
@@ -279,6 +285,7 @@ export const settleStore = {
       columnOf(changes, (change) => change.slow),
       columnOf(changes, (change) => iso(change.failingSince)),
       columnOf(changes, (change) => change.disable?.reason ?? null),
+      columnOf(changes, (change) => change.disable?.url ?? null),
       columnOf(changes, (change) => iso(change.disable?.failingBefore)),
     ]),
 
