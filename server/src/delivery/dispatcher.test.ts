@@ -1,8 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { startDeliveryRoom, type DeliveryRoom } from '../../test/delivery-room.ts'
+import { eventually } from '../../test/faults/eventually.ts'
 import { startReceiver } from '../../test/receiver.ts'
 import { newId } from '../kernel/ids.ts'
+import { createLog } from '../kernel/log.ts'
+import { createMetrics } from '../kernel/metrics.ts'
+import { startDispatcher } from './dispatcher.ts'
+import { createFigures } from './figures.ts'
 import { dispatchStore } from './store-dispatch.ts'
 
 const leaseMs = 15_000
@@ -162,4 +167,56 @@ test('events that come one after another are dispatched together', async () => {
     'select count(distinct dispatched_at)::integer as dispatches from delivery.deliveries',
   )
   assert.ok((found?.dispatches ?? count) <= count / 2, `${found?.dispatches} dispatches`)
+})
+
+/** Dispatches alone, with nobody to hand anything to. */
+const dispatcher = (room: DeliveryRoom) =>
+  startDispatcher({
+    db: room.workDb,
+    bus: room.bus,
+    log: createLog('silent'),
+    figures: createFigures({ metrics: createMetrics(), db: room.workDb, inFlight: () => 0 }),
+    sender: {
+      async hand(dispatch) {
+        await dispatch({ rowsMax: 0, full: [], busy: [], quickRoom: 0, leaseMs }, 0)
+      },
+      freed() {},
+    },
+    options: { leaseMs, restMs: 10, random: () => 0 },
+  })
+
+const isDispatched = (room: DeliveryRoom) => async () =>
+  (await room.query('select from delivery.outbox limit 1')).length === 0
+
+test('more events than can be dispatched at once, for they go to many endpoints, are dispatched a few at a time', async () => {
+  await using room = await startDeliveryRoom()
+  for (let each = 0; each < 10; each += 1) await room.endpoint(`http://127.0.0.1:9/${each}`)
+  await room.query(`
+    create function delivery.take_too_long() returns trigger language plpgsql as $$
+    begin
+      if (select count(*) from made) > 1000 then raise exception 'canceled' using errcode = 'query_canceled'; end if;
+      return null;
+    end $$`)
+  await room.query(`
+    create trigger take_too_long after insert on delivery.queue referencing new table as made
+      for each statement execute function delivery.take_too_long()`)
+  await room.happen(300)
+  await using _ = dispatcher(room)
+  await eventually(isDispatched(room))
+  assert.equal((await room.query('select from delivery.queue')).length, 3_000)
+})
+
+test('events that go to many endpoints are dispatched so many at a time that no dispatch takes long', async () => {
+  await using room = await startDeliveryRoom()
+  for (let each = 0; each < 25; each += 1) await room.endpoint(`http://127.0.0.1:9/${each}`)
+  await room.happen(1_000)
+  await using _ = dispatcher(room)
+  await eventually(isDispatched(room))
+  const made = await room.query<{ deliveries: number }>(
+    'select count(*)::integer as deliveries from delivery.queue group by dispatched_at order by dispatched_at',
+  )
+  assert.deepEqual(
+    made.map(({ deliveries }) => deliveries),
+    [12_500, 10_000, 2_500],
+  )
 })

@@ -19,6 +19,9 @@ export interface DispatcherDependencies {
 }
 
 const batchMax = 500
+// Where each event goes to many destinations fewer go together, so that no statement takes long: about so many deliveries at once.
+const deliveriesMax = 10_000
+const shareAfterFailure = 1 / 8
 // While there are more events than can be sent, room for so many deliveries is waited for, that long: what is handed over needs no claim,
 // and what is queued does.
 const batchMin = 256
@@ -33,6 +36,12 @@ export function startDispatcher({ db, bus, log, figures, sender, options }: Disp
   let handing = false
   let waitingSince: number | undefined
   let missing = 0
+  let batch = batchMax
+
+  const suit = (events: number, deliveries: number) => {
+    const next = deliveries > deliveriesMax ? Math.floor((events * deliveriesMax) / deliveries) : batch * 2
+    batch = Math.max(1, Math.min(batchMax, next))
+  }
 
   const dispatched = ({ queued, lags }: Dispatched) => {
     for (const lagMs of lags) figures.dispatched(lagMs)
@@ -66,9 +75,9 @@ export function startDispatcher({ db, bus, log, figures, sender, options }: Disp
   }
 
   const turn = async (): Promise<number> => {
-    if (inHand.length > 0) {
-      await dispatchApart(inHand)
-      inHand = []
+    while (inHand.length > 0) {
+      await dispatchApart(inHand.slice(0, batch))
+      inHand = inHand.slice(batch)
     }
     try {
       let lookInMs = 0
@@ -81,8 +90,9 @@ export function startDispatcher({ db, bus, log, figures, sender, options }: Disp
           if (lookInMs > 0) return nothing
         }
         waitingSince = undefined
-        const events = worth < batchMin ? batchMax : Math.min(worth, batchMax)
+        const events = worth < batchMin ? batch : Math.min(worth, batch)
         const done = await store.dispatchDue(db, events, request)
+        suit(done.lags.length, done.queued + done.handed.count)
         lookInMs = done.lookInMs
         taken = done.lags.length
         handing = done.handed.count > 0 && done.lookInMs === 0
@@ -96,12 +106,21 @@ export function startDispatcher({ db, bus, log, figures, sender, options }: Disp
       return Math.max(0, lookInMs - restMs)
     } catch (error) {
       if (isAway(error)) throw error
-      inHand = await store.claim(db, batchMax, leaseMs)
+      inHand = await store.claim(db, batch, leaseMs)
       return 0
     }
   }
+  // A statement that takes too long is told like a database that is away.
+  const turnOrLess = async () => {
+    try {
+      return await turn()
+    } catch (error) {
+      batch = Math.max(1, Math.floor(batch * shareAfterFailure))
+      throw error
+    }
+  }
 
-  const loop = startLoop('delivery.dispatch', log, turn)
+  const loop = startLoop('delivery.dispatch', log, turnOrLess)
   sender.freed(() => {
     missing -= 1
     if (missing === 0) loop.wake()
