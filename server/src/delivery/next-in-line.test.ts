@@ -5,6 +5,7 @@ import { eventually } from '../../test/faults/eventually.ts'
 import { freshDatabase } from '../../test/cluster.ts'
 import { startPostgresProxy } from '../../test/postgres-proxy.ts'
 import { startReceiver } from '../../test/receiver.ts'
+import { dispatchStore } from './store-dispatch.ts'
 
 const queue = (room: DeliveryRoom) =>
   room.query<{ attempt_no: number; leased: boolean }>(
@@ -71,3 +72,33 @@ test('what is next in line goes back to the queue when its destination is paused
   await eventually(async () => (await queue(room)).length === 4)
   assert.equal(receiver.received.length, 1)
 })
+
+test('what a claim takes while its destination is paused goes back to the queue as well, but for what it begins with', async () => {
+  await using room = await startDeliveryRoom({ flyingMax: 2 })
+  await using receiver = await startReceiver()
+  const { id } = await room.endpoint(receiver.url)
+  await room.query(`
+    create function delivery.take_long() returns trigger language plpgsql as $$
+    begin
+      perform pg_sleep(0.5);
+      return null;
+    end $$`)
+  await room.query(
+    'create trigger take_long before update on delivery.queue for each statement execute function delivery.take_long()',
+  )
+  // More than one claim takes, so that it does not hold the lane.
+  await room.happen(300)
+  await dispatchStore.dispatchDue(room.workDb, 300)
+  room.work()
+  await eventually(async () => (await room.query(claiming)).length > 0)
+  const change = { url: null, types: null, description: null, metadata: null, disabled: true }
+  await room.delivery.destinations.change(room.branch, id, change)
+  assert.equal(receiver.received.length, 0)
+
+  await eventually(() => receiver.received.length > 0)
+  await eventually(async () => (await queue(room)).every(({ leased }) => !leased))
+  assert.equal(receiver.received.length, 2)
+  assert.equal((await queue(room)).length, 298)
+})
+
+const claiming = `select from pg_stat_activity where datname = current_database() and wait_event = 'PgSleep'`

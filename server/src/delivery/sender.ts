@@ -84,6 +84,15 @@ export function startSender(dependencies: SenderDependencies): Sender {
     return giveBack(dependencies, flights.takeBackAll())
   }
 
+  /** Sends what `take` brings; what is read while a destination changes may be from before. */
+  const begin = async <Brought extends Taken>(take: () => Promise<Brought>): Promise<Brought> => {
+    const before = lookedAnewAt
+    const taken = await take()
+    flights.begin(taken, hold)
+    if (lookedAnewAt !== before) await lookAnew()
+    return taken
+  }
+
   const turn = async (): Promise<number> => {
     // Nobody could tell us.
     if (!bus.connected && performance.now() - lookedAnewAt >= lookAgainMs) await lookAnew()
@@ -95,8 +104,7 @@ export function startSender(dependencies: SenderDependencies): Sender {
       pace.looked(true, slots.inHand)
       return Infinity
     }
-    const claim = await claimStore.claimDue(db, { ...request, leaseMs: options.leaseMs })
-    flights.begin(claim, hold)
+    const claim = await begin(() => claimStore.claimDue(db, { ...request, leaseMs: options.leaseMs }))
     pace.looked(claim.more || claim.cut || request.full.length > 0, slots.inHand)
     const lookInMs = claim.closing ? Math.min(claim.lookInMs, await settleStore.closeLanes(db)) : claim.lookInMs
     return claim.more ? 0 : Math.min(lookInMs, lookAgainMs)
@@ -114,7 +122,7 @@ export function startSender(dependencies: SenderDependencies): Sender {
       slots.oneByOne(async () => {
         const { rowsMax, worth, ...request } = slots.handRequest()
         const room = settler.troubled || settler.waiting >= unsettledMax ? 0 : rowsMax
-        flights.begin(await dispatch({ ...request, rowsMax: room, leaseMs: options.leaseMs }, worth), hold)
+        await begin(() => dispatch({ ...request, rowsMax: room, leaseMs: options.leaseMs }, worth))
       }),
     freed(heard) {
       hearFreed = heard
