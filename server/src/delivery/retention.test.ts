@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { freshDatabase } from '../../test/cluster.ts'
 import { startDeliveryRoom, type DeliveryRoom } from '../../test/delivery-room.ts'
 import { eventually } from '../../test/faults/eventually.ts'
 import { startReceiver } from '../../test/receiver.ts'
 import { createDb } from '../kernel/db.ts'
 import { largestId, smallestId } from '../kernel/ids.ts'
+import { ensurePartitions } from './retention.ts'
 import { dispatchStore } from './store-dispatch.ts'
 
 const day = 24 * 60 * 60 * 1_000
@@ -91,6 +93,26 @@ test('the weeks to come have their partitions, and making them again makes none'
       (await partitions(room, table)).map((name) => name.slice(-7)),
       after.map((name) => name.slice(-7)),
     )
+  }
+})
+
+test('weeks follow each other without a gap where the server keeps a summer time', async () => {
+  await using database = await freshDatabase()
+  const { target } = database
+  await using room = await startDeliveryRoom({ target })
+  const [row] = await room.query<{ name: string }>('select current_database() as name')
+  await room.query(`alter database ${row?.name} set timezone = 'America/New_York'`)
+  await using db = createDb({ target, onError: () => {} })
+  const from = Date.UTC(2030, 0, 7)
+  for (let week = 0; week < 53; week += 1) await ensurePartitions(db, new Date(from + week * 7 * day))
+  const bounds = await room.query<{ text: string }>(`
+    select pg_get_expr(c.relpartbound, c.oid) as text from pg_inherits i join pg_class c on c.oid = i.inhrelid
+     where i.inhparent = 'delivery.attempts'::regclass and c.relname > 'attempts_2030w01' order by c.relname`)
+  const weeks = bounds.map(({ text }) => text.match(/\d{4}-[^']+/g)?.map((time) => Date.parse(`${time}00`)) ?? [])
+  assert.ok(weeks.length >= 53)
+  for (const [index, week] of weeks.entries()) {
+    const starts = from + index * 7 * day
+    assert.deepEqual(week, [starts, starts + 7 * day])
   }
 })
 

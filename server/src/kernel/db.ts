@@ -87,6 +87,8 @@ export function createDb(options: DbOptions): Db {
   const settings = {
     statement_timeout: String(statementMsMax),
     idle_in_transaction_session_timeout: String(statementMsMax),
+    // Whatever a server's own is: a week there is an hour longer or shorter twice a year.
+    timezone: 'UTC',
     ...options.settings,
   }
   const pool = new pg.Pool({
