@@ -106,8 +106,8 @@ export function answerReaders(): (listener: AnswerListener) => AnswerReader {
       return ok
     },
     wasm_on_headers_complete(_: number, status: number, upgrade: number, keepAlive: number) {
-      // We asked for neither.
-      if (status === 100 || upgrade === 1) return fail(new NoAnswer('HPE_UNASKED'))
+      if (upgrade === 1) return fail(new NoAnswer('HPE_UNASKED'))
+      // Nor did we ask for a 100, but some receivers send it to everybody (RFC 9110, section 15.2).
       if (status < 200) return withoutBody
       reading.status = status
       // What comes after an answer that has no body although it says so could be taken for the next answer.
