@@ -1,13 +1,12 @@
 import assert from 'node:assert/strict'
-import dgram from 'node:dgram'
-import dns from 'node:dns'
 import { once } from 'node:events'
 import http from 'node:http'
 import https from 'node:https'
-import net from 'node:net'
+import type net from 'node:net'
 import os from 'node:os'
 import tls from 'node:tls'
 import { test, type TestContext } from 'node:test'
+import { nameServer } from '../../test/name-server.ts'
 import { egress, failureOf, type EgressOptions, type EgressResult, type Lookup, type Targets } from './egress.ts'
 
 /**
@@ -203,57 +202,6 @@ test('a redirect to a private address is an answer, and nobody follows it', asyn
   assert.equal(result.answer.status, 307)
   assert.deepEqual([dialled, inside.connections], [[publicAddress], 0])
 })
-
-/** A name server on loopback. `records` gives the addresses for the name and the count of its look-ups so far. */
-async function nameServer(t: TestContext, records: (name: string, lookups: number) => string[]): Promise<Lookup> {
-  const socket = dgram.createSocket('udp4')
-  const lookups = new Map<string, number>()
-  socket.on('message', (query, peer) => {
-    const labels: string[] = []
-    let at = 12
-    for (let length = query[at] ?? 0; length > 0; length = query[at] ?? 0) {
-      labels.push(query.toString('latin1', at + 1, at + 1 + length))
-      at += 1 + length
-    }
-    const question = query.subarray(12, at + 5)
-    const isIPv4 = query.readUInt16BE(at + 1) === 1
-    const name = labels.join('.')
-    const nth = lookups.get(name) ?? 0
-    if (!isIPv4) lookups.set(name, nth + 1)
-    const found = records(name, nth).filter((address) => net.isIPv4(address) === isIPv4)
-    const header = Buffer.from([query[0] ?? 0, query[1] ?? 0, 0x81, 0x80, 0, 1, 0, found.length, 0, 0, 0, 0])
-    const answer = found.map((address) => {
-      const bytes = bytesOf(address)
-      // The name of the question, its type and class, no time to live.
-      return Buffer.from([0xc0, 12, 0, isIPv4 ? 1 : 28, 0, 1, 0, 0, 0, 0, 0, bytes.length, ...bytes])
-    })
-    socket.send(Buffer.concat([header, question, ...answer]), peer.port, peer.address)
-  })
-  socket.bind(0, '127.0.0.1')
-  await once(socket, 'listening')
-  t.after(() => socket.close())
-
-  const resolver = new dns.Resolver()
-  resolver.setServers([`127.0.0.1:${socket.address().port}`])
-  return (hostname, _, callback) =>
-    resolver.resolve4(hostname, (error, four: string[] | undefined) =>
-      resolver.resolve6(hostname, (__, six: string[] | undefined) => {
-        const found = [
-          ...(four ?? []).map((address) => ({ address, family: 4 })),
-          ...(six ?? []).map((address) => ({ address, family: 6 })),
-        ]
-        if (found.length > 0) callback(null, found)
-        else callback(error ?? Object.assign(new Error(), { code: 'ENODATA' }), [])
-      }),
-    )
-}
-
-function bytesOf(address: string): number[] {
-  if (net.isIPv4(address)) return address.split('.').map(Number)
-  const [before = [], after = []] = address.split('::').map((half) => (half === '' ? [] : half.split(':')))
-  const words = [...before, ...Array<string>(8 - before.length - after.length).fill('0'), ...after]
-  return words.map((word) => Number.parseInt(word, 16)).flatMap((word) => [word >> 8, word & 255])
-}
 
 test('a name that a real name server leads to a private address is refused, also when only one of its addresses is private', async (t) => {
   const here = await receiver(t)

@@ -10,6 +10,7 @@ import {
   type Lookup,
   type Phase,
 } from './egress-connections.ts'
+import { nameLookup, noSuchName } from './egress-names.ts'
 
 export type { Targets } from './addresses.ts'
 export type { Lookup } from './egress-connections.ts'
@@ -119,7 +120,9 @@ interface Sent extends Exchange<Sent> {
 export function egress(options: EgressOptions): Egress {
   const { targets, userAgent, deadlineMs = 15_000 } = options
   const { connectionsPerOriginMax = 192, connectionsIdleMax = 256, connectionAgeMsMax = 300_000 } = options
-  const dial = dialler({ targets, lookup: options.lookup ?? dns.lookup, ca: options.tls?.ca })
+  // A developer's machine has names of its own.
+  const { lookup = targets === 'public' ? nameLookup() : dns.lookup } = options
+  const dial = dialler({ targets, lookup, ca: options.tls?.ca })
   const limits = { connectionsPerOriginMax, connectionsIdleMax, connectionAgeMsMax }
   const connections = connectionsTo<Sent>(dial, limits, {
     answered: (sent, truncated) => end(sent, { ok: true, answer: answerOf(sent, truncated) }),
@@ -296,7 +299,6 @@ const reset: Failure = {
   message: 'The connection was closed before the answer was complete.',
 }
 
-const noSuchName = ['ENOTFOUND', 'ENODATA', 'ENONAME', 'EBADNAME']
 const usedUp = ['EMFILE', 'ENFILE', 'ENOMEM', 'ENOBUFS', 'EADDRNOTAVAIL', 'EAI_MEMORY']
 const noRoute = ['EHOSTUNREACH', 'ENETUNREACH', 'EHOSTDOWN', 'ENETDOWN', 'EAFNOSUPPORT', 'EACCES', 'EPERM']
 
