@@ -102,3 +102,32 @@ test('what a claim takes while its destination is paused goes back to the queue 
 })
 
 const claiming = `select from pg_stat_activity where datname = current_database() and wait_event = 'PgSleep'`
+
+test('what cannot be given back is found when its lease has run out, and its worker goes on', async () => {
+  await using room = await startDeliveryRoom({ flyingMax: 1, leaseMs: 900 })
+  await using receiver = await startReceiver()
+  await room.endpoint(receiver.url)
+  const waiting: (() => void)[] = []
+  receiver.answer = (_request, response) => void waiting.push(() => response.writeHead(200).end())
+  room.work()
+  await room.happen(3)
+  await eventually(async () => waiting.length === 1 && (await queue(room)).every(({ leased }) => leased))
+  await room.query(`
+    create function delivery.refuse() returns trigger language plpgsql as $$
+    begin
+      raise exception 'planted';
+    end $$`)
+  await room.query(
+    `create trigger refuse before update on delivery.queue for each row when (new.lease_until is null)
+     execute function delivery.refuse()`,
+  )
+  room.bus.hint('destinations')
+  await eventually(async () => (await room.query(expired)).length === 2)
+  await room.query('drop trigger refuse on delivery.queue')
+  receiver.answer = (_request, response) => void response.writeHead(200).end()
+  waiting[0]?.()
+  await room.sandboxClock.idle()
+  assert.equal(receiver.received.length, 3)
+})
+
+const expired = 'select from delivery.queue where lease_until <= clock_timestamp()'

@@ -256,13 +256,14 @@ function createFlights({ slots, attempt, figures, log }: SenderDependencies, eve
   }
 }
 
-/** What was cut off is due at once, for any worker. While the database is away the leases do it, a little later. */
-async function giveBack({ db, bus }: SenderDependencies, held: readonly Held[]): Promise<void> {
+/** What was cut off is due at once, for any worker. Where that fails the leases do it, a little later. Never rejects. */
+async function giveBack({ db, bus, log }: SenderDependencies, held: readonly Held[]): Promise<void> {
   if (held.length === 0) return
   try {
     await settleStore.giveBack(db, held)
     bus.hint('deliveries')
   } catch (error) {
-    if (!isAway(error)) throw error
+    if (!isAway(error))
+      log.error({ err: error }, 'deliveries could not be given back; they go out when their leases have run out')
   }
 }
