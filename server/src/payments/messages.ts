@@ -17,16 +17,42 @@ export function userMessageOf(shown: {
   readonly status: ShownStatus
   readonly category: FailureCategory | null
   readonly reason: RejectionReason | null
+  /** A code was shown last. */
+  readonly byCode?: boolean
 }): UserMessage | null {
-  if (shown.status !== 'DECLINED' && shown.status !== 'FAILED') return outcomes[shown.status]
+  if (shown.status !== 'DECLINED' && shown.status !== 'FAILED')
+    return (shown.byCode === true ? endsOfCode[shown.status] : undefined) ?? outcomes[shown.status]
   if (shown.category === 'PAYMENT_REJECTED') return rejections[shown.reason ?? 'generic']
   return failures[shown.category ?? 'PAYMENT_PROCESSING_ERROR']
 }
 
-/** For the payer whose challenge passed when no use of the link was free any more. */
+/** For the payer of an intent for which no use of the link is free. */
 export const linkInUse: UserMessage = {
   en: 'Someone else is paying with this link right now. You have not been charged. Please try again in a few minutes.',
   fil: 'May ibang nagbabayad gamit ang link na ito sa ngayon. Hindi ka siningil. Pakisubukang muli makalipas ang ilang minuto.',
+}
+
+/**
+ * For whoever comes to a link that is being paid, or that ended and was paid. Who that is nobody knows: the payer may be back with another
+ * browser, and whoever is told then that nothing was charged pays twice.
+ */
+export const paidLink: Readonly<Record<'ACTIVE' | 'CONSUMED' | 'EXPIRED' | 'CANCELLED', UserMessage>> = {
+  ACTIVE: {
+    en: 'Someone is paying with this link right now. If it is you, do not pay again: the result is shown where you paid. If not, you have not been charged; please try again in a few minutes.',
+    fil: 'May nagbabayad gamit ang link na ito sa ngayon. Kung ikaw iyon, huwag nang magbayad ulit: makikita ang resulta kung saan ka nagbayad. Kung hindi, hindi ka siningil; pakisubukang muli makalipas ang ilang minuto.',
+  },
+  CONSUMED: {
+    en: 'This payment link has already been used. If you paid with it, do not pay again: your receipt is where you paid. If not, you have not been charged; please ask the merchant for a new one.',
+    fil: 'Nagamit na ang payment link na ito. Kung ikaw ang nagbayad gamit ito, huwag nang magbayad ulit: nasa pinagbayaran mo ang resibo. Kung hindi, hindi ka siningil; humingi ng bago sa merchant.',
+  },
+  EXPIRED: {
+    en: 'This payment link has expired. If you paid with it before, do not pay again: your payment is not undone. If not, you have not been charged; please ask the merchant for a new one.',
+    fil: 'Nag-expire na ang payment link na ito. Kung nagbayad ka na gamit ito, huwag nang magbayad ulit: hindi nabawi ang bayad mo. Kung hindi, hindi ka siningil; humingi ng bago sa merchant.',
+  },
+  CANCELLED: {
+    en: 'This payment link was cancelled. If you paid with it before, do not pay again: your payment is not undone. If not, you have not been charged.',
+    fil: 'Kinansela ang payment link na ito. Kung nagbayad ka na gamit ito, huwag nang magbayad ulit: hindi nabawi ang bayad mo. Kung hindi, hindi ka siningil.',
+  },
 }
 
 const rejected: UserMessage = {
@@ -76,6 +102,22 @@ const failures: Record<Exclude<FailureCategory, 'PAYMENT_REJECTED'>, UserMessage
   PROCESSOR_UNAVAILABLE: {
     en: 'Card payments are not available right now. You have not been charged. Please try again in a few minutes.',
     fil: 'Hindi magamit ang card sa pagbabayad sa ngayon. Hindi ka siningil. Pakisubukang muli makalipas ang ilang minuto.',
+  },
+}
+
+// A bank may have taken money for a code that had ended: of that nobody here can say that nothing was charged.
+const endsOfCode: Partial<Record<ShownStatus, UserMessage>> = {
+  EXPIRED: {
+    en: 'This payment request has expired. We have heard of no payment by QR Ph. If your bank took the money, do not pay again: ask the merchant.',
+    fil: 'Nag-expire na ang kahilingang ito sa pagbabayad. Wala kaming natanggap na bayad gamit ang QR Ph. Kung kinuha na ng iyong bangko ang pera, huwag nang magbayad ulit: magtanong sa merchant.',
+  },
+  CANCELLED: {
+    en: 'This payment request was cancelled. We have heard of no payment by QR Ph. If your bank took the money, do not pay again: ask the merchant.',
+    fil: 'Kinansela ang kahilingang ito sa pagbabayad. Wala kaming natanggap na bayad gamit ang QR Ph. Kung kinuha na ng iyong bangko ang pera, huwag nang magbayad ulit: magtanong sa merchant.',
+  },
+  CONSUMED: {
+    en: 'This payment link has already been used. We have heard of no payment of yours by QR Ph. If your bank took the money, do not pay again: ask the merchant.',
+    fil: 'Nagamit na ang payment link na ito. Wala kaming natanggap na bayad mo gamit ang QR Ph. Kung kinuha na ng iyong bangko ang pera, huwag nang magbayad ulit: magtanong sa merchant.',
   },
 }
 

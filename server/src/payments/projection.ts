@@ -50,7 +50,10 @@ export function shownIntent(stored: StoredIntent, now: Date): ShownIntent {
   if (!latest) return shown(state, stateAt)
   if (latest.state === 'PROCESSING') return shown('PROCESSING', latest.stateAt)
   // An intent that ended under a payment in progress shows its end from when that payment was refused.
-  if (state !== 'ACTIVE') return shown(state, isFailure(latest) ? later(stateAt, latest.stateAt) : stateAt)
+  if (state !== 'ACTIVE') {
+    const endedAt = isFailure(latest) ? later(stateAt, latest.stateAt) : stateAt
+    return shown(state, endedAt, undefined, latest.method === 'qrph')
+  }
   if (latest.state === 'ABANDONED') return shown('ACTIVE', latest.stateAt)
   return shown(latest.state, latest.stateAt, latest)
 }
@@ -91,9 +94,9 @@ function apply(stored: StoredIntent, { of, event, at }: OverdueMove): StoredInte
   return { ...stored, state: end.state, stateAt: at, latest: moved }
 }
 
-function shown(status: ShownStatus, updatedAt: Date, attempt?: StoredAttempt): ShownIntent {
+function shown(status: ShownStatus, updatedAt: Date, attempt?: StoredAttempt, byCode = false): ShownIntent {
   const { category = null, reason = null } = attempt ?? {}
-  const userMessage = userMessageOf({ status, category, reason })
+  const userMessage = userMessageOf({ status, category, reason, byCode })
   return { status, updatedAt, ...(category && { failureCategory: category }), ...(userMessage && { userMessage }) }
 }
 

@@ -218,6 +218,45 @@ test('each other end of a link and of an intent has its page', async () => {
     assert.equal(await pageOf(address), 'expired')
 })
 
+test('whoever comes to a link that is being paid, or was, is not told flatly that nothing was charged: it may be the payer', async () => {
+  const told = async ({ url }: { url: string }) => (await get(url)).text
+  const [paid, busy] = [await link(), await link()]
+  const [cancelled, expired] = [
+    await link({ type: 'multi_use' }),
+    await link({ type: 'multi_use', expires_at: soon() }),
+  ]
+  for (const one of [paid, cancelled, expired]) await submit(one.url, await get(one.url))
+  const processing = await submit(busy.url, await get(busy.url), cards.slow)
+  assert.equal(await pageOf(processing.location ?? ''), 'processing')
+  const isTold = [await told(busy), await told(paid)]
+  bodyOf(await merchant.cancelLink(cancelled.id), 200)
+  isTold.push(await told(cancelled))
+  await p.advance(3_700)
+  isTold.push(await told(expired))
+  for (const text of isTold) {
+    assert.match(text, /do not pay again/)
+    assert.match(text, /If not, you have not been charged/)
+    assert.doesNotMatch(text, /You have not been charged/)
+  }
+
+  const unpaid = await link()
+  bodyOf(await merchant.cancelLink(unpaid.id), 200)
+  assert.match(await told(unpaid), /You have not been charged/)
+})
+
+test('a payer who is back at a link while the bank takes its time is not told to have paid', async () => {
+  const { url } = await link({ type: 'multi_use' })
+  const form = new URLSearchParams({ ...hiddenOf(await get(url)), number: cards.slow, expiry: '12/60', cvc: '123' })
+  const answer = await fetch(url, { method: 'POST', body: form, redirect: 'manual' })
+  const cookie = answer.headers.get('set-cookie')?.split(';')[0] ?? ''
+  const back = async () => (await fetch(url, { headers: { cookie } })).text()
+  const during = await back()
+  assert.match(during, /A payment of yours is still under way here\. Paying now is another payment\./)
+  assert.doesNotMatch(during, /You have already paid/)
+  await p.advance(60)
+  assert.match(await back(), /You have already paid here\./)
+})
+
 test('what was changed of a link is what its page shows from then on', async () => {
   const { id, url } = await link({ description: 'Two bags', expires_at: soon() })
   assert.match((await get(url)).text, /Two bags/)

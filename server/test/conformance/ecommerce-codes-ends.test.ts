@@ -57,6 +57,9 @@ test('a code expires 15 minutes after it was made, exactly, whether or not anybo
   const page = await payer.get(code.page)
   assert.equal(outcomeOf(page), 'open')
   assert.match(page.text, /The time of your QR Ph code is over/)
+  // The bank may have taken the money all the same, as it does in the next line.
+  assert.match(page.text, /If your bank took the money, do not pay again/)
+  assert.doesNotMatch(page.text, /Nothing was paid/)
   assert.match(refusal(await payer.pay(code.text)), /^422 CODE_FINAL qr_text expired/)
   assert.deepEqual(await unmatchedOf(p, attempt), ['EXPIRED 9800'])
   const open = await rowsOf(p, 'select cause, merchant_id, amount from qr.list_unmatched(9)')
@@ -132,7 +135,12 @@ test('a merchant who cancels the intent ends its code, and gives back the use of
   assert.equal(outcomeOf(await payer.get(code.page)), 'cancelled')
   assert.match(refusal(await payer.pay(code.text)), /^422 CODE_FINAL/)
   assert.deepEqual(await unmatchedOf(p, attempt), ['EXPIRED 9800'])
-  assert.equal((await merchant.readIntent(id)).status, 'CANCELLED')
+  const { status, user_message: message } = await merchant.readIntent(id)
+  assert.deepEqual(
+    [status, /If your bank took the money, do not pay again/.test(message)],
+    ['CANCELLED', true],
+    message,
+  )
 })
 
 test('a merchant who cancels the link ends the codes of all its payers', async () => {

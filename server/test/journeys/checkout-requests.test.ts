@@ -149,6 +149,19 @@ test('C4.confirm.rate-setting: one address may not try cards without end, and th
   assert.deepEqual(statuses, [303, 303, 429])
 })
 
+test('a payer whose form was taken, and is refused when it is sent again, is not told that nothing was charged', async () => {
+  const { url } = await link()
+  const limited = await another({ KAHA_CONFIRM_LIMIT: '1' })
+  const there = url.replace(new URL(url).origin, limited.localUrl)
+  const form = { ...(await formOf(there)), ...typed }
+  const paid = await ask('POST', there, { form })
+  assert.match((await ask('GET', paid.headers.location ?? '')).text, /data-outcome="succeeded"/)
+  const again = await ask('POST', there, { form })
+  assertErrorPage(again, 429)
+  assert.doesNotMatch(again.text, /not been charged/)
+  assert.match(again.text, /how your payment stands before you pay again/)
+})
+
 test('a checkout on a host name of its own has short addresses, and every part of the way stays there', async () => {
   const checkout = 'http://pay.example.test'
   const there = await another({ KAHA_CHECKOUT_URL: checkout })

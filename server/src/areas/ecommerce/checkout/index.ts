@@ -159,13 +159,14 @@ export async function mountCheckout(app: FastifyInstance, deps: CheckoutDependen
   const ownPayment = async (
     request: TokenRequest,
     link: LinkRow,
-  ): Promise<(PageAddress & { readonly waits: boolean }) | undefined> => {
+  ): Promise<(PageAddress & { readonly waits: boolean; readonly isPaid: boolean }) | undefined> => {
     const token = rememberedPayment(request.headers.cookie) ?? ''
     const intent = await found(token, ecommerce.findIntentByToken)
     if (intent?.linkId !== link.id) return undefined
     const waits = waitsForBank(intent)
-    const stands = waits || ['SUCCEEDED', 'PROCESSING'].includes(intent.shown.status)
-    return stands ? { ...pageAddressOf(request, 'i', token), waits } : undefined
+    const isPaid = intent.shown.status === 'SUCCEEDED'
+    const stands = waits || isPaid || intent.shown.status === 'PROCESSING'
+    return stands ? { ...pageAddressOf(request, 'i', token), waits, isPaid } : undefined
   }
 
   const showLink = async (request: TokenRequest, reply: FastifyReply, link: LinkRow, form: FormOf, status = 200) => {
@@ -177,7 +178,7 @@ export async function mountCheckout(app: FastifyInstance, deps: CheckoutDependen
     if (ecommerce.hasFreeUse(link)) {
       const view = payViewOfLink(link, payee, address, form)
       const offersCode = ecommerce.offersCode(link)
-      return send(reply, payPage({ ...view, offersCode, paidUrl: own?.url }), link.redirect_urls, status)
+      return send(reply, payPage({ ...view, offersCode, own }), link.redirect_urls, status)
     }
     if (own !== undefined) return redirect(reply, own)
     const why = endViewOfLink(link, payee, address) ?? busyViewOfLink(link, payee, address)
@@ -207,7 +208,7 @@ export async function mountCheckout(app: FastifyInstance, deps: CheckoutDependen
     // The use of a code that has expired is free, whether or not anybody has stored that.
     const isFull = link !== undefined && !ecommerce.hasFreeUse(link) && !codeRanOut(intent)
     if (link?.state === 'ACTIVE' && (isFull || query.get('full') !== null)) {
-      return send(reply, resultPage(busyViewOfLink(link, payee, address)), intent.redirectUrls)
+      return send(reply, resultPage(busyViewOfLink(link, payee, address, intent)), intent.redirectUrls)
     }
     const offersCode = ecommerce.offersCode(intent)
     const view = payViewOfIntent(

@@ -27,8 +27,14 @@ const notices: Readonly<Record<number, Words>> = {
     fil: ['Walang babayaran dito', 'Pakisuri ang address, o humingi sa merchant ng bagong payment link.'],
   },
   429: {
-    en: ['Too many attempts', 'Wait a minute, then try again. You have not been charged.'],
-    fil: ['Napakaraming pagsubok', 'Maghintay ng isang minuto, saka subukang muli. Hindi ka siningil.'],
+    en: [
+      'Too many attempts',
+      'Wait a minute, then open the page again to see how your payment stands before you pay again.',
+    ],
+    fil: [
+      'Napakaraming pagsubok',
+      'Maghintay ng isang minuto, saka buksang muli ang pahina para makita ang lagay ng iyong bayad bago magbayad muli.',
+    ],
   },
   500: {
     en: [

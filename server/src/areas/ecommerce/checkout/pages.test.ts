@@ -76,7 +76,10 @@ const everyPage = locales.flatMap((locale): [string, string][] => {
     [`paid by code ${locale}`, resultPage({ ...result, locale, receipt: { ...receipt, card: null } })],
     [`code ${locale}`, codePage({ ...code, locale })],
     [`code in a sandbox ${locale}`, codePage({ ...code, locale, sandbox: true, bankUrl: '/sandbox/bank' })],
-    [`paid before ${locale}`, payPage({ ...pay, locale, paidUrl: '/i/abc' })],
+    ...[true, false].map((isPaid): [string, string] => [
+      `${isPaid ? 'paid before' : 'paying'} ${locale}`,
+      payPage({ ...pay, locale, own: { url: '/i/abc', isPaid } }),
+    ]),
     [`notice ${locale}`, noticePage({ locale, title: 'Nothing here', message: 'Check the link.', status: 404 })],
   ]
 })
@@ -144,7 +147,7 @@ test('hostile words from a merchant or a caller are shown as words', () => {
       nonce: hostile,
       csrf: hostile,
       problem: { message: hostile, field: 'name' },
-      paidUrl: `/${hostile}`,
+      own: { url: `/${hostile}`, isPaid: true },
       backUrl: `https://shop.example/${hostile}`,
     }),
     resultPage({
@@ -184,7 +187,7 @@ test('an address that is not http or https is never a link, and a receipt stays 
     '',
   ]) {
     const pages = [
-      payPage({ ...pay, paidUrl: url, backUrl: url, otherLanguageUrl: url }),
+      payPage({ ...pay, own: { url, isPaid: true }, backUrl: url, otherLanguageUrl: url }),
       resultPage({ ...result, redirect: { url, seconds: 3, stayUrl: url }, retryUrl: url, otherLanguageUrl: url }),
       noticePage({ locale: 'en', title: 'Too many', message: 'Wait.', status: 429, retryUrl: url }),
     ]

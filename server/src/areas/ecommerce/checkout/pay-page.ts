@@ -31,8 +31,8 @@ export interface PayView {
   /** QR Ph is another way to pay. */
   readonly offersCode?: boolean | undefined
   readonly sandbox: boolean
-  /** The page of a payment that this payer has made here before. */
-  readonly paidUrl?: string | undefined
+  /** The page of a payment that this payer has made here before, or that is not paid yet. */
+  readonly own?: { readonly url: string; readonly isPaid: boolean } | undefined
   readonly backUrl?: string | undefined
   readonly otherLanguageUrl?: string | undefined
 }
@@ -58,7 +58,7 @@ export function payPage(view: PayView): string {
     lid: summary(view, words),
     // Each way to pay is a section. The short one comes first: below the fields of a card nobody would look for it.
     sheet: [
-      paidBefore(view, words),
+      ownPayment(view, words),
       problemSummary(view, words),
       view.offersCode === true && codeMethod(view, words),
       cardMethod(view, words),
@@ -105,10 +105,11 @@ function item({ name, quantity, unitPrice, total }: LineItemView): HtmlText {
   return html`<li><span><bdi>${name}</bdi>${sum}</span> <b>${total}</b></li>`
 }
 
-function paidBefore(view: PayView, words: Texts): HtmlPart {
-  const url = ownAddress(view.paidUrl)
-  if (url === undefined) return null
-  return html`<p class="paid">${lineIcon('done')}<span>${words.paidBefore} <a href="${url}">${words.paidBeforeLink}</a></span></p>`
+function ownPayment({ own }: PayView, words: Texts): HtmlPart {
+  const url = ownAddress(own?.url)
+  if (own === undefined || url === undefined) return null
+  const [icon, told] = own.isPaid ? (['done', words.paidBefore] as const) : (['waiting', words.payingHere] as const)
+  return html`<p class="paid">${lineIcon(icon)}<span>${told} <a href="${url}">${words.paidBeforeLink}</a></span></p>`
 }
 
 function problemSummary(view: PayView, words: Texts): HtmlPart {

@@ -1,7 +1,7 @@
 import { formatMoney } from '../../../kernel/money.ts'
 import type { Intent, Receipt } from '../../../payments/intent.ts'
 import { attemptsMax, type ShownStatus } from '../../../payments/machine.ts'
-import { linkInUse, userMessageOf } from '../../../payments/messages.ts'
+import { linkInUse, paidLink, userMessageOf } from '../../../payments/messages.ts'
 import type { LinkRow } from '../store.ts'
 import type { CodeView } from './code-page.ts'
 import type { Following } from './page.ts'
@@ -129,7 +129,8 @@ const kindOfEnd = { CONSUMED: 'used_up', EXPIRED: 'expired', CANCELLED: 'cancell
 /** A link that cannot be paid any more. */
 export function endViewOfLink(link: LinkRow, payee: Payee, address: PageAddress): ResultView | undefined {
   if (link.state === 'ACTIVE') return undefined
-  const message = userMessageOf({ status: link.state, category: null, reason: null })
+  const isPaid = link.success_count + link.reserved_count > 0
+  const message = isPaid ? paidLink[link.state] : userMessageOf({ status: link.state, category: null, reason: null })
   const back = link.state === 'EXPIRED' ? link.redirect_urls?.['expired'] : undefined
   return {
     ...common(address, payee),
@@ -140,13 +141,13 @@ export function endViewOfLink(link: LinkRow, payee: Payee, address: PageAddress)
   }
 }
 
-/** A link whose last free use is being paid by somebody else at this moment. */
-export function busyViewOfLink(link: LinkRow, payee: Payee, address: PageAddress): ResultView {
+/** A link whose last free use is being paid at this moment: by somebody else, for whoever comes with an intent of it. */
+export function busyViewOfLink(link: LinkRow, payee: Payee, address: PageAddress, intent?: Intent): ResultView {
   return {
     ...common(address, payee),
     kind: 'fully_reserved',
     amount: formatMoney(link.amount, link.currency, address.locale),
-    message: linkInUse[address.locale],
+    message: (intent === undefined ? paidLink.ACTIVE : linkInUse)[address.locale],
     retryUrl: address.url,
   }
 }
