@@ -7,6 +7,7 @@ import {
   currencyOf,
   decimalToMinor,
   formatMoney,
+  isExactNumber,
   linesTotal,
   minorToDecimal,
   minorToNumber,
@@ -136,8 +137,14 @@ test('an amount as a number of JSON is the same amount, and one that such a numb
       assert.equal(BigInt(JSON.stringify(minorToNumber(minor))), minor)
     }),
   )
-  for (const minor of [amountMax, exactMax, -exactMax, 0n]) assert.equal(BigInt(minorToNumber(minor)), minor)
-  for (const minor of [exactMax + 1n, -exactMax - 1n, 10n ** 30n]) assert.throws(() => minorToNumber(minor), RangeError)
+  for (const minor of [amountMax, exactMax, -exactMax, 0n]) {
+    assert.equal(BigInt(minorToNumber(minor)), minor)
+    assert.ok(isExactNumber(minor))
+  }
+  for (const minor of [exactMax + 1n, -exactMax - 1n, 10n ** 30n]) {
+    assert.throws(() => minorToNumber(minor), RangeError)
+    assert.ok(!isExactNumber(minor))
+  }
 })
 
 test('amounts below zero keep their sign when the whole part is zero', () => {

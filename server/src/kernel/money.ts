@@ -1,6 +1,9 @@
 /** The largest amount in minor units, of any currency. A JSON number holds it exactly. */
 export const amountMax = 999_999_999_999n
 
+// Of the integers that a JSON number holds, and none beside it is read as the same: 2^53 − 1.
+const exactMax = 9_007_199_254_740_991n
+
 /** The most digits that a decimal amount may have before its point. */
 const integerDigitsMax = 12
 
@@ -50,6 +53,9 @@ export function formatMoney(minor: bigint, currency: string, language: Language)
   const symbol = signs.get(currency) ?? `${currency}\u00a0`
   return sign + symbol + grouped + (fraction === '' ? '' : point + fraction)
 }
+
+/** Whether an integer of JSON holds an amount, or a sum of them, exactly. */
+export const isExactNumber = (minor: bigint): boolean => -exactMax <= minor && minor <= exactMax
 
 /** An amount, or a sum of them, as an integer of JSON. Throws RangeError where such a number does not hold it exactly. */
 export function minorToNumber(minor: bigint): number {

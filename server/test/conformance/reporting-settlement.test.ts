@@ -225,6 +225,34 @@ test('[B3.settlements.scoped] settlements are those of the entity of the key and
   assert.equal((await p.as(secretKey).reports.listSettlements()).data.length, 1)
 })
 
+test('[B3.settlement.sum] a sum that a JSON number does not hold exactly is refused with the way out, and the largest that it holds is told', async (t) => {
+  const p = await platform(t)
+  const exactMax = BigInt(Number.MAX_SAFE_INTEGER)
+  const branches = p.seed.merchants.flatMap(({ id, branches: of }) => of.map((branch) => [id, branch.id] as const))
+  await rowsOf(p, `insert into payments.settlement_days values ('2020-01-02', '2020-01-01T16:00:00Z', now())`)
+  const insert = `insert into payments.settlement_shares (partner_id, merchant_id, branch_id, batch_number, currency, transaction_count, gross, refunds)
+    values ($1, $2, $3, '2020-01-02', 'PHP', 1, $4, $5)`
+  const share = (at: number, gross: bigint, refunds: bigint) =>
+    rowsOf(p, insert, [p.seed.partner.id, ...(branches[at] ?? []), gross, refunds])
+  await share(0, exactMax, exactMax)
+  const readers = [
+    (key: string) => p.as(key).reports.listSettlements(),
+    (key: string) => p.as(key).reports.retrieveSettlement('2020-01-02'),
+  ]
+  assert.equal((await p.sdk.reports.retrieveSettlement('2020-01-02')).data.gross, Number.MAX_SAFE_INTEGER)
+  const other = branches.findIndex(([merchantId]) => merchantId !== p.merchant.id)
+  await share(other, 1n, 0n)
+  for (const read of readers) {
+    await assert.rejects(read(p.seed.partner.secret_key), {
+      status: 400,
+      code: 'BAD_REQUEST',
+      message:
+        /^batch_number: the PHP of 2020-01-02 add up to more than a JSON number holds exactly; ask with the key of each merchant/,
+    })
+    await read(p.merchant.secret_key)
+  }
+})
+
 test('[B3.settlement.missed, B3.settlement.sum] many processes and small steps make one batch a day, over days that were missed', async (t) => {
   const p = await platform(t, withoutWorker)
   const made: Date[] = []

@@ -24,7 +24,7 @@ function valued<Fields extends object>(fields: Fields): Valued<Fields> {
   return found
 }
 
-// Sums of many payments have no bound of their own; one that a JSON number could not hold exactly is told to nobody.
+// A sum that a JSON number could not hold exactly was refused before.
 const exact = minorToNumber
 
 export function presentTransaction(row: TransactionRow): Shown {

@@ -3,6 +3,7 @@ import type { Clock } from '../../kernel/clock.ts'
 import type { Cursors } from '../../kernel/cursor.ts'
 import type { Db } from '../../kernel/db.ts'
 import { pageSizeDefault, type Listed } from '../../kernel/list.ts'
+import { isExactNumber } from '../../kernel/money.ts'
 import { createPlaces } from '../../kernel/places.ts'
 import { refuse } from './errors.ts'
 import {
@@ -153,13 +154,16 @@ export function createReportingService({ db, clock, cursors, sharesMax = 10_000 
       return { row, history: await transactionStore.listHistory(db, principal, id, historyRowsMax) }
     },
 
-    listSettlements: (principal: Principal, query: PageQuery): Promise<Listed<SettlementRow>> =>
-      paged(
+    async listSettlements(principal: Principal, query: PageQuery): Promise<Listed<SettlementRow>> {
+      const listed = await paged(
         query,
         ['settlements', principal.entityId],
         (...at) => store.listSettlements(db, principal, ...at),
         (row) => ({ position: row.batch_number, id: row.currency }),
-      ),
+      )
+      for (const row of listed.rows) refuseInexact([row])
+      return listed
+    },
 
     /** The shares of one batch, at least one. */
     async retrieveSettlement(
@@ -178,9 +182,21 @@ export function createReportingService({ db, clock, cursors, sharesMax = 10_000 
       if (currencies.size > 1) {
         throw refuse('BAD_REQUEST', `currency: is missing; this day has batches in ${[...currencies].join(', ')}.`)
       }
+      refuseInexact(shares)
       return shares
     },
   }
+}
+
+/** Sums of many payments have no bound of their own, and one that was rounded would be a wrong sum. */
+function refuseInexact(rows: readonly SettlementRow[]): void {
+  const sumOf = (part: 'gross' | 'refunds') => rows.reduce((sum, row) => sum + row[part], 0n)
+  if (isExactNumber(sumOf('gross')) && isExactNumber(sumOf('refunds'))) return
+  const [{ batch_number: number, currency } = { batch_number: '', currency: '' }] = rows
+  throw refuse(
+    'BAD_REQUEST',
+    `batch_number: the ${currency} of ${number} add up to more than a JSON number holds exactly; ask with the key of each merchant or branch.`,
+  )
 }
 
 const doNothing = (): void => {}
