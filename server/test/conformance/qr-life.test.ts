@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
+import { crc16 } from '@kaha/qrph'
 import { sql } from '../sql.ts'
 import { platform } from '../platform.ts'
 import { assertRefused, type Answer } from './call.ts'
@@ -169,6 +170,18 @@ test('[E6.life.unmatched] money for a code that is final is kept as unmatched, c
     const { amount_details: amounts } = await transaction(id)
     assert.equal(amounts.amount_received, first === 'SUCCESS' ? 1_234 : 0)
   }
+})
+
+test('[E6.life.other-amount] a text that was stripped of its amount pays no code, open or final, and is no money of which nobody knows whose it is', async () => {
+  const { id, qrText } = await own.made({ amount: '98.00' })
+  const body = qrText.slice(0, -4).replace('540598.00', '')
+  const stripped = body + crc16(body)
+  const payStripped = async (): Promise<void> =>
+    refused(await bank({ qr_text: stripped, outcome: 'SUCCESS' }), 'AMOUNT_MISMATCH', 'exact_amount')
+  await payStripped()
+  assert.equal((await bank({ qr_text: stripped, outcome: 'SUCCESS', amount: 9_800 })).json.status, 'PAID')
+  await payStripped()
+  assert.deepEqual(await unmatched(id), [])
 })
 
 test('[E6.life.other-amount] another amount is refused and leaves the code PENDING, to be paid with its own', async () => {

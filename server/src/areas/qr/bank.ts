@@ -171,6 +171,11 @@ export function createCodeBank({ db, clock, bank, checkout, log, figures, announ
       if (read.is === 'foreign') return { refusal: foreign(read.code) }
       if (read.is === 'unknown') return { refusal: unknown }
       const amount = answer.amount ?? minorOf(read.code.amount)
+      // The text says none and the bank neither: whatever the code's state, no money was taken.
+      if (answer.event === 'paid' && amount === 0n) {
+        const named = await find(partnerId, read)
+        return { refusal: named === undefined ? unknown : otherAmount }
+      }
       const payment = { ...answer, amount }
       const done =
         (await db.tx((tx) => settleOwn(tx, partnerId, read, payment))) ??
