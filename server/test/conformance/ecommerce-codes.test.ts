@@ -279,6 +279,24 @@ test('[C4.confirm.qrph] a confirm with qrph makes a code, and next_action leads 
   assert.equal((await merchant.readIntent(other.id)).payment_attempt_id, undefined)
 })
 
+test('a payer whose code waits for the bank in one tab is led to it by the form of another, and does not pay by card as well', async () => {
+  const link = await merchant.newLink({ type: 'multi_use' })
+  const [first, other] = [await payer.get(link.url), await payer.get(link.url)]
+  const { location } = await payer.askCode(link.url, first)
+  const cookie = `kaha_payment=${location?.split('/').at(-1)}`
+  const card = { number: cards.approved, expiry: '12/60', cvc: '123' }
+  const submit = async () => {
+    const body = new URLSearchParams({ ...hiddenOf(other), ...card })
+    const answer = await fetch(link.url, { method: 'POST', body, redirect: 'manual', headers: { cookie } })
+    return answer.headers.get('location')
+  }
+  assert.equal(await submit(), location)
+  assert.equal(await linkStands(link.id), 'ACTIVE 0')
+  await payer.giveUp(location ?? '')
+  assert.notEqual(await submit(), location)
+  assert.equal(await linkStands(link.id), 'ACTIVE 1')
+})
+
 test('a link takes as many codes at once as it has uses, and a payer who waits for the bank comes back to the code', async () => {
   const link = await merchant.newLink({ type: 'multi_use', max_uses: 2, expires_at: fromNow(p, 3_600_000) })
   const visits = await Promise.all(Array.from({ length: 5 }, () => payer.get(link.url)))

@@ -247,6 +247,9 @@ export async function mountCheckout(app: FastifyInstance, deps: CheckoutDependen
           const form = readForm(request)
           const link = await findLink(request)
           const visited = await ecommerce.findIntentByForm(link.id, form.nonce)
+          // For a form that was open before as for whoever looks: what this payer may be paying right now comes before another payment.
+          const own = visited === undefined ? await ownPayment(request, link) : undefined
+          if (own?.waits === true) return redirect(reply, own)
           // Its page tells why there is nothing to pay any more.
           if (visited === undefined && !ecommerce.hasFreeUse(link)) return redirect(reply, pageAddressOf(request, 'l'))
           const intent = visited ?? (await ecommerce.intentOfVisit(link, form.nonce))
