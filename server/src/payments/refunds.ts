@@ -38,6 +38,8 @@ export interface Refunds {
   /** The refund as it stands. Where the process that called the processor has died, the call is made again, under the same id. */
   resume(id: string): Promise<Refund>
   find(principal: Principal, id: string): Promise<Refund | undefined>
+  /** What was given back of the payment that an attempt made, in minor units; what is under way does not count. */
+  refunded(attemptId: string): Promise<bigint>
   /** One round of questions to the processor about refunds that it has not answered. Resolves to ms until the next. */
   reconcile(): Promise<number>
 }
@@ -113,6 +115,7 @@ export function createRefunds({ db, clock, connector, waitMsMax, dueSooner }: Re
     },
 
     find: (principal, id) => store.findRefund(db, principal, id),
+    refunded: (attemptId) => store.readRefunded(db, attemptId),
 
     async reconcile() {
       const due = await store.claimInquiries(db, dueRowsMax, leaseSeconds)

@@ -44,6 +44,11 @@ const findRefund = perLevel(
 )
 const readRefund = statement('payments.readRefund', `select ${refundColumns} from payments.refunds r where r.id = $1`)
 
+const readRefunded = statement(
+  'payments.readRefunded',
+  'select t.amount_refunded as refunded from payments.transactions t where t.id = $1',
+)
+
 // One refund of a payment at a time is measured against what is left of it. Whoever waited reads what the one before left.
 const lockPaid = statement(
   'payments.lockPaid',
@@ -134,6 +139,9 @@ export const refundsStore = {
     (await on.run<RefundRow>(findRefund[principal.level], [id, principal.entityId]))[0],
   /** For a caller that made the refund. */
   readRefund: async (on: Queries, id: string) => (await on.run<RefundRow>(readRefund, [id]))[0],
+  /** Minor units. */
+  readRefunded: async (on: Queries, attemptId: string) =>
+    (await on.run<{ refunded: bigint }>(readRefunded, [attemptId]))[0]?.refunded ?? 0n,
   /** Until the transaction ends nobody else reserves of this payment. None: it was not paid. */
   lockPaid: async (tx: Queries, intentId: string) =>
     (await tx.run<{ id: string; remaining: bigint }>(lockPaid, [intentId]))[0],

@@ -257,6 +257,19 @@ test('a payer who is back at a link while the bank takes its time is not told to
   assert.match(await back(), /You have already paid here\./)
 })
 
+test('a receipt says what was given back of its payment, once it was', async () => {
+  const { id, checkout_url: url } = await newIntent()
+  bodyOf(await merchant.confirm(id), 200)
+  const refunded = async () => /<dt>Refunded<\/dt><dd>([^<]*)</.exec((await get(url)).text)?.[1]
+  assert.equal(await refunded(), undefined)
+  bodyOf(await merchant.createRefund(id, { amount: 994 }), 201)
+  assert.equal(await refunded(), undefined)
+  bodyOf(await merchant.createRefund(id, { amount: 3_000 }), 201)
+  assert.equal(await refunded(), '₱30.00')
+  await p.advance(60)
+  assert.equal(await refunded(), '₱39.94')
+})
+
 test('what was changed of a link is what its page shows from then on', async () => {
   const { id, url } = await link({ description: 'Two bags', expires_at: soon() })
   assert.match((await get(url)).text, /Two bags/)

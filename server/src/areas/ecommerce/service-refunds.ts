@@ -1,5 +1,6 @@
 import type { Principal } from '../../identity/principal.ts'
 import { newId } from '../../kernel/ids.ts'
+import type { Intent } from '../../payments/intent.ts'
 import type { Refund, RefundToMake } from '../../payments/refunds.ts'
 import { refuse } from './errors.ts'
 import type { Request } from './idempotency.ts'
@@ -53,6 +54,10 @@ export function refundCases({ db, clock, payments, idempotency }: EcommerceDepen
           return { status, body: present(replayed ? await resumed(id) : await refunds.carryOut(id)) }
         },
       }),
+
+    /** What a payer got back of a payment, in minor units. */
+    refundedOf: async ({ receipt, latestAttempt }: Intent): Promise<bigint> =>
+      receipt === null || latestAttempt === null ? 0n : refunds.refunded(latestAttempt.id),
 
     async findRefund(principal: Principal, id: string): Promise<Refund> {
       const refund = await refunds.find(principal, id)

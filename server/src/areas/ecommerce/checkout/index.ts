@@ -201,6 +201,7 @@ export async function mountCheckout(app: FastifyInstance, deps: CheckoutDependen
     const challengeUrl = await ecommerce.challengeUrl(intent)
     const result = resultViewOfIntent(intent, payee, address, {
       stay,
+      refunded: await ecommerce.refundedOf(intent),
       challengeUrl: challengeUrl === undefined ? undefined : inLanguage(request, challengeUrl),
     })
     if (result !== undefined) return send(reply, resultPage(result), intent.redirectUrls)

@@ -74,6 +74,7 @@ const everyPage = locales.flatMap((locale): [string, string][] => {
     ]),
     [`pay by card or code ${locale}`, payPage({ ...pay, locale, offersCode: true })],
     [`paid by code ${locale}`, resultPage({ ...result, locale, receipt: { ...receipt, card: null } })],
+    [`refunded ${locale}`, resultPage({ ...result, locale, receipt: { ...receipt, refunded: '₱30.00' } })],
     [`code ${locale}`, codePage({ ...code, locale })],
     [`code in a sandbox ${locale}`, codePage({ ...code, locale, sandbox: true, bankUrl: '/sandbox/bank' })],
     ...[true, false].map((isPaid): [string, string] => [

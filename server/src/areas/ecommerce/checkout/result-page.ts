@@ -38,6 +38,8 @@ export interface ReceiptView {
   /** Null for a payment by QR Ph. */
   readonly card: { readonly scheme: string; readonly lastFour: string } | null
   readonly completedAt: Date
+  /** What was given back, formatted. */
+  readonly refunded?: string | undefined
 }
 
 /** The page after paying, and the page of a link that cannot be paid. */
@@ -91,6 +93,7 @@ function receipt(lines: ReceiptView, view: ResultView, words: Texts): HtmlText {
         ]
   const rows: [string, HtmlPart][] = [
     [words.receiptAmount, view.amount],
+    ...(lines.refunded === undefined ? [] : [[words.receiptRefunded, lines.refunded] satisfies [string, HtmlPart]]),
     [words.receiptPaidTo, isolated(view.merchantName)],
     [words.receiptDate, sentence(words.receiptDateZone, { time: moment(view.locale, lines.completedAt) })],
     ...paidBy,

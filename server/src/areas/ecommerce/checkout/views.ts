@@ -172,7 +172,11 @@ export function resultViewOfIntent(
   intent: Intent,
   payee: Payee,
   address: PageAddress,
-  { stay, challengeUrl }: { readonly stay: boolean; readonly challengeUrl: string | undefined },
+  {
+    stay,
+    challengeUrl,
+    refunded,
+  }: { readonly stay: boolean; readonly challengeUrl: string | undefined; readonly refunded: bigint },
 ): ResultView | undefined {
   const { status, userMessage } = intent.shown
   const base = {
@@ -185,10 +189,11 @@ export function resultViewOfIntent(
     case 'SUCCEEDED': {
       const back = intent.redirectUrls?.['success']
       const { receipt } = intent
+      const given = refunded > 0n ? formatMoney(refunded, intent.currency, address.locale) : undefined
       return {
         ...base,
         kind: 'succeeded',
-        receipt: receipt === null ? undefined : { ...receipt, card: cardOf(receipt) },
+        receipt: receipt === null ? undefined : { ...receipt, card: cardOf(receipt), refunded: given },
         redirect:
           back === undefined
             ? undefined
