@@ -31,6 +31,26 @@ test(
   },
 )
 
+test('a page that shows a code shows the new one after another window has asked for that', { skip }, async (t) => {
+  const link = await shop.link()
+  const { page } = await shop.payer(t)
+  await page.goto(link.url)
+  await showCode(page)
+  const first = await codeOn(page)
+  const other = await page.context().newPage()
+  await other.goto(page.url())
+  // The first window hears of nothing in between: when it looks again, a code waits, as before.
+  await page.route('**/status', (route) => route.abort())
+  await other.getByRole('button', { name: 'Pay another way' }).click()
+  await other.waitForSelector('[data-outcome=open]')
+  await showCode(other)
+  const second = await codeOn(other)
+  assert.notEqual(second, first)
+  await page.unroute('**/status')
+  await page.locator('#code-text', { hasText: second }).waitFor({ state: 'attached' })
+  assert.equal((await bank(second)).status, 200)
+})
+
 test('a payer who goes back to the link while the code can be paid is shown the code again', { skip }, async (t) => {
   const link = await shop.link({ type: 'multi_use' })
   const { page } = await shop.payer(t, { scripts: false })

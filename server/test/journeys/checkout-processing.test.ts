@@ -17,7 +17,7 @@ test(
     assert.equal(await outcomeOf(page), 'processing')
     const documents = asked.length
     const looked = page.waitForResponse(/\/pay\/i\/[\w-]{22}\/status$/)
-    assert.deepEqual(await (await looked).json(), { outcome: 'processing' })
+    assert.deepEqual(await (await looked).json(), { outcome: 'processing', attempts: 1 })
     await shop.advance(25)
     await page.waitForSelector('[data-outcome=succeeded]')
     assert.equal((await receiptOn(page))['Amount'], '₱98.00')

@@ -217,13 +217,12 @@ function leaveWhenTimeIsUp() {
 
 /** Asks how the payment stands, quietly and less and less often, and shows the page anew only when that has changed. */
 function followPayment() {
-  const { outcome, refreshSeconds } = document.body.dataset
+  const { outcome, attempts, refreshSeconds } = document.body.dataset
   if (refreshSeconds === undefined || document.getElementById('leaving')) return
   const waitSecondsMax = 30
   let waitSeconds = Number(refreshSeconds)
   const look = async () => {
-    const now = await outcomeNow().catch(() => outcome)
-    if (now !== outcome) return location.reload()
+    if (await hasChanged()) return location.reload()
     waitSeconds = Math.min(waitSeconds * 1.3, waitSecondsMax)
     setTimeout(look, waitSeconds * 1000)
   }
@@ -234,16 +233,22 @@ function followPayment() {
   })
 
   async function lookOnce() {
-    const now = await outcomeNow().catch(() => outcome)
-    if (now !== outcome) location.reload()
+    if (await hasChanged()) location.reload()
   }
 
-  async function outcomeNow() {
-    const response = await fetch(`${location.pathname}/status`, {
-      cache: 'no-store',
-      signal: AbortSignal.timeout(10_000),
-    })
-    return response.ok ? (await response.json()).outcome : outcome
+  /** Another attempt may stand as the one before did: a code that another window has given up for a new one is not to be paid. */
+  async function hasChanged() {
+    try {
+      const response = await fetch(`${location.pathname}/status`, {
+        cache: 'no-store',
+        signal: AbortSignal.timeout(10_000),
+      })
+      if (!response.ok) return false
+      const now = await response.json()
+      return now.outcome !== outcome || String(now.attempts) !== attempts
+    } catch {
+      return false
+    }
   }
 }
 

@@ -278,7 +278,7 @@ export async function mountCheckout(app: FastifyInstance, deps: CheckoutDependen
           const intent = await findIntent(request)
           return reply
             .headers({ ...pageHeaders(), 'content-type': 'application/json; charset=utf-8' })
-            .send(JSON.stringify({ outcome: outcomeOf(intent) }))
+            .send(JSON.stringify({ outcome: outcomeOf(intent), attempts: intent.attemptCount }))
         },
       )
 

@@ -29,15 +29,18 @@ export interface CheckoutPage {
 
 /**
  * How a page follows what happens elsewhere: by looking again after so many seconds, or, when the payer has stopped that by `stayUrl`, by a
- * link to `againUrl`. A browser without scripts loads the page anew; with scripts checkout.js does it where something has changed.
+ * link to `againUrl`. A browser without scripts loads the page anew; with scripts checkout.js does it where something has changed: the
+ * outcome, or, as by another window, the attempt that the page is of.
  */
-export type Following = { readonly seconds: number; readonly stayUrl: string } | { readonly againUrl: string }
+export type Following =
+  { readonly seconds: number; readonly stayUrl: string; readonly attempts: number } | { readonly againUrl: string }
 
 /** The whole document, ready to be sent with `pageHeaders()`. */
 export function page(parts: CheckoutPage): string {
   const words = texts(parts.locale)
   const { leaving, following } = parts
-  const refresh = leaving ?? (following !== undefined && 'seconds' in following ? following : undefined)
+  const looking = following !== undefined && 'seconds' in following ? following : undefined
+  const refresh = leaving ?? looking
   return htmlString(html`<!doctype html>
 <html lang="${parts.locale}">
 <head>
@@ -52,7 +55,7 @@ export function page(parts: CheckoutPage): string {
 <script type="module" src="${script.path}" integrity="${script.integrity}"></script>
 ${refreshTag(refresh)}
 </head>
-<body${attributes({ 'data-shape': parts.shape, 'data-outcome': parts.outcome, 'data-refresh-seconds': refresh?.seconds })}>
+<body${attributes({ 'data-shape': parts.shape, 'data-outcome': parts.outcome, 'data-attempts': looking?.attempts, 'data-refresh-seconds': refresh?.seconds })}>
 ${parts.sandbox && html`<header class="ribbon">${words.sandboxRibbon}</header>`}
 <main class="box">
 <div class="lid">${parts.lid}</div>

@@ -44,7 +44,7 @@ const code: CodeView = {
   imageUrl: '/i/abc/code.png',
   text: 'ph.ppmi.p2m',
   otherWayAction: '/i/abc/other',
-  following: { seconds: 3, stayUrl: '/i/abc?stay=1' },
+  following: { seconds: 3, stayUrl: '/i/abc?stay=1', attempts: 1 },
 }
 
 const result: ResultView = {
@@ -56,7 +56,7 @@ const result: ResultView = {
   receipt,
   redirect: { url: 'https://shop.example/thanks?a=1&b=2', seconds: 8, stayUrl: '/i/abc?stay=1' },
   retryUrl: '/l/abc',
-  following: { seconds: 3, stayUrl: '/i/abc?stay=1' },
+  following: { seconds: 3, stayUrl: '/i/abc?stay=1', attempts: 1 },
   sandbox: false,
   otherLanguageUrl: '/i/abc?lang=fil',
 }
@@ -293,7 +293,7 @@ test('a payer without scripts may stop a page from loading anew, and looks again
     resultPage({ ...result, redirect: undefined, kind: 'processing', following }),
     codePage({ ...code, following }),
   ]
-  for (const page of pages({ seconds: 3, stayUrl: '/i/abc?stay=1' }))
+  for (const page of pages({ seconds: 3, stayUrl: '/i/abc?stay=1', attempts: 1 }))
     assert.match(page, /<noscript><p class="hint following">[^<]*3 seconds\.\n<a href="\/i\/abc\?stay=1">/)
   for (const page of pages(stopped)) {
     assert.doesNotMatch(page, /http-equiv|refresh-seconds/)

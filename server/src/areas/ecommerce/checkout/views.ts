@@ -20,8 +20,8 @@ export interface PageAddress {
 
 const stayUrlOf = ({ url }: PageAddress): string => `${url}${url.includes('?') ? '&' : '?'}stay=1`
 
-const following = (address: PageAddress, seconds: number, stay: boolean): Following =>
-  stay ? { againUrl: address.url } : { seconds, stayUrl: stayUrlOf(address) }
+const following = (address: PageAddress, { attemptCount }: Intent, seconds: number, stay: boolean): Following =>
+  stay ? { againUrl: address.url } : { seconds, stayUrl: stayUrlOf(address), attempts: attemptCount }
 
 export interface Payee {
   readonly merchantName: string
@@ -117,7 +117,7 @@ export function codeViewOfIntent(
     otherWayAction: at.otherWayAction,
     nonce: at.form.nonce,
     csrf: at.form.csrf,
-    following: following(address, followSeconds, at.stay),
+    following: following(address, intent, followSeconds, at.stay),
   }
 }
 
@@ -206,7 +206,7 @@ export function resultViewOfIntent(
         ...base,
         kind: 'processing',
         message: stay ? processingStopped : processing,
-        following: following(address, followSeconds, stay),
+        following: following(address, intent, followSeconds, stay),
       }
     }
     // Whoever left the challenge, or looks here in another window, can go on with it.
@@ -216,7 +216,7 @@ export function resultViewOfIntent(
         kind: 'challenge',
         message: texts(address.locale).challenge,
         goOnUrl: challengeUrl,
-        following: following(address, challengeFollowSeconds, stay),
+        following: following(address, intent, challengeFollowSeconds, stay),
       }
     case 'EXPIRED': {
       const back = intent.redirectUrls?.['expired']
