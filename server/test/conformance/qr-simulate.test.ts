@@ -191,3 +191,29 @@ test('E6.webhook.invalid: a simulation of an unknown useCase, or with anything e
     'METHOD_NOT_ALLOWED',
   )
 })
+
+test('[E6.simulate.newest] simulations in one moment settle a code each, and those for which there is none are tests; no money is unmatched', async (t) => {
+  const p = await simulating(t)
+  await p.register()
+  const codes = await Promise.all(Array.from({ length: 4 }, () => p.account.made()))
+  const answers = await Promise.all(Array.from({ length: 6 }, () => p.ask({ useCase: 'SUCCESS' })))
+  assert.deepEqual(
+    answers.map(({ status }) => status),
+    answers.map(() => 200),
+    answers.map(({ text }) => text).join(),
+  )
+  const settled = new Set(answers.map(({ json }) => json.id))
+  assert.equal(settled.size, answers.length)
+  for (const { id } of codes) assert.ok(settled.has(id))
+  await p.idle()
+  const told = (await p.told()).map(({ referenceNumber }) => referenceNumber)
+  assert.equal(new Set(told).size, answers.length)
+  assert.equal(told.filter((one) => one.startsWith('TEST-')).length, 2)
+  const { qrText } = await p.account.made()
+  const same = await Promise.all(Array.from({ length: 3 }, () => p.ask({ useCase: 'SUCCESS', qrBody: qrText })))
+  assert.deepEqual(
+    same.map(({ status }) => status).toSorted((a, b) => a - b),
+    [200, 409, 409],
+  )
+  assert.deepEqual(await sql(p.kaha.db, 'select id from qr.unmatched_payments'), [])
+})

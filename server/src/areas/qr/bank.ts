@@ -21,6 +21,8 @@ export interface BankAnswer {
   readonly reason?: string
   /** The bank's name for the payment. */
   readonly bankReference: string
+  /** A bank that takes no money for a code that is final: none is unmatched. */
+  readonly onlyWhileOpen?: boolean
 }
 
 /** Why an answer of a bank changes nothing. `final`: the code has its outcome; a payment of it is unmatched money. */
@@ -116,7 +118,7 @@ export function createCodeBank({ db, clock, bank, checkout, log, figures, announ
     const code = codeOf(row)
     const move = moveCode(code.state, answer.event)
     if ('refusal' in move) {
-      if (answer.event === 'paid') await insertUnmatched(tx, { merchantId, code, at: row.read_at }, answer)
+      if (takesMoney(answer)) await insertUnmatched(tx, { merchantId, code, at: row.read_at }, answer)
       return { refusal: final(code), code }
     }
     if (answer.event === 'paid' && answer.amount !== code.amount) return { refusal: otherAmount }
@@ -141,7 +143,7 @@ export function createCodeBank({ db, clock, bank, checkout, log, figures, announ
     if (answered?.refusal === undefined) return answered
     const { code, refusal } = answered
     if (refusal === 'amount') return { refusal: otherAmount }
-    if (event === 'paid') await insertUnmatched(db, { merchantId, code, at: clock.now() }, answer)
+    if (takesMoney(answer)) await insertUnmatched(db, { merchantId, code, at: clock.now() }, answer)
     return { refusal: final(code), code }
   }
 
@@ -185,7 +187,7 @@ export function createCodeBank({ db, clock, bank, checkout, log, figures, announ
         announced()
         return done
       }
-      if (done.refusal.why === 'final' && answer.event === 'paid') {
+      if (done.refusal.why === 'final' && takesMoney(answer)) {
         figures.unmatched()
         log.error(
           {
@@ -201,6 +203,8 @@ export function createCodeBank({ db, clock, bank, checkout, log, figures, announ
     },
   }
 }
+
+const takesMoney = ({ event, onlyWhileOpen = false }: BankAnswer): boolean => event === 'paid' && !onlyWhileOpen
 
 const unknown: BankRefusal = { why: 'unknown', message: 'There is no such code here.', rule: 'known_code' }
 const otherAmount: BankRefusal = {

@@ -54,14 +54,17 @@ export function createQrSimulation({ db, clock, bank, codeBank, events, identity
     return found
   }
 
-  const settle = async (code: Code, event: 'paid' | 'declined', reason: string | null): Promise<string> => {
-    if (code.state !== 'PENDING') throw notPending(code)
+  /** The id of the code; undefined where it has its outcome by now. */
+  const settle = async (code: Code, event: 'paid' | 'declined', reason: string | null): Promise<string | undefined> => {
+    if (code.state !== 'PENDING') return undefined
     await takers(code, actionOf(event === 'paid' ? 'PAID' : 'DECLINED'))
     const bankReference = randomText(12, digits)
     const because = reason === null ? {} : { reason }
-    const settled = await codeBank.answer(code.partnerId, { text: code.text, event, bankReference, ...because })
-    if ('refusal' in settled) throw notPending(code)
-    return code.id
+    const answer = { text: code.text, event, bankReference, onlyWhileOpen: true, ...because }
+    const settled = await codeBank.answer(code.partnerId, answer)
+    if (!('refusal' in settled)) return code.id
+    if (settled.refusal.why === 'final') return undefined
+    throw notPending(code)
   }
 
   /** One notification to each, of a payment that there is not. */
@@ -92,9 +95,19 @@ export function createQrSimulation({ db, clock, bank, codeBank, events, identity
      * the id of the code, or one that is nobody's. Throws CODE_NOT_FOUND, CODE_NOT_PENDING, WEBHOOK_NOT_FOUND.
      */
     async simulate(account: Account, { useCase, qrBody }: Simulation): Promise<string> {
-      const code = qrBody === undefined ? await newest(account) : await named(account, qrBody)
       const reason = useCase === 'SUCCESS' ? null : useCase === 'DECLINED' ? 'DECLINED_BY_BANK' : useCase
-      if (code !== undefined) return settle(code, reason === null ? 'paid' : 'declined', reason)
+      const event = reason === null ? 'paid' : 'declined'
+      if (qrBody !== undefined) {
+        const code = await named(account, qrBody)
+        const id = await settle(code, event, reason)
+        if (id === undefined) throw notPending(code)
+        return id
+      }
+      // Whoever asks in the same moment may have been given the newest: then it is the next.
+      for (let code = await newest(account); code !== undefined; code = await newest(account)) {
+        const id = await settle(code, event, reason)
+        if (id !== undefined) return id
+      }
       return sendTests(account, reason === null ? 'PAID' : 'DECLINED', reason)
     },
   }
