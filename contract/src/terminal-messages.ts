@@ -128,7 +128,7 @@ export const terminalAnswers = {
   terminalsResponse: message({
     from: 'server',
     to: 'desktop',
-    summary: 'The terminals.',
+    summary: 'The terminals; where they are more than one frame holds, in several frames.',
     schema: Type.Object({
       action: action('terminalsResponse'),
       requestId: requestIdBack,
@@ -229,7 +229,8 @@ export const terminalAnswers = {
   paymentComplete: message({
     from: 'server',
     to: 'desktop',
-    summary: 'A payment of the group ended: COMPLETED, FAILED or CANCELLED.',
+    summary:
+      'A payment of the group ended: COMPLETED, FAILED or CANCELLED. A receipt that a frame has no room for is left out; the transaction has it.',
     schema: Type.Object({
       action: action('paymentComplete'),
       transactionId: id,

@@ -1,5 +1,7 @@
+import type { TerminalPrincipal } from '../../identity/terminal-keys.ts'
 import { arrayOf } from '../../kernel/array.ts'
 import { refusedBy, statement, type Queries } from '../../kernel/db.ts'
+import { smallestId } from '../../kernel/ids.ts'
 import type { Alarm, Course } from './course.ts'
 import type { TransactionState } from './machine.ts'
 
@@ -32,6 +34,9 @@ export interface Named {
   readonly groupId: string
   readonly transactionId: string
 }
+
+/** An end, a void or both that the till which began the payment was not told of. */
+export type Missed = Pick<TransactionRow, 'id' | 'complete_unseen' | 'voided_unseen' | 'updated_at'>
 
 /** Somebody else has changed it meanwhile: nothing was written. */
 export class StaleRow extends Error {}
@@ -183,9 +188,10 @@ const toAsk = statement(
 
 const unseen = statement(
   'terminals.unseen',
-  `select ${columns} from terminals.transactions t
-    where t.key_id = $1 and (t.complete_unseen or t.voided_unseen) and t.updated_at > $2::timestamptz - interval '7 days'
-    order by t.updated_at, t.id limit $3`,
+  `select t.id, t.complete_unseen, t.voided_unseen, t.updated_at from terminals.transactions t
+    where t.key_id = $1 and t.group_id = $2 and (t.complete_unseen or t.voided_unseen) and t.updated_at > $3::timestamptz - interval '7 days'
+      and (t.updated_at, t.id) > ($4::timestamptz, $5::uuid)
+    order by t.updated_at, t.id limit $6`,
 )
 const markSeen = statement(
   'terminals.markSeen',
@@ -205,7 +211,8 @@ const openAttention = statement(
 )
 
 const rowsToAskMax = 200
-const unseenMax = 1_000
+/** As many missed pushes are looked up at once. */
+export const unseenMax = 1_000
 
 const one = <Row>(rows: readonly Row[]): Row | undefined => rows[0]
 
@@ -297,7 +304,9 @@ export const transactionStore = {
       arrayOf(those.map(({ connectionId }) => connectionId)),
       rowsToAskMax,
     ]),
-  unseen: (on: Queries, keyId: string, now: Date) => on.run<TransactionRow>(unseen, [keyId, now, unseenMax]),
+  /** The first `unseenMax` that a till has missed after this one, in the order in which they came about. */
+  unseen: (on: Queries, { keyId, groupId }: Pick<TerminalPrincipal, 'keyId' | 'groupId'>, now: Date, after?: Missed) =>
+    on.run<Missed>(unseen, [keyId, groupId, now, after?.updated_at ?? new Date(0), after?.id ?? smallestId, unseenMax]),
   markSeen: (on: Queries, seen: readonly { id: string; complete: boolean; voided: boolean }[]) =>
     on.run(markSeen, [seen.map(({ id }) => id), seen.map((s) => s.complete), seen.map((s) => s.voided)]),
   /** True the first time. */

@@ -6,7 +6,8 @@ import { isOpen } from '../machine.ts'
 import { presentNow, presentTerminal, requestOf } from '../present.ts'
 import type { TerminalCases } from '../service-terminal.ts'
 import { connectionStore } from '../store-connections.ts'
-import { transactionStore as store, type TransactionRow } from '../store-transactions.ts'
+import { transactionStore as store, unseenMax, type Missed, type TransactionRow } from '../store-transactions.ts'
+import { fitting } from './frames.ts'
 import type { Link, Links } from './links.ts'
 
 export type DisconnectReason =
@@ -14,6 +15,7 @@ export type DisconnectReason =
 
 const askedTogetherMax = 128
 const readTogetherMax = 128
+const missedReadMax = 32
 
 /** The code that a socket is closed with, for each reason. */
 const closeCodes: Readonly<Record<DisconnectReason, number>> = {
@@ -62,7 +64,7 @@ export function createDeliverer({
   readonly cases: TerminalCases
   readonly onError: (error: unknown) => void
 }): Deliverer {
-  const stamp = (groupId: string) => ({ timestamp: clock.now().toISOString(), groupId, version: 'v1' })
+  const stamp = (groupId: string) => ({ timestamp: clock.now().toISOString(), groupId, version: 'v1' as const })
   const terminalIdOf = (row: TransactionRow, link?: Link) => row.device_id ?? link?.connectionId ?? row.addressed
 
   const dismiss = (link: Link, reason: DisconnectReason) => {
@@ -123,7 +125,7 @@ export function createDeliverer({
     const about = { transactionId: row.transaction_id, terminalId: terminalIdOf(row) }
     switch (push) {
       case 'paymentComplete':
-        return { action: push, ...about, paymentResponse: presentNow(row), ...stamp(row.group_id) }
+        return fitting({ action: push, ...about, paymentResponse: presentNow(row), ...stamp(row.group_id) })
       case 'paymentVoided':
         return {
           action: push,
@@ -234,15 +236,28 @@ export function createDeliverer({
     })
   }
 
-  const catchUp = (link: Link) =>
-    link.inTurn(async () => {
-      for (const row of await store.unseen(db, link.principal.keyId, clock.now())) {
-        if (row.group_id !== link.principal.groupId) continue
-        if (row.complete_unseen && !pushTo(link, row, 'paymentComplete')) return
-        if (row.voided_unseen && !pushTo(link, row, 'paymentVoided')) return
-        // There may be hundreds.
+  /** Sends those, whose rows are read a few at a time as the line takes them. False where the line is closed. */
+  const sendMissed = async (link: Link, missed: readonly Missed[]): Promise<boolean> => {
+    const { groupId } = link.principal
+    for (let from = 0; from < missed.length; from += missedReadMax) {
+      const some = missed.slice(from, from + missedReadMax)
+      const names = some.map(({ id }) => ({ id, groupId }))
+      const rows = new Map((await store.readAll(db, names)).map((row) => [row.id, row]))
+      for (const { id, complete_unseen, voided_unseen } of some) {
+        const row = rows.get(id)
+        if (row === undefined) continue
+        if (complete_unseen && !pushTo(link, row, 'paymentComplete')) return false
+        if (voided_unseen && !pushTo(link, row, 'paymentVoided')) return false
         await link.drained()
       }
+    }
+    return true
+  }
+  /** `after` is the last that it was told before: what else it says has its turn in between. */
+  const catchUp = (link: Link, after?: Missed) =>
+    link.inTurn(async () => {
+      const missed = await store.unseen(db, link.principal, clock.now(), after)
+      if ((await sendMissed(link, missed)) && missed.length === unseenMax) catchUp(link, missed.at(-1))
     })
 
   const act: Readonly<Record<string, (words: Words) => void>> = { tell, push, terminal: status, close }

@@ -1,6 +1,7 @@
 import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises'
 import type { WebSocket } from 'ws'
 import type { TerminalPrincipal } from '../../../identity/terminal-keys.ts'
+import { framesOf } from './frames.ts'
 
 /** One open socket of this process, and what belongs to it. */
 export interface Link {
@@ -76,7 +77,7 @@ export function createLink(
         socket.terminate()
         return false
       }
-      socket.send(JSON.stringify(message))
+      for (const { part, fin } of framesOf(JSON.stringify(message))) socket.send(part, { binary: false, fin })
       return true
     },
     async drained() {
