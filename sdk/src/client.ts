@@ -38,6 +38,7 @@ import {
   type BodyOf,
   type QueryOf,
 } from '@kaha/contract'
+import { mustBeObject } from './arguments.ts'
 import { eachOf, isPage } from './pages.ts'
 import {
   createOpen,
@@ -201,5 +202,5 @@ function allOf<O extends List>(send: Send, operation: O) {
       const answer = await page(at, options)
       if (!isPage(answer)) throw unexpected(operation.id)
       return answer
-    }, query.cursor)
+    }, mustBeObject('query', query).cursor)
 }

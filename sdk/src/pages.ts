@@ -1,4 +1,4 @@
-import { isObject } from './request.ts'
+import { isObject } from './arguments.ts'
 
 interface PageOf<Item> {
   readonly data: readonly Item[]

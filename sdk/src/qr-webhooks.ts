@@ -10,6 +10,7 @@ import {
   type QrPaymentNotification,
 } from '@kaha/contract'
 import { openToken, tokenKey, TokenError } from '@kaha/qrph/token'
+import { mustBeObject, mustBeText } from './arguments.ts'
 import { createSend, unexpected, type CallOptions, type ConnectionOptions } from './request.ts'
 
 export interface KahaQrWebhooksOptions extends Omit<ConnectionOptions, 'baseUrl'> {
@@ -46,24 +47,29 @@ export function createKahaQrWebhooks({ webhooksUrl, secretKey, ...connection }: 
     createSend({ ...connection, baseUrl: webhooksUrl, basicUser: secretKey, prefix: '/webhooks', headers })
   const send = sendAs()
   return {
-    register: (body, { activationCode, ...options } = {}) =>
-      (activationCode === undefined ? send : sendAs({ 'activation-code': activationCode }))(
-        registerQrWebhook,
-        { body },
-        options,
-      ),
+    async register(body, given = {}) {
+      const { activationCode, ...options } = mustBeObject('options', given)
+      const sendIt = activationCode === undefined ? send : sendAs({ 'activation-code': activationCode })
+      return sendIt(registerQrWebhook, { body }, options)
+    },
     async list(options) {
       const { webhooks } = await send(listQrWebhooks, {}, options)
       if (!Array.isArray(webhooks)) throw unexpected(listQrWebhooks.id)
       return webhooks
     },
-    update: (id, body, options) => send(updateQrWebhook, { params: { id: String(id) }, body }, options),
+    update: async (id, body, options) => send(updateQrWebhook, { params: { id: numberOf(id) }, body }, options),
     delete: async (id, options) => {
-      await send(deleteQrWebhook, { params: { id: String(id) } }, options)
+      await send(deleteQrWebhook, { params: { id: numberOf(id) } }, options)
     },
     simulate: (body, options) => send(simulateQr, { body }, options),
     ping: (options) => send(pingWebhooks, {}, options),
   }
+}
+
+/** Also of a text, as many keep it. */
+function numberOf(id: number): string {
+  if (!/^\d+$/.test(String(id))) throw new TypeError('id must be the id of a webhook')
+  return String(id)
 }
 
 /**
@@ -73,7 +79,7 @@ export function createKahaQrWebhooks({ webhooksUrl, secretKey, ...connection }: 
 export async function openNotification(payload: string, secretKey: string): Promise<QrPaymentNotification> {
   const data = dataIn(payload)
   if (data === undefined) throw new TokenError()
-  return (await openToken(await tokenKey(secretKey), data)) as QrPaymentNotification
+  return (await openToken(await tokenKey(mustBeText('secretKey', secretKey)), data)) as QrPaymentNotification
 }
 
 function dataIn(payload: string): string | undefined {

@@ -8,6 +8,7 @@ import {
   type QrPayment,
 } from '@kaha/contract'
 import { openToken, sealToken, tokenKey, type TokenKey } from '@kaha/qrph/token'
+import { mustBeObject, mustBeText } from './arguments.ts'
 import { createSend, type CallOptions, type ConnectionOptions } from './request.ts'
 
 export interface KahaQrOptions extends Omit<ConnectionOptions, 'baseUrl'> {
@@ -33,6 +34,7 @@ export interface KahaQr {
 
 /** A client of the QR service. It throws KahaError, whose `code` has the eight digits of area E, and KahaConnectionError. */
 export function createKahaQr({ qrUrl, secretKey, encryptionKey, ...connection }: KahaQrOptions): KahaQr {
+  mustBeText('encryptionKey', encryptionKey)
   let ready: Promise<TokenKey> | undefined
   const key = (): Promise<TokenKey> => (ready ??= tokenKey(encryptionKey))
   const opened = async (body: unknown): Promise<unknown> => {
@@ -45,7 +47,7 @@ export function createKahaQr({ qrUrl, secretKey, encryptionKey, ...connection }:
 
   return {
     create: async (code, options) =>
-      plain(send(createQrCode, { body: { Token: await sealToken(await key(), code) } }, options)),
+      plain(send(createQrCode, { body: { Token: await sealToken(await key(), mustBeObject('code', code)) } }, options)),
     retrieve: (id, options) => plain(send(retrieveQrCode, { params: { id } }, options)),
     findByReference: (merchantReferenceNumber, options) =>
       plain(send(findQrCode, { query: { merchantReferenceNumber } }, options)),

@@ -1,4 +1,5 @@
 import type { AnswerOf, BodyOf, Operation, ParamsOf, QueryOf } from '@kaha/contract'
+import { checkedBase, checkedKey, checkInput, isObject, search, segment } from './arguments.ts'
 import { KahaConnectionError, KahaError } from './errors.ts'
 import { isRepeatable, pause, retryAfterSecondsOf, waitBeforeRetry } from './retry.ts'
 
@@ -99,6 +100,7 @@ export function createSend(
     call: CreateOptions = {},
     timeoutMsOwn = timeoutMsDefault,
   ): Promise<unknown> => {
+    checkInput(operation, input, call)
     const idempotencyKey =
       operation.idempotency === undefined ? undefined : (call.idempotencyKey ?? crypto.randomUUID())
     const request = requestOf(operation, base, manner, idempotencyKey, input)
@@ -134,6 +136,7 @@ export function createOpen(options: ConnectionOptions & { readonly apiKey?: stri
   const base = checkedBase(options.baseUrl)
   const apiKey = checkedKey(options.apiKey)
   const open = async (operation: Operation, input: AnyInput, contentType: string, call: CallOptions = {}) => {
+    checkInput(operation, input, call)
     const { url, init } = requestOf(operation, base, { apiKey }, undefined, input, contentType)
     const told: Told = { operation: operation.id, idempotencyKey: undefined }
     const ours = new AbortController()
@@ -177,15 +180,6 @@ function leavable(body: ReadableStream<Uint8Array>, connection: AbortController)
   )
 }
 
-/** The address without a slash at its end. Its text may hold a password, so no message repeats it. */
-function checkedBase(text: string): string {
-  const url = URL.canParse(text) ? new URL(text) : undefined
-  const isPlain =
-    url && /^https?:$/.test(url.protocol) && `${url.username}${url.password}${url.search}${url.hash}` === ''
-  if (!isPlain) throw new TypeError('baseUrl must be an http or https address without user, query and fragment')
-  return `${url.origin}${url.pathname}`.replace(/\/+$/, '')
-}
-
 /** What a timer takes of a `timeoutMs`: more than it can hold, 24 days, is no limit to speak of. */
 export const timerMsOf = (timeoutMs: number): number =>
   Math.min(Math.ceil(fromZero('timeoutMs', timeoutMs)), timerMsMax)
@@ -196,13 +190,6 @@ export const retriesOf = (maxRetries: number): number => fromZero('maxRetries', 
 function fromZero(name: string, value: number): number {
   if (!(value >= 0)) throw new RangeError(`${name} must be a number from 0 on`)
   return value
-}
-
-/** `fetch` would repeat a malformed key in its own message. */
-function checkedKey(apiKey: string | undefined): string | undefined {
-  if (apiKey !== undefined && !/^[\x21-\x7e]+$/.test(apiKey))
-    throw new TypeError('apiKey must be the key exactly as issued, without spaces')
-  return apiKey
 }
 
 /** What an error tells of its call. */
@@ -259,21 +246,6 @@ function requestOf(
     url: `${base}${path.slice(prefix.length).replaceAll(/\{(\w+)\}/g, (_all, name: string) => segment(name, params[name]))}${search(query)}`,
     init,
   }
-}
-
-/** A path segment. Dots alone would be taken for a way up, and nothing for another path. */
-function segment(name: string, value: unknown): string {
-  if (typeof value !== 'string' || /^\.{0,2}$/.test(value)) throw new TypeError(`${name} must be the id of a resource`)
-  return encodeURIComponent(value)
-}
-
-/** Lists become one comma-separated parameter; undefined ones are left out. */
-function search(query: Readonly<Record<string, unknown>>): string {
-  const given = Object.entries(query).filter(([, value]) => value !== undefined)
-  const text = new URLSearchParams(
-    given.map(([name, value]): [string, string] => [name, Array.isArray(value) ? value.join(',') : String(value)]),
-  )
-  return given.length === 0 ? '' : `?${text.toString()}`
 }
 
 async function attempt(
@@ -338,10 +310,6 @@ export function parsed(text: string): unknown {
     return undefined
   }
 }
-
-/** Neither a list nor null. */
-export const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** The code that the system gave to a failed connection: `fetch` hides it in the cause. */
 function reasonOf(error: unknown): string {

@@ -142,3 +142,29 @@ test(
     }
   },
 )
+
+test('a question without what it needs, or that cannot be written, is refused by its cause, and nobody waits for an answer', async (t) => {
+  const { line, opened } = await lineOf(t, 'opens')
+  const heard: string[] = []
+  opened[0]?.on('message', (data: Buffer) => heard.push(data.toString()))
+  const ask = line.ask as (...given: readonly unknown[]) => Promise<unknown>
+  const report = line.report as (...given: readonly unknown[]) => Promise<unknown>
+  const timers = () => process.getActiveResourcesInfo().filter((one) => one === 'Timeout').length
+  const before = timers()
+  for (const [given, says] of [
+    [['payment'], /^TypeError: paymentRequest must be an object$/],
+    [['payment', { terminalId: 'T1' }], /^TypeError: paymentRequest must be an object$/],
+    [['payment', { terminalId: 'T1', paymentRequest: 'x' }], /^TypeError: paymentRequest must be an object$/],
+    [['payment', null], /^TypeError: message must be an object$/],
+    [['voidPayment', { transactionId: 1n }], /BigInt/],
+  ] as const)
+    await assert.rejects(ask(...given), says)
+  await assert.rejects(report('paymentResponse'), /^TypeError: message must be an object$/)
+  assert.equal(timers(), before)
+  const pong = ask('ping')
+  await once(opened[0] as WebSocket, 'message')
+  const [{ action, requestId }, ...others] = heard.map((text) => JSON.parse(text)) as [Record<string, unknown>]
+  assert.deepEqual([action, others], ['ping', []])
+  opened[0]?.send(JSON.stringify({ action: 'pong', requestId }))
+  assert.deepEqual(await pong, { action: 'pong', requestId })
+})

@@ -2,8 +2,9 @@ import { once } from 'node:events'
 import type { IncomingMessage } from 'node:http'
 import { terminalsErrors, type TerminalAnswer, type TerminalRequest } from '@kaha/contract'
 import { WebSocket } from 'ws'
+import { isObject, mustBeObject, mustBeText } from './arguments.ts'
 import { KahaConnectionError, KahaError } from './errors.ts'
-import { errorOf, isObject, parsed, timerMsOf } from './request.ts'
+import { errorOf, parsed, timerMsOf } from './request.ts'
 import { pause, waitBeforeReopening } from './retry.ts'
 
 type Sent<Name extends keyof TerminalRequest> = Omit<TerminalRequest[Name], 'action' | 'requestId'>
@@ -84,7 +85,10 @@ const replaced = 4001
  * connect fails: with KahaError where the platform refuses it, with KahaConnectionError where nobody answers.
  */
 export async function connectTerminal(options: TerminalLineOptions): Promise<TerminalLine> {
-  const { hear, changed = () => {}, random = Math.random } = options
+  const { hear, changed = () => {}, random = Math.random } = mustBeObject('options', options)
+  mustBeText('baseUrl', options.baseUrl)
+  mustBeText('apiKey', options.apiKey)
+  if (typeof hear !== 'function') throw new TypeError('hear must be a function')
   const timeoutMs = timerMsOf(options.timeoutMs ?? timeoutMsDefault)
   const waiting = new Map<string, Waiting>()
   const stopping = new AbortController()
@@ -149,6 +153,8 @@ export async function connectTerminal(options: TerminalLineOptions): Promise<Ter
     const promised = Promise.withResolvers<Record<string, unknown>>()
     const requestId = String((asked += 1))
     const transactionId = transactionIdIn(message)
+    // Before anybody waits: what cannot be written throws.
+    const text = JSON.stringify({ ...message, action: operation, requestId })
     if (socket.readyState !== WebSocket.OPEN) {
       promised.reject(unanswered(operation, state === 'closed' ? 'CLOSED' : 'RECONNECTING', transactionId))
       return { requestId, answer: promised.promise }
@@ -158,7 +164,7 @@ export async function connectTerminal(options: TerminalLineOptions): Promise<Ter
       promised.reject(unanswered(operation, 'TIMEOUT', transactionId))
     }, timeoutMs)
     waiting.set(requestId, { operation, transactionId, promised, timer })
-    socket.send(JSON.stringify({ ...message, action: operation, requestId }))
+    socket.send(text)
     return { requestId, answer: promised.promise }
   }
   const forget = (requestId: string) => {
@@ -177,9 +183,12 @@ export async function connectTerminal(options: TerminalLineOptions): Promise<Ter
     get state() {
       return state
     },
-    ask: async (action, message) =>
-      (await send(action, action === 'payment' ? named(message as Sent<'payment'>) : message).answer) as never,
+    async ask(action, message = {} as never) {
+      const checked = mustBeObject('message', message)
+      return (await send(action, action === 'payment' ? named(checked as Sent<'payment'>) : checked).answer) as never
+    },
     async report(action, message) {
+      mustBeObject('message', message)
       // One thing after the other is worked through: the answer to a ping says that what came before it was taken.
       const { requestId, answer: refusal } = send(action, message)
       const taken = send('ping', {})
@@ -198,7 +207,10 @@ export async function connectTerminal(options: TerminalLineOptions): Promise<Ter
 /** A payment that has no name gets one: whoever hears of no answer can ask for the same one again. */
 const named = ({ paymentRequest, ...message }: Sent<'payment'>): Sent<'payment'> => ({
   ...message,
-  paymentRequest: { ...paymentRequest, transactionId: paymentRequest.transactionId ?? crypto.randomUUID() },
+  paymentRequest: {
+    ...mustBeObject('paymentRequest', paymentRequest),
+    transactionId: paymentRequest.transactionId ?? crypto.randomUUID(),
+  },
 })
 
 function transactionIdIn(message: object): string | undefined {

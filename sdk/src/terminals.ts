@@ -14,6 +14,7 @@ import {
   type BodyOf,
   type QueryOf,
 } from '@kaha/contract'
+import { mustBeObject, mustBeText } from './arguments.ts'
 import { createSend, retriesOf, type CallOptions, type ConnectionOptions, type Sign, type Waiting } from './request.ts'
 import { isUnanswered, pause, waitBeforeRetry } from './retry.ts'
 
@@ -52,7 +53,7 @@ export function createTerminals(
   { apiSecret, now = () => new Date(), ...options }: TerminalsOptions,
   { random, pause: wait }: Waiting = { random: Math.random, pause },
 ) {
-  const send = createSend(options, undefined, signer(apiSecret, now))
+  const send = createSend(options, undefined, signer(mustBeText('apiSecret', apiSecret), now))
   return {
     list: (call?: CallOptions) => send(listTerminals, {}, call),
 
@@ -62,9 +63,9 @@ export function createTerminals(
      * twice. What is thrown tells the transactionId. A KahaError TIMEOUT or TERMINAL_CONNECTION_ERROR means that no money is kept.
      */
     async pay(terminalId: string, body: BodyOf<typeof createTerminalPayment>, call: CallOptions = {}) {
-      const asked = { ...body, transactionId: body.transactionId ?? crypto.randomUUID() }
+      const asked = { ...mustBeObject('body', body), transactionId: body.transactionId ?? crypto.randomUUID() }
       const input = { params: { terminalId }, body: asked }
-      const repeatsMax = retriesOf(call.maxRetries ?? options.maxRetries ?? repeatsDefault)
+      const repeatsMax = retriesOf(mustBeObject('options', call).maxRetries ?? options.maxRetries ?? repeatsDefault)
       for (let triesMade = 1; ; triesMade += 1) {
         try {
           return await send(createTerminalPayment, input, call, payMsDefault)

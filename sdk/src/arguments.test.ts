@@ -1,0 +1,109 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import * as sdk from './index.ts'
+
+// What callers get wrong to whom no compiler says so.
+
+const baseUrl = 'http://platform.test'
+const secretKey = 'sk_test_0123456789ABCDEFGHIJKLMN'
+const sent: string[] = []
+const page = { data: [], pagination: { has_more: false, next_cursor: null }, webhooks: [] }
+const fetch: typeof globalThis.fetch = async (url) => {
+  sent.push(url instanceof Request ? url.url : url.toString())
+  return Response.json(page)
+}
+
+type Method = (...given: readonly unknown[]) => unknown
+function methodsOf(name: string, client: object): [string, Method][] {
+  return Object.entries(client).flatMap(([key, value]) =>
+    typeof value === 'function'
+      ? [[`${name}.${key}`, value as Method] as [string, Method]]
+      : methodsOf(`${name}.${key}`, value as object),
+  )
+}
+const methods = [
+  ...methodsOf('kaha', sdk.createKaha({ baseUrl, apiKey: secretKey, fetch })),
+  ...methodsOf('terminals', sdk.createTerminals({ baseUrl, apiKey: 'key', apiSecret: 'secret', fetch })),
+  ...methodsOf('qr', sdk.createKahaQr({ qrUrl: baseUrl, secretKey, encryptionKey: 'k'.repeat(32), fetch })),
+  ...methodsOf('webhooks', sdk.createKahaQrWebhooks({ webhooksUrl: baseUrl, secretKey, fetch })),
+  ...methodsOf('checkout', sdk.createCheckout({ baseUrl, fetch })),
+]
+
+/** What is thrown, however; undefined where nothing is. */
+const thrownBy = async (work: () => unknown): Promise<unknown> => {
+  try {
+    const answer = work()
+    if (typeof answer === 'object' && answer !== null && Symbol.asyncIterator in answer)
+      await Array.fromAsync(answer as AsyncIterable<unknown>)
+    else await answer
+    return undefined
+  } catch (error) {
+    return error
+  }
+}
+/** Of the language, where something of ours should have looked. */
+const isRaw = (error: unknown): boolean =>
+  error instanceof TypeError &&
+  !/ (must be|is missing)/.test(error.message) &&
+  !(error instanceof sdk.KahaConnectionError)
+
+const wrong = [undefined, null, Number.NaN, 42, true, 'text', [], {}, { cursor: null }, new Date()]
+
+test('no method sends a path or a query of what is undefined, null or an object, and what is wrong is told by its name', async () => {
+  assert.ok(methods.length > 60)
+  for (const [name, method] of methods) {
+    const sets = wrong.flatMap((one) =>
+      wrong.flatMap((other) => [
+        [one, other],
+        ['id', one, other],
+      ]),
+    )
+    for (const given of [[], ...wrong.map((one) => [one]), ...sets]) {
+      sent.length = 0
+      const error = await thrownBy(() => method(...given))
+      assert.ok(!isRaw(error), `${name}(${JSON.stringify(given)}): ${String(error)}`)
+      for (const url of sent)
+        assert.ok(!/undefined|null|NaN|object|[?&]0=/.test(url), `${name}(${JSON.stringify(given)}) asks ${url}`)
+    }
+  }
+})
+
+test('a body that is none is not sent, and what is named well is', async () => {
+  const kaha = sdk.createKaha({ baseUrl, apiKey: secretKey, fetch })
+  const terminals = sdk.createTerminals({ baseUrl, apiKey: 'key', apiSecret: 'secret', fetch })
+  const create = kaha.paymentIntents.create as Method
+  const pay = terminals.pay as Method
+  sent.length = 0
+  for (const body of [undefined, null, 'text', []]) {
+    await assert.rejects(async () => create(body), /^TypeError: body must be an object$/)
+    await assert.rejects(async () => pay('T1', body), /^TypeError: body must be an object$/)
+  }
+  await assert.rejects(async () => (kaha.paymentLinks.list as Method)({ cursor: null }), /cursor must be a text/)
+  assert.equal(sent.length, 0)
+  const webhooks = sdk.createKahaQrWebhooks({ webhooksUrl: baseUrl, secretKey, fetch })
+  await webhooks.delete(7)
+  await (webhooks.delete as Method)('8')
+  assert.deepEqual(sent, [`${baseUrl}/v1/webhooks/7`, `${baseUrl}/v1/webhooks/8`])
+})
+
+test('a webhook that was parsed before it is verified, or has no headers, is told so', () => {
+  const secret = 'whsec_YWJj'
+  for (const verify of [sdk.verifyWebhook, sdk.verifyTerminalWebhook] as unknown as Method[]) {
+    assert.throws(() => verify({ payload: { id: 'x' }, headers: {}, secret }), /payload must be the body exactly/)
+    assert.throws(() => verify({ payload: '{}', secret }), /headers must be an object/)
+    assert.throws(() => verify(undefined), /the delivery must be an object/)
+  }
+})
+
+test('a terminal line is not opened without what it needs', async () => {
+  const open = sdk.connectTerminal as Method
+  const options = { baseUrl, apiKey: 'key', hear: () => {} }
+  for (const [given, says] of [
+    [undefined, /options must be an object/],
+    [{ ...options, baseUrl: undefined }, /baseUrl must be a text/],
+    [{ ...options, apiKey: undefined }, /apiKey must be a text/],
+    [{ ...options, hear: undefined }, /hear must be a function/],
+  ] as const)
+    await assert.rejects(async () => open(given), says)
+  assert.throws(() => (sdk.createTerminals as Method)({ baseUrl, apiKey: 'key' }), /apiSecret must be a text/)
+})

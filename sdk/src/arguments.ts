@@ -1,0 +1,72 @@
+import type { Operation } from '@kaha/contract'
+
+// What a caller may get wrong where no types are checked: told by its name, before anything is sent.
+
+/** Neither a list nor null. */
+export const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** An argument that must be an object. */
+export function mustBeObject<Value>(name: string, value: Value): Value {
+  if (!isObject(value)) throw new TypeError(`${name} must be an object`)
+  return value
+}
+
+/** An argument that must be a text with something in it. */
+export function mustBeText(name: string, value: string): string {
+  if (typeof value !== 'string' || value === '') throw new TypeError(`${name} must be a text`)
+  return value
+}
+
+/** What goes with any call of an operation. */
+export function checkInput(
+  { body: bodyForm, bodyOptional, query: queryForm }: Operation,
+  { query, body }: { readonly query?: unknown; readonly body?: unknown },
+  options: unknown,
+): void {
+  mustBeObject('options', options)
+  if (bodyForm !== undefined && (body !== undefined || bodyOptional !== true)) mustBeObject('body', body)
+  if (query === undefined) return
+  const given = mustBeObject('query', query) as Readonly<Record<string, unknown>>
+  for (const name of queryForm?.required ?? []) if (given[name] === undefined) throw new TypeError(`${name} is missing`)
+}
+
+/** The address without a slash at its end. Its text may hold a password, so no message repeats it. */
+export function checkedBase(text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  const isPlain =
+    url && /^https?:$/.test(url.protocol) && `${url.username}${url.password}${url.search}${url.hash}` === ''
+  if (!isPlain) throw new TypeError('baseUrl must be an http or https address without user, query and fragment')
+  return `${url.origin}${url.pathname}`.replace(/\/+$/, '')
+}
+
+/** `fetch` would repeat a malformed key in its own message. */
+export function checkedKey(apiKey: string | undefined): string | undefined {
+  if (apiKey !== undefined && !/^[\x21-\x7e]+$/.test(apiKey))
+    throw new TypeError('apiKey must be the key exactly as issued, without spaces')
+  return apiKey
+}
+
+/** A path segment. Dots alone would be taken for a way up, and nothing for another path. */
+export function segment(name: string, value: unknown): string {
+  if (typeof value !== 'string' || /^\.{0,2}$/.test(value)) throw new TypeError(`${name} must be the id of a resource`)
+  return encodeURIComponent(value)
+}
+
+/** Lists become one comma-separated parameter; undefined ones are left out. */
+export function search(query: Readonly<Record<string, unknown>>): string {
+  const given = Object.entries(query).filter(([, value]) => value !== undefined)
+  const text = new URLSearchParams(
+    given.map(([name, value]): [string, string] => [
+      name,
+      Array.isArray(value) ? value.map((one) => plain(name, one)).join(',') : plain(name, value),
+    ]),
+  )
+  return given.length === 0 ? '' : `?${text.toString()}`
+}
+
+function plain(name: string, value: unknown): string {
+  const isPlain = typeof value === 'string' || typeof value === 'boolean' || Number.isFinite(value)
+  if (!isPlain) throw new TypeError(`${name} must be a text, a number, or left out`)
+  return String(value)
+}
