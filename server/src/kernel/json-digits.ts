@@ -38,7 +38,11 @@ export function holdsAll(value: unknown): boolean {
   return all
 }
 
+// Most that is written otherwise is short, as 1.0: with so few digits memory holds it.
+const shortCharactersMax = 15
+
 const isHeld = (text: string): boolean => {
+  if (text.length <= shortCharactersMax && !/[eE]/.test(text)) return true
   const number = Number(text)
   return Number.isFinite(number) && decimalOf(text) === decimalOf(String(number))
 }

@@ -107,14 +107,19 @@ export function checkOrder(asked: Asked, currencies: readonly string[]): Order {
   return { ...asked, amountMinor, text, hash }
 }
 
-function checkSize(text: string, request: object): void {
+/** Refuses a request whose JSON is more than a terminal can be sent. */
+export function checkBytes(text: string): number {
   const bytes = Buffer.byteLength(text)
   if (bytes > textBytesMax)
     throw refuse(
       'INVALID_REQUEST',
       'The payment is larger than the 60 KiB that a terminal is sent; leave something out.',
     )
-  if (bytes > longNumbersBytesMax && !holdsAll(request))
+  return bytes
+}
+
+function checkSize(text: string, request: object): void {
+  if (checkBytes(text) > longNumbersBytesMax && !holdsAll(request))
     throw refuse(
       'INVALID_REQUEST',
       'metadata: has numbers with more digits than are kept in as much; send them as strings.',

@@ -1,7 +1,7 @@
 import type { CreateTerminalPayment } from '@kaha/contract'
 import type { Static } from 'typebox'
 import { digitsOf, parseAsWritten } from '../../kernel/json-digits.ts'
-import type { Asked, Written } from './order.ts'
+import { checkBytes, type Asked, type Written } from './order.ts'
 
 type Body = Static<typeof CreateTerminalPayment>
 type ExactTree = { readonly [name: string]: unknown }
@@ -20,6 +20,15 @@ const customerFields = ['customerId', 'email', 'phone'] as const
 
 /** A payment request, with what tills send beside it left aside. `text` is the JSON that `body` was read from. */
 export function readAsked(body: Body, text: string, path: readonly string[] = []): Asked {
+  const { products, customerInfo } = body
+  const known = {
+    ...picked(body, ['transactionId', 'amount', 'currency', 'paymentMethod']),
+    ...(products === undefined ? {} : { products: products.map((line) => picked(line, productFields)) }),
+    ...(customerInfo === undefined ? {} : { customerInfo: picked(customerInfo, customerFields) }),
+    ...picked(body, ['metadata']),
+  }
+  // Before its numbers are looked at one by one.
+  checkBytes(JSON.stringify(known))
   let tree = parseAsWritten(text)
   for (const name of path) tree = (tree as ExactTree)[name]
   const exact = tree as ExactTree
@@ -37,11 +46,6 @@ export function readAsked(body: Body, text: string, path: readonly string[] = []
       discount: discount === undefined ? null : written(discount),
     })),
     webhookMode: webhookMode === true,
-    request: {
-      ...picked(body, ['transactionId', 'amount', 'currency', 'paymentMethod']),
-      ...(body.products === undefined ? {} : { products: body.products.map((line) => picked(line, productFields)) }),
-      ...(body.customerInfo === undefined ? {} : { customerInfo: picked(body.customerInfo, customerFields) }),
-      ...picked(exact, ['metadata']),
-    },
+    request: { ...known, ...picked(exact, ['metadata']) },
   }
 }
