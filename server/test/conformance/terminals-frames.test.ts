@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { terminalFrameBytesMax } from '@kaha/contract'
 import { statement } from '../../src/kernel/db.ts'
-import { platform } from '../platform.ts'
+import { platform, type Platform } from '../platform.ts'
 import { approval, result, sale, shopOf, type Wire } from '../till.ts'
 import { until } from '../until.ts'
 
@@ -68,15 +68,8 @@ test('[D5.socket.frame, D5.message.get-terminals] a list of terminals that is lo
   await Promise.all([till.close(), terminal.close()])
 })
 
-test('[D5.push.missed] however much a desktop missed it is told all of it, once and in order, and what it asks meanwhile is answered', async (t) => {
-  const its = await platform(t)
-  const there = shopOf(its)
-  t.after(() => there[Symbol.asyncDispose]())
-  const terminal = await there.connect()
-  const paying = there.pay({ transactionId: 'missed-0' })
-  await terminal.next('payment')
-  terminal.send(result('missed-0'))
-  assert.equal((await paying).status, 200)
+/** As many copies of this payment as wanted, each a millisecond after the one before or with it; their names in the order of their ends. */
+async function copied(its: Platform, transactionId: string, copies: number): Promise<string[]> {
   const names = statement(
     'test.columns',
     `select string_agg(column_name, ', ') as rest from information_schema.columns where table_schema = 'terminals' and table_name = 'transactions'
@@ -87,11 +80,26 @@ test('[D5.push.missed] however much a desktop missed it is told all of it, once 
     'test.manyMissed',
     `insert into terminals.transactions (id, transaction_id, updated_at, ${columns?.rest})
      select gen_random_uuid(), 'missed-' || n, updated_at + n / 3 * interval '1 ms', ${columns?.rest}
-       from terminals.transactions, generate_series(1, 2100) n where transaction_id = 'missed-0' returning transaction_id, updated_at, id`,
+       from terminals.transactions, generate_series(1, $2::integer) n where transaction_id = $1 returning transaction_id, updated_at, id`,
   )
-  const made = await its.kaha.db.run<{ transaction_id: string; updated_at: Date; id: string }>(many, [])
+  const made = await its.kaha.db.run<{ transaction_id: string; updated_at: Date; id: string }>(many, [
+    transactionId,
+    copies,
+  ])
   made.sort((a, b) => Number(a.updated_at) - Number(b.updated_at) || (a.id < b.id ? -1 : 1))
-  const all = made.map((row) => row.transaction_id)
+  return made.map((row) => row.transaction_id)
+}
+
+test('[D5.push.missed] however much a desktop missed it is told all of it, once and in order, and what it asks meanwhile is answered', async (t) => {
+  const its = await platform(t)
+  const there = shopOf(its)
+  t.after(() => there[Symbol.asyncDispose]())
+  const terminal = await there.connect()
+  const paying = there.pay({ transactionId: 'missed-0' })
+  await terminal.next('payment')
+  terminal.send(result('missed-0'))
+  assert.equal((await paying).status, 200)
+  const all = await copied(its, 'missed-0', 2_100)
   const desk = await there.till()
   const { terminals } = await desk.ask({ action: 'getTerminals' })
   assert.equal(terminals.length, 1)
@@ -110,4 +118,29 @@ test('[D5.push.missed] however much a desktop missed it is told all of it, once 
     (await desk.ask({ action: 'payment', terminalId: there.first.device_id, paymentRequest: sale })).action,
     'paymentAccepted',
   )
+})
+
+test('[D5.socket.frame, D5.push.missed] a till that takes nothing of what it missed is closed, however much it sends, and is told all of it when it is back', async (t) => {
+  const its = await platform(t, { choices: { terminals: { pingMs: 150 } } })
+  const there = shopOf(its)
+  t.after(() => there[Symbol.asyncDispose]())
+  const terminal = await there.connect()
+  const paying = there.pay({ transactionId: 'missed-0', metadata })
+  await terminal.next('payment')
+  terminal.send(result('missed-0'))
+  assert.equal((await paying).status, 200)
+  const all = await copied(its, 'missed-0', 300)
+  const desk = await there.till()
+  desk.socket.pause()
+  const talking = setInterval(() => desk.socket.pong(), 20)
+  t.after(() => clearInterval(talking))
+  const sockets = statement(
+    'test.sockets',
+    'select count(*)::integer as desks from terminals.sockets where terminal_id is null',
+  )
+  await until('the close', async () => (await its.kaha.db.run<{ desks: number }>(sockets, []))[0]?.desks === 0)
+  clearInterval(talking)
+  desk.drop()
+  const back = await there.till()
+  await until('all that it missed', () => missed(back).length > all.length)
 })

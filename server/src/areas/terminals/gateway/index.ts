@@ -22,7 +22,7 @@ import type { TerminalCases } from '../service-terminal.ts'
 import { createActions } from './actions.ts'
 import { createDeliverer } from './deliver.ts'
 import { createLink, createLinks, type Link } from './links.ts'
-import { startLiveness } from './liveness.ts'
+import { silentPingsMax, startLiveness } from './liveness.ts'
 import { startOrders } from './orders.ts'
 
 const framesWaitingMax = 64
@@ -64,6 +64,7 @@ export interface Gateway extends AsyncDisposable, Sending {
 /** The sockets of terminals and tills in this process. */
 export function createGateway(deps: GatewayDependencies): Gateway {
   const { db, bus, clock, log, metrics, figures, identity, service, cases, connections, pathOf } = deps
+  const { pingMs = 15_000 } = deps.options
   const links = createLinks()
   // Connections that have ended here and not yet in the database, which may be away.
   const unended = new Map<string, boolean>()
@@ -88,7 +89,7 @@ export function createGateway(deps: GatewayDependencies): Gateway {
     clock,
     connections,
     onError,
-    pingMs: deps.options.pingMs ?? 15_000,
+    pingMs,
     dismiss: (link, reason) => deliverer.dismiss(link, reason),
     async settle() {
       for (const [connectionId, isGoodbye] of unended) {
@@ -196,7 +197,7 @@ export function createGateway(deps: GatewayDependencies): Gateway {
       server.handleUpgrade(request, socket, head, (opened) => {
         taken = true
         const about = { connectionId, principal, terminalId: terminal?.id ?? null, deviceId: device }
-        const link = createLink(opened, about, clock.wall(), onError)
+        const link = createLink(opened, about, clock.wall(), onError, silentPingsMax * pingMs)
         links.add(link)
         serve(opened, link, isNew)
       })

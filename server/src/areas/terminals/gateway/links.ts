@@ -21,7 +21,7 @@ export interface Link {
   /** Payments that this connection was asked about. */
   readonly asked: Set<string>
   send(message: Readonly<Record<string, unknown>>): boolean
-  /** Others have their turn, and this one goes on when most of what was sent has left. */
+  /** Others have their turn, and this one goes on when most of what was sent has left. A line that takes nothing of it for long is closed. */
   drained(): Promise<void>
   /** Work of this link, one piece after the other. */
   inTurn(work: () => Promise<void>): void
@@ -43,12 +43,18 @@ export function createLink(
   about: Pick<Link, 'connectionId' | 'principal' | 'terminalId' | 'deviceId'>,
   nowMs: number,
   onError: (error: unknown) => void,
+  /** How long a line may take nothing. */
+  stalledMsMax: number,
 ): Link {
   let last: Promise<void> = Promise.resolve()
   // One ping for all that was sent before it, and none while one is under way: clients take many at once for an attack.
   let unconfirmed: (() => void)[] = []
   let underWay: { readonly name: string; readonly calls: (() => void)[] } | undefined
   let pings = 0
+  const leave = () => {
+    socket.close(4000, 'other')
+    socket.terminate()
+  }
   const askNext = () => {
     if (underWay !== undefined || unconfirmed.length === 0) return
     underWay = { name: String((pings += 1)), calls: unconfirmed }
@@ -73,8 +79,7 @@ export function createLink(
       if (socket.readyState !== socket.OPEN) return false
       // Whoever does not read is not waited for.
       if (socket.bufferedAmount > bufferedBytesMax) {
-        socket.close(4000, 'other')
-        socket.terminate()
+        leave()
         return false
       }
       for (const { part, fin } of framesOf(JSON.stringify(message))) socket.send(part, { binary: false, fin })
@@ -82,7 +87,17 @@ export function createLink(
     },
     async drained() {
       await turn()
-      while (socket.readyState === socket.OPEN && socket.bufferedAmount > drainedBytesMax) await sleep(drainLookMs)
+      let least = Infinity
+      let since = 0
+      while (socket.readyState === socket.OPEN && socket.bufferedAmount > drainedBytesMax) {
+        const now = performance.now()
+        if (socket.bufferedAmount < least) {
+          least = socket.bufferedAmount
+          since = now
+          // What it is to be told meanwhile waits, and it may send for ever.
+        } else if (now - since > stalledMsMax) return leave()
+        await sleep(drainLookMs)
+      }
     },
     inTurn(work) {
       last = last.then(work).catch(onError)

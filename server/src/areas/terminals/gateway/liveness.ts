@@ -5,7 +5,8 @@ import type { Link, Links } from './links.ts'
 // Sockets are gone through in parts, so that thousands are not pinged in one moment.
 const parts = 15
 const missedPingsMax = 2
-const silentPingsMax = 3
+/** A socket that is silent for so many pings is stale. */
+export const silentPingsMax = 3
 const beatMs = 5_000
 const silenceMsMax = 10_000
 
