@@ -100,7 +100,10 @@ test('[D5.push.missed] however much a desktop missed it is told all of it, once 
   terminal.send(result('missed-0'))
   assert.equal((await paying).status, 200)
   const all = await copied(its, 'missed-0', 2_100)
-  const desk = await there.till()
+  // On a long way, so that what arrived is confirmed late.
+  const desk = await there.till({ client: { autoPong: false } })
+  const pings: Buffer[] = []
+  desk.socket.on('ping', (data: Buffer) => pings.push(data))
   const { terminals } = await desk.ask({ action: 'getTerminals' })
   assert.equal(terminals.length, 1)
   await until('all that it missed', () => missed(desk).length > all.length)
@@ -109,6 +112,8 @@ test('[D5.push.missed] however much a desktop missed it is told all of it, once 
     missed(desk).filter((id) => id !== 'missed-0'),
     all,
   )
+  desk.socket.on('ping', (data: Buffer) => desk.socket.pong(data))
+  for (const data of pings) desk.socket.pong(data)
   const unseen = statement(
     'test.unseen',
     'select count(*)::integer as rows from terminals.transactions where complete_unseen',
@@ -120,7 +125,7 @@ test('[D5.push.missed] however much a desktop missed it is told all of it, once 
   )
 })
 
-test('[D5.socket.frame, D5.push.missed] a till that takes nothing of what it missed is closed, however much it sends, and is told all of it when it is back', async (t) => {
+test('[D5.socket.frame, D5.push.missed] a till that takes nothing of what it missed is closed, however much it sends', async (t) => {
   const its = await platform(t, { choices: { terminals: { pingMs: 150 } } })
   const there = shopOf(its)
   t.after(() => there[Symbol.asyncDispose]())
@@ -129,7 +134,7 @@ test('[D5.socket.frame, D5.push.missed] a till that takes nothing of what it mis
   await terminal.next('payment')
   terminal.send(result('missed-0'))
   assert.equal((await paying).status, 200)
-  const all = await copied(its, 'missed-0', 300)
+  await copied(its, 'missed-0', 300)
   const desk = await there.till()
   desk.socket.pause()
   const talking = setInterval(() => desk.socket.pong(), 20)
@@ -139,8 +144,4 @@ test('[D5.socket.frame, D5.push.missed] a till that takes nothing of what it mis
     'select count(*)::integer as desks from terminals.sockets where terminal_id is null',
   )
   await until('the close', async () => (await its.kaha.db.run<{ desks: number }>(sockets, []))[0]?.desks === 0)
-  clearInterval(talking)
-  desk.drop()
-  const back = await there.till()
-  await until('all that it missed', () => missed(back).length > all.length)
 })

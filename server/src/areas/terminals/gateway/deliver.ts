@@ -246,10 +246,13 @@ export function createDeliverer({
       for (const { id, complete_unseen, voided_unseen } of some) {
         const row = rows.get(id)
         if (row === undefined) continue
-        if (complete_unseen && !pushTo(link, row, 'paymentComplete')) return false
-        if (voided_unseen && !pushTo(link, row, 'paymentVoided')) return false
+        if (complete_unseen && !link.send(pushOf(row, 'paymentComplete'))) return false
+        if (voided_unseen && !link.send(pushOf(row, 'paymentVoided'))) return false
         await link.drained()
       }
+      // For all of them at once: more than so many are not waited for.
+      const seen = some.map(({ id, complete_unseen: complete, voided_unseen: voided }) => ({ id, complete, voided }))
+      link.confirm(() => void Promise.all(seen.map(markSeen)).catch(onError))
     }
     return true
   }
