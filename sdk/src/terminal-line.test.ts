@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { test, type TestContext } from 'node:test'
+import { setImmediate } from 'node:timers/promises'
 import { WebSocketServer, type WebSocket } from 'ws'
 import { connectTerminal, KahaError, type KahaConnectionError, type TerminalLineState } from './index.ts'
 
@@ -15,6 +16,7 @@ async function lineOf(t: TestContext, ...acts: readonly Act[]) {
   const sockets = new WebSocketServer({ noServer: true })
   const opened: WebSocket[] = []
   const seen = { connects: 0 }
+  let told = (_state: TerminalLineState): void => {}
   server.on('upgrade', (request, raw, head) => {
     const act = acts[Math.min((seen.connects += 1), acts.length) - 1] ?? 'opens'
     const open = () => sockets.handleUpgrade(request, raw, head, (socket) => void opened.push(socket))
@@ -31,12 +33,13 @@ async function lineOf(t: TestContext, ...acts: readonly Act[]) {
   const line = await connectTerminal({
     baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     apiKey: 'tk_x',
-    hear: (push) => heard.push(push),
+    hear: (push) => heard.push([push, line.state]),
     changed(state, cause) {
       states.push(state)
       why = cause
       moved.resolve()
       moved = Promise.withResolvers<void>()
+      told(state)
     },
     random: () => 0,
   })
@@ -48,8 +51,13 @@ async function lineOf(t: TestContext, ...acts: readonly Act[]) {
   const becomes = async (state: TerminalLineState) => {
     while (line.state !== state) await moved.promise
   }
-  return { line, states, heard, opened, seen, becomes, why: () => why }
+  const whenTold = (call: typeof told) => {
+    told = call
+  }
+  return { line, states, heard, opened, seen, becomes, whenTold, why: () => why }
 }
+
+const push = { action: 'paymentStatus', transactionId: 'ORDER-1' }
 
 test('a line comes back after an answer that is none of the platform', { timeout: 20_000 }, async (t) => {
   const { opened, seen, states, becomes } = await lineOf(t, 'opens', 502, 'opens')
@@ -142,6 +150,77 @@ test(
     }
   },
 )
+
+test(
+  'what comes together with the handshake is heard when the line is there to answer it',
+  { timeout: 20_000 },
+  async (t) => {
+    const greeted: Socket[] = []
+    const { heard, becomes } = await lineOf(t, (open, raw) => {
+      // One packet.
+      raw.cork()
+      open()
+      const text = JSON.stringify(push)
+      raw.write(Buffer.concat([Buffer.from([0x81, text.length]), Buffer.from(text)]))
+      raw.uncork()
+      greeted.push(raw)
+    })
+    while (heard.length < 1) await setImmediate()
+    greeted[0]?.destroy()
+    await becomes('reconnecting')
+    while (heard.length < 2) await setImmediate()
+    assert.deepEqual(heard, [
+      [push, 'open'],
+      [push, 'open'],
+    ])
+  },
+)
+
+test(
+  'what a caller throws when it is told is its own, and changes nothing of the line',
+  { timeout: 20_000 },
+  async (t) => {
+    const thrown: unknown[] = []
+    process.setUncaughtExceptionCaptureCallback((error) => thrown.push(error))
+    t.after(() => process.setUncaughtExceptionCaptureCallback(null))
+    const { line, opened, seen, becomes, whenTold } = await lineOf(t, 'opens')
+    const mine = new Error('mine')
+    whenTold(() => {
+      throw mine
+    })
+    opened[0]?.terminate()
+    await becomes('reconnecting')
+    await becomes('open')
+    const answered = new Promise((resolve) => opened[1]?.once('message', resolve))
+    void line.ask('ping', {}).catch(() => {})
+    await answered
+    assert.deepEqual([seen.connects, line.state, thrown], [2, 'open', [mine, mine]])
+    whenTold(() => {})
+  },
+)
+
+test('a line that is taken and dropped is opened later each time, until it holds', { timeout: 20_000 }, async (t) => {
+  const timers = t.mock.method(globalThis, 'setTimeout')
+  const takenAndDropped = (open: () => void, raw: Socket) => {
+    open()
+    raw.end()
+  }
+  const { opened, seen, becomes } = await lineOf(t, 'opens', takenAndDropped, takenAndDropped, 'opens')
+  opened[0]?.terminate()
+  while (seen.connects < 4) {
+    await becomes('reconnecting')
+    await becomes('open')
+  }
+  const last = opened[3]
+  assert.ok(last !== undefined)
+  last.ping()
+  await once(last, 'pong')
+  last.terminate()
+  await becomes('reconnecting')
+  await becomes('open')
+  const waits = timers.mock.calls.map(({ arguments: [, ms] }) => ms ?? 0).filter((ms) => ms < 10_000)
+  assert.deepEqual(waits, [250, 500, 1_000, 250])
+})
 
 test('a question without what it needs, or that cannot be written, is refused by its cause, and nobody waits for an answer', async (t) => {
   const { line, opened } = await lineOf(t, 'opens')

@@ -38,7 +38,7 @@ export interface TerminalLineOptions {
   readonly deviceId?: string
   /** Where you want to be refused rather than connected to another group. */
   readonly groupId?: string
-  /** Called with each push, in the order in which they came. */
+  /** Called with each push, in the order in which they came, once the line can be asked. */
   readonly hear: (push: TerminalPush) => void
   /** Called when the line is lost, is back, or is closed; `why` is what went wrong. */
   readonly changed?: (state: TerminalLineState, why?: Error) => void
@@ -81,7 +81,7 @@ const answerBytesMax = 64 * 1024
 const replaced = 4001
 
 /**
- * Opens a line and keeps it open: one that is lost is opened again, later each time, and what was missed is told. Rejects where the first
+ * Opens a line and keeps it open: one that is lost is opened again, later each time until it holds, and what was missed is told. Rejects where the first
  * connect fails: with KahaError where the platform refuses it, with KahaConnectionError where nobody answers.
  */
 export async function connectTerminal(options: TerminalLineOptions): Promise<TerminalLine> {
@@ -94,17 +94,21 @@ export async function connectTerminal(options: TerminalLineOptions): Promise<Ter
   const stopping = new AbortController()
   let state: TerminalLineState = 'open'
   let asked = 0
+  let triesMade = 0
   let comingBack = Promise.resolve()
 
   const become = (next: TerminalLineState, why?: Error) => {
     if (state === next || state === 'closed') return
     state = next
-    changed(next, why)
+    tell(() => changed(next, why))
   }
   const read = (message: Record<string, unknown>) => {
     const { requestId } = message
     const one = typeof requestId === 'string' ? waiting.get(requestId) : undefined
-    if (one === undefined) return void (message['action'] !== 'error' && hear(message as unknown as TerminalPush))
+    if (one === undefined) {
+      if (message['action'] !== 'error') tell(() => hear(message as unknown as TerminalPush))
+      return
+    }
     waiting.delete(requestId as string)
     clearTimeout(one.timer)
     if (message['action'] === 'error') one.promised.reject(refusalOf(one, message))
@@ -121,6 +125,8 @@ export async function connectTerminal(options: TerminalLineOptions): Promise<Ter
 
   const open = async (): Promise<WebSocket> => {
     const fresh = await handshake(options, read, stopping.signal)
+    // Whatever took the line only to drop it has not pinged.
+    fresh.once('ping', () => (triesMade = 0))
     fresh.once('close', (code, reason) => {
       const why = new KahaConnectionError('connectTerminal', reason.toString() || String(code))
       forsake(why.reason)
@@ -132,9 +138,8 @@ export async function connectTerminal(options: TerminalLineOptions): Promise<Ter
     return fresh
   }
   const comeBack = async (lost: Error): Promise<void> => {
-    let failure: unknown = lost
-    for (let tries = 1; ; tries += 1) {
-      const wait = waitBeforeReopening(failure, tries, random)
+    for (let failure: unknown = lost; ;) {
+      const wait = waitBeforeReopening(failure, (triesMade += 1), random)
       if (wait === null) return become('closed', failure as Error)
       try {
         await pause(wait, stopping.signal)
@@ -204,6 +209,9 @@ export async function connectTerminal(options: TerminalLineOptions): Promise<Ter
   }
 }
 
+/** Calls what the caller gave: what it throws is uncaught there, and changes nothing of the line. */
+const tell = (call: () => void): void => queueMicrotask(call)
+
 /** A payment that has no name gets one: whoever hears of no answer can ask for the same one again. */
 const named = ({ paymentRequest, ...message }: Sent<'payment'>): Sent<'payment'> => ({
   ...message,
@@ -257,6 +265,9 @@ function handshake(
     socket.on('open', () => {
       heard()
       signal.removeEventListener('abort', stop)
+      // What came with the handshake is read when whoever waits for the line has it, and can answer.
+      socket.pause()
+      setImmediate(() => socket.resume())
       resolve(socket)
     })
     socket.on('error', (cause: Error & { readonly code?: string }) =>
