@@ -92,7 +92,7 @@ export function createTerminals(
 
     /** Where the ends of payments of the group are sent. `verifyTerminalWebhook` reads what arrives. */
     webhooks: {
-      /** The only answer that has the secret. The URL is sent a ping, which it must answer with a 2xx. */
+      /** The only answer that has the secret. Before it comes the URL is sent a ping, which it must answer with a 2xx. */
       create: (body: BodyOf<typeof createTerminalWebhook>, call?: CallOptions) =>
         send(createTerminalWebhook, { body }, call),
       list: (call?: CallOptions) => send(listTerminalWebhooks, {}, call),

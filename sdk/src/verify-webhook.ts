@@ -31,8 +31,8 @@ export function verifyWebhook(delivered: Delivered): WebhookPayload {
 }
 
 /**
- * The same for an endpoint of the terminal service. Its URL is sent a ping when it is registered: answer that with a 2xx too. Events come
- * more than once: go by `eventId`.
+ * The same for an endpoint of the terminal service. Its URL is sent a ping when it is registered, before you have the secret: answer that
+ * with a 2xx unread. Events come more than once: go by `eventId`.
  */
 export function verifyTerminalWebhook(delivered: Delivered): TerminalWebhookPayload | TerminalWebhookPing {
   const event = verified(delivered)
