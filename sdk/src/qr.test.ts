@@ -66,10 +66,18 @@ test('a refusal is a KahaError with its eight digits, whether it came plain or a
   }
 })
 
-test('an answer that cannot be opened is none of this interface', async (t) => {
-  const another = await sealToken(await tokenKey('another'), { id: 'x' })
-  const { qr } = await service(t, { body: { Token: another } }, { body: { Token: 'x' } }, { body: 'no JSON' })
-  for (let tries = 0; tries < 3; tries += 1) assert.equal((await refused(qr.retrieve('x'))).code, 'UNEXPECTED_ANSWER')
+test('an answer that cannot be opened is none of this interface, and the key is named as a cause', async (t) => {
+  const Token = await sealToken(await tokenKey('another'), { id: 'x' })
+  const sealedOtherwise = [{ body: { Token } }, { body: { Token: 'x' } }, { status: 404, body: { Token } }] as const
+  const { qr } = await service(t, ...sealedOtherwise, { body: 'no JSON' })
+  for (const status of [200, 200, 404]) {
+    const failure = await refused(qr.retrieve('x'))
+    assert.deepEqual([failure.status, failure.code], [status, 'UNEXPECTED_ANSWER'])
+    assert.match(failure.message, /encryption key/)
+  }
+  const { code, message } = await refused(qr.retrieve('x'))
+  assert.equal(code, 'UNEXPECTED_ANSWER')
+  assert.doesNotMatch(message, /encryption key/)
 })
 
 test('a creation without an answer is not sent a second time', async (t) => {

@@ -39,7 +39,7 @@ export function createKahaQr({ qrUrl, secretKey, encryptionKey, ...connection }:
   const key = (): Promise<TokenKey> => (ready ??= tokenKey(encryptionKey))
   const opened = async (body: unknown): Promise<unknown> => {
     const token = typeof body === 'object' && body !== null && 'Token' in body ? body.Token : undefined
-    return typeof token === 'string' ? openToken(await key(), token).catch(() => undefined) : body
+    return typeof token === 'string' ? openToken(await key(), token) : body
   }
   const send = createSend({ ...connection, baseUrl: qrUrl, basicUser: secretKey, prefix: '/qr', opened })
   // An answer is opened on its way: its type is that of what it holds.

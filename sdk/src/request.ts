@@ -67,7 +67,7 @@ export interface Manner {
   readonly headers?: Readonly<Record<string, string>>
   /** What the paths of its operations begin with and its address ends with. */
   readonly prefix?: string
-  /** What a body holds, of a success or a refusal. */
+  /** What a body holds, of a success or a refusal. Rejects where it cannot be opened. */
   readonly opened?: (body: unknown) => Promise<unknown>
 }
 
@@ -271,9 +271,18 @@ async function attempt(
     const reason = deadline.aborted ? 'TIMEOUT' : reasonOf(error)
     throw new KahaConnectionError(told.operation, reason, told.idempotencyKey, error, told.transactionId)
   }
-  const body = await opened(parsed(text))
+  const body = await opened(parsed(text)).catch((): never => {
+    throw errorOf(told, answer, sealedOtherwise)
+  })
   if (!answer.ok || !isOfKind(success, answer.status, text, body)) throw errorOf(told, answer, body)
   return isObject(body) ? body : text
+}
+
+const sealedOtherwise = {
+  error: {
+    code: 'UNEXPECTED_ANSWER',
+    message: 'the Token of the answer cannot be opened: is the encryption key that of the account?',
+  },
 }
 
 /** Whether a success is of a kind that the operation has: its text, nothing, or an object. What an object holds is not looked at. */
