@@ -274,13 +274,18 @@ test('timeoutMs of a call goes before that of the client, and both before that o
   assert.deepEqual([...new Set(await waits({ timeoutMs: 300 }, { timeoutMs: 7 }))], [7])
 })
 
-test('a timeoutMs that no timer can hold is no limit', async () => {
+test('a timeoutMs that no timer can hold is no limit, and no timer keeps what the call held', async (t) => {
+  const timers = t.mock.method(AbortSignal, 'timeout')
   await using server = await peer({ body: { id }, headers: { 'content-type': 'text/csv' } })
   for (const timeoutMs of [Infinity, 5e9, 2 ** 31, 60_000.5]) {
     const { paymentIntents, reports } = createKaha({ baseUrl: server.url, apiKey, timeoutMs, maxRetries: 0 })
     assert.equal((await paymentIntents.retrieve(id)).id, id)
     assert.ok((await new Response(await reports.exportTransactions()).text()).includes(id))
   }
+  assert.deepEqual(
+    timers.mock.calls.map(({ arguments: [ms] }) => ms),
+    [60_001],
+  )
 })
 
 test('a timeoutMs or maxRetries that is no number from 0 on is refused by its name before anything is sent', async () => {

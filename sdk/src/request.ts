@@ -257,7 +257,8 @@ async function attempt(
   opened: Manner['opened'] = async (body) => body,
 ): Promise<unknown> {
   signal?.throwIfAborted()
-  const deadline = AbortSignal.timeout(timeoutMs)
+  // A timer keeps what waits for it, and this one would never end.
+  const deadline = timeoutMs === timerMsMax ? new AbortController().signal : AbortSignal.timeout(timeoutMs)
   let answer: Response
   let text: string
   try {
