@@ -32,10 +32,9 @@ export function checkInput(
 }
 
 /** The address without a slash at its end. Its text may hold a password, so no message repeats it. */
-export function checkedBase(text: string): string {
+export function checkedBase(text: string, protocols = /^https?:$/): string {
   const url = URL.canParse(text) ? new URL(text) : undefined
-  const isPlain =
-    url && /^https?:$/.test(url.protocol) && `${url.username}${url.password}${url.search}${url.hash}` === ''
+  const isPlain = url && protocols.test(url.protocol) && `${url.username}${url.password}${url.search}${url.hash}` === ''
   if (!isPlain) throw new TypeError('baseUrl must be an http or https address without user, query and fragment')
   return `${url.origin}${url.pathname}`.replace(/\/+$/, '')
 }

@@ -247,3 +247,25 @@ test('a question without what it needs, or that cannot be written, is refused by
   opened[0]?.send(JSON.stringify({ action: 'pong', requestId }))
   assert.deepEqual(await pong, { action: 'pong', requestId })
 })
+
+test('an address or a key that is none is refused before anything is sent, and not repeated', async () => {
+  const places = [
+    'nonsense',
+    'ftp://h',
+    'http://u:secret@127.0.0.1:9',
+    'http://127.0.0.1:9/?secret',
+    'ws://127.0.0.1:9#secret',
+  ]
+  const ways = [
+    ...places.map((baseUrl) => ({ baseUrl, apiKey: 'tk_x', named: /^baseUrl must be/ })),
+    { baseUrl: 'ws://127.0.0.1:9', apiKey: 'tk_secret\n', named: /^apiKey must be/ },
+  ]
+  for (const { named, ...way } of ways) {
+    const failure = await connectTerminal({ ...way, hear: () => {} }).then(
+      () => assert.fail('it was taken'),
+      (error: unknown) => error as Error,
+    )
+    assert.ok(failure instanceof TypeError && !failure.message.includes('secret'))
+    assert.match(failure.message, named)
+  }
+})

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import type { IncomingMessage } from 'node:http'
 import { terminalsErrors, type TerminalAnswer, type TerminalRequest } from '@kaha/contract'
 import { WebSocket } from 'ws'
-import { isObject, mustBeObject, mustBeText } from './arguments.ts'
+import { checkedBase, checkedKey, isObject, mustBeObject, mustBeText } from './arguments.ts'
 import { KahaConnectionError, KahaError } from './errors.ts'
 import { errorOf, parsed, timerMsOf } from './request.ts'
 import { pause, waitBeforeReopening } from './retry.ts'
@@ -237,11 +237,11 @@ function handshake(
 ): Promise<WebSocket> {
   const operation = 'connectTerminal'
   const headers = {
-    'x-api-key': apiKey,
+    'x-api-key': checkedKey(apiKey),
     ...(deviceId === undefined ? {} : { 'x-device-id': deviceId }),
     ...(groupId === undefined ? {} : { 'x-group-id': groupId }),
   }
-  const url = `${baseUrl.replace(/\/+$/, '').replace(/^http/, 'ws')}/v1`
+  const url = `${checkedBase(baseUrl, /^(?:http|ws)s?:$/).replace(/^http/, 'ws')}/v1`
   const socket = new WebSocket(url, { headers, handshakeTimeout: handshakeMsMax })
   let silence: NodeJS.Timeout | undefined
   const heard = () => {
