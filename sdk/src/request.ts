@@ -336,7 +336,9 @@ export function errorOf(
 ): KahaError {
   const said = saidIn(fieldsOf(body))
   const details = fieldsOf(said['details'])
-  const { code, message, correlation_id: correlationId = answer.headers.get('x-correlation-id') } = said
+  // A handshake that is refused has the second alone.
+  const named = answer.headers.get('x-correlation-id') ?? answer.headers.get('x-request-id')
+  const { code, message, correlation_id: correlationId = named } = said
   const { field, rule } = details
   const isOurs = typeof code === 'string' && typeof message === 'string'
   return new KahaError({

@@ -22,7 +22,7 @@ async function lineOf(t: TestContext, ...acts: readonly Act[]) {
     const open = () => sockets.handleUpgrade(request, raw, head, (socket) => void opened.push(socket))
     if (act === 'opens') open()
     else if (typeof act === 'function') act(open, raw as Socket)
-    else raw.end(`HTTP/1.1 ${act} Refused\r\ncontent-length: 4\r\n\r\noops`)
+    else raw.end(`HTTP/1.1 ${act} Refused\r\nx-request-id: ${act}-1\r\ncontent-length: 4\r\n\r\noops`)
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -95,14 +95,15 @@ test('a payment that is not answered tells its transactionId, whoever made it', 
   assert.equal(sent[1], 'ORDER-1')
 })
 
-test('a line is closed for good when the key or the device is refused', async (t) => {
+test('a line is closed for good when the key or the device is refused, and what names the refusal is told', async (t) => {
   for (const status of [401, 403, 400]) {
     const { opened, seen, becomes, why } = await lineOf(t, 'opens', status)
     opened[0]?.terminate()
     await becomes('closed')
     assert.equal(seen.connects, 2)
     const cause = why()
-    assert.ok(cause instanceof KahaError && cause.status === status)
+    assert.ok(cause instanceof KahaError)
+    assert.deepEqual([cause.status, cause.correlationId], [status, `${status}-1`])
   }
 })
 
