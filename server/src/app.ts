@@ -187,14 +187,21 @@ export async function startKaha(options: {
   const { config, target, log, choices = {} } = options
   await using building = new AsyncDisposableStack()
   const onError = (error: Error) => log.warn({ err: error }, 'a connection to the database broke; it is made anew')
+  const onAway = (error: unknown, times: number) =>
+    log.warn(
+      { err: error, times },
+      'the database does not do what it is asked: requests are answered 503, work is tried again',
+    )
 
   const metrics = createMetrics()
   const edge: Edge = { log, metrics }
   const connections = choices.databaseConnectionsMax
   const db = building.use(
-    createDb({ target, onError, ...(connections === undefined ? {} : { connectionsMax: connections }) }),
+    createDb({ target, onError, onAway, ...(connections === undefined ? {} : { connectionsMax: connections }) }),
   )
-  const work = building.use(createDb({ target, onError, connectionsMax: workConnectionsMax, settings: byIndex }))
+  const work = building.use(
+    createDb({ target, onError, onAway, connectionsMax: workConnectionsMax, settings: byIndex }),
+  )
   // First, so that they are read before other figures ask for a connection to be read with.
   measureDb(metrics, [db, work])
   const keyring = createKeyring(options.masterKey)

@@ -342,3 +342,17 @@ test('whatever the system says of a connection is an outage, and what a program 
     assert.ok(isAway(withCode(code)), code)
   for (const code of ['ERR_INVALID_ARG_TYPE', '42601', '23505', '40001']) assert.ok(!isAway(withCode(code)), code)
 })
+
+test('what keeps the database away is told once however many ask, and not of what the database refuses by itself', async (t) => {
+  const told: [unknown, number][] = []
+  const { db, proxy } = await opened(t, { onAway: (error, times) => told.push([error, times]) })
+  await assert.rejects(db.run(statement('test.wrong', 'select * from public.nothing'), []), /nothing/)
+  assert.equal(told.length, 0)
+  proxy.becomes('closed')
+  for (const outcome of await Promise.allSettled([balance(db), balance(db), db.tx((tx) => tx.run(add, [1, 1]))]))
+    assert.ok(outcome.status === 'rejected' && isUnavailable(outcome.reason))
+  assert.deepEqual(
+    told.map(([error, times]) => [error instanceof Error && !(error instanceof Fault), times]),
+    [[true, 1]],
+  )
+})

@@ -33,10 +33,14 @@ export interface DbOptions {
   readonly silenceMsMax?: number
   /** Settings of PostgreSQL for all connections. */
   readonly settings?: Readonly<Record<string, string>>
+  /** Called with a connection that broke while nobody used it. */
   readonly onError: (error: Error) => void
+  /** Called with what keeps the database from what it is asked, the first time at once and then every 10 s at most, and how often it did since. */
+  readonly onAway?: (error: unknown, times: number) => void
 }
 
 const triesMax = 3
+const awayToldEveryMs = 10_000
 const int8 = 20
 const timestamptz = 1184
 
@@ -187,13 +191,26 @@ export function createDb(options: DbOptions): Db {
     }
   }
 
+  let awayTimes = 0
+  let awayToldAt = -Infinity
+  const tellAway = (error: unknown) => {
+    awayTimes += 1
+    const at = performance.now()
+    if (closing || at - awayToldAt < awayToldEveryMs) return
+    options.onAway?.(error, awayTimes)
+    awayTimes = 0
+    awayToldAt = at
+  }
+
   const repeated = async <T>(work: () => Promise<T>): Promise<T> => {
     for (let tries = 1; ; tries += 1) {
       try {
         return await work()
       } catch (error) {
         if (tries < triesMax && isConflict(error)) continue
-        throw asFault(error)
+        const fault = asFault(error)
+        if (fault !== error) tellAway(error)
+        throw fault
       }
     }
   }

@@ -39,12 +39,37 @@ test('every operation answers 503 with Retry-After when the database falls silen
   assert.equal((await call(p.url, { path: '/healthz' })).status, 200)
   assert.equal((await call(p.url, { path: '/readyz' })).status, 503)
 
+  // Why it is away is told the operator, and no caller.
+  const told = p.logged.filter((line) => line.includes('the database does not do what it is asked'))
+  assert.ok(told.length > 0 && told.length < 10, told.join('\n'))
+  assert.match(told[0] ?? '', /"stack":"Error: [^"]+/)
+
   p.proxy.becomes('passes')
   await until('readiness', async () => (await call(p.url, { path: '/readyz' })).status === 200)
   for (const operation of operations) {
     const answer = await call(p.url, { ...(await rightCall(operation, p.subjects)), key: p.key })
     assert.ok(answer.status in operation.success, `${operation.id}: ${answer.status} ${answer.text}`)
   }
+})
+
+test('a process whose database takes no changes, as a standby does, is not ready until it does', async (t) => {
+  const p = await behindALine(t)
+  const readOnly = async (on: boolean) => {
+    await sql(
+      p.kaha.db,
+      `do $$ begin execute format('alter database %I set default_transaction_read_only = ${on}', current_database()); end $$`,
+    )
+    await sql(
+      p.kaha.db,
+      'select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()',
+    ).catch(() => {})
+  }
+  const isReady = async () => (await call(p.url, { path: '/readyz' })).json as { ready: boolean }
+  assert.equal((await isReady()).ready, true)
+  await readOnly(true)
+  await until('the change', async () => !(await isReady()).ready)
+  const { status, json } = await call(p.url, { path: '/readyz' })
+  assert.deepEqual([status, json], [503, { ready: false, database: false, bus: json.bus }])
 })
 
 test('connections that are ended under load cost some requests a 503, and no request its answer', async (t) => {

@@ -3,10 +3,11 @@ import type { Bus } from '../bus.ts'
 import { statement, type Db } from '../db.ts'
 import type { Metrics } from '../metrics.ts'
 
-const ping = statement('kernel.ping', 'select 1 as one')
+// A standby answers too, and takes no payment.
+const ping = statement('kernel.ping', `select current_setting('transaction_read_only') = 'off' as takes_changes`)
 
 /**
- * What an operator asks a process: `/healthz` (it runs), `/readyz` (it can serve: its database answers) and `/metrics`. A note is
+ * What an operator asks a process: `/healthz` (it runs), `/readyz` (it can serve: its database answers and takes changes) and `/metrics`. A note is
  * something that a person should know though the process is ready.
  */
 export function mountOperations(
@@ -21,8 +22,8 @@ export function mountOperations(
 ): void {
   app.get('/healthz', { config: { operationId: 'healthz' } }, async () => ({ status: 'ok' }))
   app.get('/readyz', { config: { operationId: 'readyz' } }, async (_request, reply) => {
-    const database = await db.run(ping, []).then(
-      () => true,
+    const database = await db.run<{ takes_changes: boolean }>(ping, []).then(
+      ([row]) => row?.takes_changes === true,
       () => false,
     )
     reply.code(database ? 200 : 503)
