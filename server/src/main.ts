@@ -6,12 +6,14 @@ import { start } from './commands/start.ts'
 import { terminalsCommand, terminalsHelp } from './commands/terminals.ts'
 import { help, say, startHelp, warn } from './commands/words.ts'
 import { readConfig } from './config.ts'
-import { StartFault } from './kernel/fault.ts'
+import { Fault, StartFault } from './kernel/fault.ts'
 
 /** `kaha start | migrate | entities | keys | terminals | attention`: one line and exit code 1 for whatever a person can mend. */
 async function main([command = 'help', ...args]: readonly string[]): Promise<void> {
   const wantsHelp = args.includes('--help')
   const env = process.env
+  // Whoever reads what a command says, such as `head`, may have enough of it. `start` goes on whatever becomes of it.
+  if (command !== 'start' || wantsHelp) process.stdout.on('error', endUnlessUnread)
   switch (command) {
     case 'start': {
       if (wantsHelp) return say(startHelp())
@@ -38,14 +40,26 @@ async function main([command = 'help', ...args]: readonly string[]): Promise<voi
   }
 }
 
+function endUnlessUnread(error: NodeJS.ErrnoException): void {
+  if (error.code !== 'EPIPE') throw error
+}
+
 try {
   await main(process.argv.slice(2))
 } catch (error) {
   // A start that was asked to stop while it was under way has done what it was asked.
   const wasStopped = error instanceof Error && error.name === 'AbortError'
-  if (!(error instanceof StartFault) && !wasStopped) throw error
-  if (!wasStopped) {
-    warn(error.message)
+  const line = lineOf(error)
+  if (line !== undefined) {
+    warn(line)
     process.exitCode = 1
-  }
+  } else if (!wasStopped) throw error
+}
+
+/** What a person can mend, in one line. */
+function lineOf(error: unknown): string | undefined {
+  if (error instanceof StartFault) return error.message
+  if (!(error instanceof Fault) || error.code !== 'UNAVAILABLE') return undefined
+  const cause = error.cause instanceof Error ? error.cause.message : error.message
+  return `the database could be reached and then could not be used (${cause}): see to it, and start again`
 }

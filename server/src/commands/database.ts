@@ -69,25 +69,33 @@ export async function migrateOrExplain(target: DbTarget): Promise<string[]> {
   try {
     return await migrate(target)
   } catch (error) {
-    if (error instanceof StartFault || !('url' in target)) throw error
-    const where = new URL(target.url)
-    const code = error instanceof Error && 'code' in error ? String(error.code) : 'no answer'
-    const place = `${where.hostname}:${where.port === '' ? 5432 : where.port}${where.pathname}`
-    if (code === '28P01' || code === '28000') {
-      throw new StartFault(`the database at ${place} refuses this user or password: correct KAHA_DATABASE_URL`)
-    }
-    if (code === '3D000')
-      throw new StartFault(
-        `there is no database ${where.pathname.slice(1)} at ${where.host}: create it, or correct KAHA_DATABASE_URL`,
-      )
-    if (/^(E[A-Z]+|57P03|no answer|53300)$/.test(code)) {
-      throw new StartFault(
-        `the database at ${place} cannot be reached (${code}): start it, or correct KAHA_DATABASE_URL`,
-      )
-    }
-    throw error
+    if (error instanceof StartFault || !('url' in target) || !(error instanceof Error)) throw error
+    throw new StartFault(refusalOf(error, new URL(target.url)), { cause: error })
   }
 }
+
+/** Why a database cannot be used, in one line without the password. */
+function refusalOf(error: unknown, { hostname, host, port, pathname }: URL): string {
+  const { code, message, syscall } = error as { code?: string; message: string; syscall?: string }
+  const place = `${hostname}:${port === '' ? 5432 : port}${pathname}`
+  if (code === '28P01' || code === '28000' || message.includes('password must be a'))
+    return `the database at ${place} refuses this user or password: correct KAHA_DATABASE_URL`
+  if (code === '3D000')
+    return `there is no database ${pathname.slice(1)} at ${host}: create it, or correct KAHA_DATABASE_URL`
+  if (code === '42501')
+    return `the user in KAHA_DATABASE_URL may not do in the database at ${place} what Kaha needs (${message}): make that user its owner`
+  if (code === '25006')
+    return `the database at ${place} takes no changes, as a standby does: correct KAHA_DATABASE_URL to the one that takes them`
+  if (code === '53300')
+    return `the database at ${place} lets nobody else in (${message}): let it have more connections, or end some`
+  const isReached = code === undefined ? !unreached.test(message) : !/^(E[A-Z_]+|57P03)$/.test(code)
+  // A file that the address names, such as a certificate.
+  if (isReached || syscall === 'open')
+    return `the database at ${place} cannot be used (${message}): mend that, or correct KAHA_DATABASE_URL`
+  return `the database at ${place} cannot be reached (${code ?? 'no answer'}): start it, or correct KAHA_DATABASE_URL`
+}
+
+const unreached = /timeout|terminated/i
 
 /** Business time, as the database has it. */
 export async function timeIn(db: Db): Promise<Date> {

@@ -10,8 +10,8 @@ const serverVersionMin = 150_000
 
 /**
  * Brings the schema up to this program's version, one transaction per file, and resolves to the names applied. Safe to run from
- * several processes at once: an advisory lock lets one through. Throws a StartFault when the database is older than PostgreSQL 15
- * or newer than this program.
+ * several processes at once: an advisory lock lets one through. Throws a StartFault when the database is older than PostgreSQL 15,
+ * keeps text as anything but UTF-8, or is newer than this program.
  */
 export async function migrate(target: DbTarget): Promise<string[]> {
   const client = new pg.Client({ ...connectionConfig(target), connectionTimeoutMillis: 5_000 })
@@ -19,7 +19,7 @@ export async function migrate(target: DbTarget): Promise<string[]> {
   client.on('error', () => {})
   await client.connect()
   try {
-    await refuseOldServer(client)
+    await refuseUnfit(client)
     await client.query('select pg_advisory_lock($1)', [lockId])
     return await applyMissing(client)
   } finally {
@@ -27,13 +27,20 @@ export async function migrate(target: DbTarget): Promise<string[]> {
   }
 }
 
-async function refuseOldServer(client: pg.Client): Promise<void> {
-  const { rows } = await client.query<{ number: string; version: string }>(
-    `select current_setting('server_version_num') as number, current_setting('server_version') as version`,
+async function refuseUnfit(client: pg.Client): Promise<void> {
+  const { rows } = await client.query<{ number: string; version: string; encoding: string }>(
+    `select current_setting('server_version_num') as number, current_setting('server_version') as version,
+            current_setting('server_encoding') as encoding`,
   )
   if (Number(rows[0]?.number) < serverVersionMin) {
     throw new StartFault(
       `the database is PostgreSQL ${rows[0]?.version}; Kaha needs 15 or newer: upgrade it, or unset KAHA_DATABASE_URL`,
+    )
+  }
+  // A name that it has no signs for could not be stored: its payment would fail.
+  if (rows[0]?.encoding !== 'UTF8') {
+    throw new StartFault(
+      `the database keeps text as ${rows[0]?.encoding}; Kaha needs UTF8: make one with \`create database NAME encoding 'UTF8' template template0\``,
     )
   }
 }
@@ -55,7 +62,13 @@ async function applyMissing(client: pg.Client): Promise<string[]> {
   const missing = files.filter((name) => !applied.has(name))
   for (const name of missing) {
     await client.query('begin')
-    await client.query(await readFile(join(folder, name), 'utf8'))
+    await client.query(await readFile(join(folder, name), 'utf8')).catch((error: unknown) => {
+      if (!(error instanceof pg.DatabaseError)) throw error
+      throw new StartFault(
+        `the migration ${name} was refused (${error.message}), and nothing of it is kept: mend that, and start again`,
+        { cause: error },
+      )
+    })
     await client.query('insert into kernel.migrations (name) values ($1)', [name])
     await client.query('commit')
   }

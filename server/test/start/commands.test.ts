@@ -6,7 +6,7 @@ import { scopes } from '@kaha/contract'
 import { keysCommand } from '../../src/commands/keys.ts'
 import { readConfig, settings } from '../../src/config.ts'
 import { StartFault } from '../../src/kernel/fault.ts'
-import { commandsUnder, folder, serversIn } from './program.ts'
+import { commandsUnder, finish, folder, serversIn } from './program.ts'
 
 const dataDir = join(folder({ after }), 'data')
 
@@ -59,6 +59,14 @@ test('before the first start there are no keys, and that is said', async () => {
     /^There are no keys yet: the first `kaha start` of a sandbox makes some, and `kaha keys issue`\.\n$/,
   )
   assert.deepEqual(JSON.parse(await kaha('keys', 'list', '--json')), [])
+})
+
+test('a reader that has had enough of a list is no failure, and a disk that is full is one', async () => {
+  const program = `"${process.execPath}" server/src/main.ts`
+  const into = (reader: string) =>
+    finish({ after }, { command: ['/bin/sh', '-c', `{ ${program} start --help; echo "code $?" >&2; } ${reader}`] })
+  assert.equal((await into('| true')).stderr, 'code 0\n')
+  assert.match((await into('> /dev/full')).stderr, /ENOSPC[^]*code 1\n$/)
 })
 
 test('what `kaha keys` does not know is told in one line, before a database is touched', async () => {

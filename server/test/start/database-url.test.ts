@@ -6,6 +6,8 @@ import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { createKaha } from '@kaha/sdk'
 import pg from 'pg'
+import { migrateOrExplain } from '../../src/commands/database.ts'
+import { StartFault } from '../../src/kernel/fault.ts'
 import { startTestCluster } from '../cluster.ts'
 import { startReceiver } from '../receiver.ts'
 import { finish, folder, freePort, launch, serversIn, start, stop } from './program.ts'
@@ -78,6 +80,46 @@ test('a database that is not there, refuses the user, or cannot be reached is na
   await refused(
     { KAHA_DATABASE_URL: 'postgres://kaha:hunter2@no-such-host.invalid/shop' },
     /the database at no-such-host\.invalid:5432\/shop cannot be reached \(E\w+\)/,
+  )
+})
+
+test('a database that lets us in and is of no use is told by its cause and the way out', async () => {
+  await sql(adminUrl, 'create role stranger login')
+  await sql(adminUrl, 'create role lonely login connection limit 1')
+  await sql(adminUrl, 'create database lonely owner lonely')
+  for (const options of [
+    "encoding 'LATIN1' template template0 locale_provider libc lc_collate 'C' lc_ctype 'C'",
+    'allow_connections false',
+    '',
+  ])
+    await sql(adminUrl, `create database useless_${options.slice(0, 1)} ${options}`)
+  await sql(adminUrl, 'alter database useless_ set default_transaction_read_only = on')
+  const as = (role: string) => urlOf('shop').replace(/\/\/[^@]*@/, `//${role}@`)
+  const cases: readonly (readonly [url: string, line: RegExp])[] = [
+    [
+      as('stranger'),
+      /the user in KAHA_DATABASE_URL may not do in the database at \S+ what Kaha needs \(.*\): make that user/,
+    ],
+    [urlOf('useless_'), /the database at \S+ takes no changes, as a standby does: correct KAHA_DATABASE_URL/],
+    [urlOf('useless_a'), /the database at \S+ cannot be used \(.*not currently accepting connections\): mend that/],
+    [urlOf('useless_e'), /the database keeps text as LATIN1; Kaha needs UTF8: make one with `create database/],
+    [
+      `${urlOf('shop')}?sslmode=verify-full`,
+      /cannot be used \(The server does not support SSL connections\): mend that/,
+    ],
+    [`${urlOf('shop')}?sslmode=verify-full&sslrootcert=/nowhere.pem`, /cannot be used \(ENOENT: .*nowhere\.pem/],
+  ]
+  for (const [url, line] of cases) {
+    await assert.rejects(migrateOrExplain({ url }), (error) => {
+      assert.ok(error instanceof StartFault, url)
+      assert.match(error.message, line)
+      return !error.message.includes('\n')
+    })
+  }
+  // Its one connection goes through the migrations, and is not enough to serve.
+  await refused(
+    { KAHA_DATABASE_URL: urlOf('lonely').replace(/\/\/[^@]*@/, '//lonely@') },
+    /could not be used \(too many conn/,
   )
 })
 

@@ -141,6 +141,10 @@ test('a host name that is none of this machine is named, and so is a port for me
     { settings: { KAHA_DATA_DIR: dataDir, KAHA_HOST: '192.0.2.1' } },
     /this machine has no address 192\.0\.2\.1: set KAHA_HOST/,
   )
+  await refused(
+    { settings: { KAHA_DATA_DIR: dataDir, KAHA_METRICS: '192.0.2.1:9100' } },
+    /this machine has no address 192\.0\.2\.1: set KAHA_METRICS to HOST:PORT/,
+  )
   const taken = createServer().listen(0, '127.0.0.1')
   await once(taken, 'listening')
   t.after(() => taken.close())
