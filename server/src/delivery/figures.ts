@@ -15,6 +15,15 @@ export interface Figures {
 
 const lagSecondsBuckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5, 30, 120, 600]
 const cachedMs = 1_000
+const outcomes: readonly Pick<Attempted, 'outcome' | 'owner'>[] = [
+  { outcome: 'delivered', owner: 'none' },
+  { outcome: 'failed', owner: 'destination' },
+  { outcome: 'failed', owner: 'path' },
+  { outcome: 'exhausted', owner: 'destination' },
+  { outcome: 'exhausted', owner: 'path' },
+  { outcome: 'gone', owner: 'destination' },
+  { outcome: 'setback', owner: 'ours' },
+]
 
 export function createFigures({
   metrics,
@@ -29,6 +38,7 @@ export function createFigures({
     'kaha_delivery_attempts_total',
     'Delivery attempts, by outcome and by owner of the failure.',
     ['outcome', 'owner'],
+    outcomes,
   )
   const expiries = metrics.counter(
     'kaha_delivery_lease_expiries_total',

@@ -223,7 +223,7 @@ const oldestDue = statement(
   'delivery.oldestDue',
   `select coalesce(extract(epoch from max(m.now - q.run_at) filter (where not l.slow)), 0)::float8 as due,
           coalesce(extract(epoch from max(m.now - q.run_at) filter (where l.slow)), 0)::float8 as throttled,
-          coalesce(extract(epoch from kernel.now() - least((select min(o.run_at) from delivery.outbox o), kernel.now())), 0)::float8 as undispatched
+          greatest(extract(epoch from kernel.now() - (select min(o.run_at) from delivery.outbox o)), 0)::float8 as undispatched
      from (select kernel.now() as now) m
     cross join lateral (
       select l.destination_id, l.slow, l.head_at from delivery.lanes l where l.state = 'OPEN' and l.look_at <= m.now order by l.look_at limit 1000

@@ -7,7 +7,13 @@ export interface Metrics {
   readonly requestSeconds: Histogram<'operation'>
   readonly unexpectedErrors: Counter<'where'>
   gauge(name: string, help: string, read: () => number | Promise<number>): void
-  counter<L extends string>(name: string, help: string, labelNames: readonly L[]): Counter<L>
+  /** Series that are known stand at 0 from the start: of one that begins with its first count, `increase` of Prometheus sees nothing. */
+  counter<L extends string>(
+    name: string,
+    help: string,
+    labelNames: readonly L[],
+    known?: readonly Readonly<Record<L, string>>[],
+  ): Counter<L>
   histogram<L extends string>(name: string, help: string, labelNames: readonly L[], buckets: number[]): Histogram<L>
 }
 
@@ -49,7 +55,11 @@ export function createMetrics(): Metrics {
         },
       })
     },
-    counter: (name, help, labelNames) => new Counter({ name, help, labelNames: [...labelNames], registers }),
+    counter(name, help, labelNames, known = []) {
+      const counter = new Counter({ name, help, labelNames: [...labelNames], registers })
+      for (const labels of known) counter.inc(labels, 0)
+      return counter
+    },
     histogram: (name, help, labelNames, buckets) =>
       new Histogram({ name, help, labelNames: [...labelNames], buckets, registers }),
   }

@@ -83,7 +83,8 @@ export const newCourse: Course = {
 }
 
 export type Told = 'payment' | 'cancelPayment' | 'voidPayment' | 'paymentStatus'
-export type Alarm = 'void_refused' | 'void_unanswered' | 'foreign_result' | 'malformed_result'
+export const alarms = ['void_refused', 'void_unanswered', 'foreign_result', 'malformed_result'] as const
+export type Alarm = (typeof alarms)[number]
 
 /** What follows from a change, once it is committed; announcements and alarms are written with it. */
 export type Effect =

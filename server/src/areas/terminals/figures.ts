@@ -1,9 +1,10 @@
 import type { Metrics } from '../../kernel/metrics.ts'
+import { alarms, type Alarm } from './course.ts'
 
 /** What an operator sees of the room. */
 export interface TerminalFigures {
   /** A payment needs a person. */
-  attention(cause: string): void
+  attention(cause: Alarm): void
   /** Begins to count the sockets of this process, of which there are none before. */
   countSockets(count: () => number): void
 }
@@ -17,6 +18,7 @@ export function createTerminalFigures(
     'kaha_terminal_attention_total',
     'Terminal payments that need a person, by cause.',
     ['cause'],
+    alarms.map((cause) => ({ cause })),
   )
   // A gauge that cannot be read must not take the other metrics with it.
   metrics.gauge(

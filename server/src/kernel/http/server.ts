@@ -54,6 +54,8 @@ export function createHttp(options: HttpOptions): FastifyInstance {
     reply.header('x-correlation-id', request.id)
     done()
   })
+  // From the start, for what is seen to grow must have been there before.
+  app.addHook('onRoute', ({ config }) => metrics.unexpectedErrors.inc({ where: config?.operationId ?? 'none' }, 0))
   const isClosing = closeInTime(app)
   app.addHook('onResponse', (request, reply, done) => {
     // The connection of an answer that was under way is idle from now on, and nobody else would close it before its keep-alive ends.

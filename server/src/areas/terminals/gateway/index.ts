@@ -70,9 +70,11 @@ export function createGateway(deps: GatewayDependencies): Gateway {
   const unended = new Map<string, boolean>()
   // Payments that may be stored as sent to a socket here and are not, and until which time of the system, in ms, they are looked for.
   const unsent = new Map<string, number>()
+  const where = 'terminals.socket'
+  metrics.unexpectedErrors.inc({ where }, 0)
   const onError = (error: unknown) => {
     if (isAway(error)) return
-    metrics.unexpectedErrors.inc({ where: 'terminals.socket' })
+    metrics.unexpectedErrors.inc({ where })
     log.error({ err: error }, 'work for a socket failed for a cause of ours')
   }
   figures.countSockets(() => links.size)

@@ -1,0 +1,31 @@
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { call } from './conformance/call.ts'
+import { platform } from './platform.ts'
+
+const page = readFileSync(join(import.meta.dirname, '../../docs/operating.md'), 'utf8')
+
+test('every series that an alert looks at is there before anything has happened, and no age is below 0', async (t) => {
+  const p = await platform(t)
+  // Requests are counted once there was one.
+  await call(p.url, { path: '/readyz' })
+  const { text } = await call(p.url, { path: '/metrics' })
+  const series = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'))
+  const looked = [...page.matchAll(/\b(kaha_\w+)(?:\{(\w+)=~?"([^"]+)"\})?/g)]
+  assert.ok(looked.length > 20)
+  for (const [whole, name, label, values] of looked) {
+    // A family may be named by what it counts.
+    const ofName = series.filter((line) => new RegExp(`^${name}(?:_bucket|_sum|_count)?[{ ]`).test(line))
+    assert.ok(ofName.length > 0, whole)
+    for (const value of values?.split('|') ?? [])
+      assert.ok(
+        ofName.some((line) => line.includes(`${label}="${value}"`)),
+        whole,
+      )
+  }
+  const ages = series.filter((line) => /^kaha_delivery_oldest_\w+ /.test(line))
+  assert.equal(ages.length, 3)
+  for (const age of ages) assert.ok(Number(age.split(' ')[1]) >= 0, age)
+})
