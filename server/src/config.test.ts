@@ -126,6 +126,11 @@ test('a NATS broker is named with who we are to it, and several of one cluster w
   })
 })
 
+test('a listener for metrics may have an IPv6 address, and what is named twice counts once', () => {
+  const { metrics, roles: ofThis } = readConfig({ KAHA_METRICS: '[::1]:9090', KAHA_ROLES: 'api,worker,api' })
+  assert.deepEqual([metrics, ofThis], [{ host: '::1', port: 9090 }, ['api', 'worker']])
+})
+
 test('an empty setting is an unset one', () => {
   const empty = Object.fromEntries(settings.map(({ name }) => [name, '']))
   assert.deepEqual(readConfig(empty), readConfig({}))
@@ -168,6 +173,7 @@ const wrong: readonly (readonly [name: string, value: string])[] = [
   ['KAHA_METRICS', '9090'],
   ['KAHA_METRICS', 'localhost:port'],
   ['KAHA_METRICS', 'localhost:70000'],
+  ['KAHA_METRICS', 'localhost:0'],
   ['KAHA_LOG_LEVEL', 'trace'],
 ]
 for (const [name, value] of wrong) {

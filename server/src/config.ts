@@ -253,7 +253,7 @@ function reader(env: Environment) {
           name,
           `knows no ${wrong === '' ? 'empty entry' : wrong}: name some of ${known}, with commas between them`,
         )
-      return (given as V[] | undefined) ?? otherwise
+      return given === undefined ? otherwise : [...new Set(given as V[])]
     },
     url(name: string, mode: Config['mode'], schemes: readonly string[] = ['http:', 'https:']): string | null {
       const value = text(name)
@@ -346,9 +346,10 @@ function reader(env: Environment) {
       if (value === 'main' || value === 'off') return value
       const at = value.lastIndexOf(':')
       const port = Number(value.slice(at + 1))
-      if (at < 1 || !/^\d{1,5}$/.test(value.slice(at + 1)) || port > 65_535)
-        throw bad('KAHA_METRICS', 'must be HOST:PORT, main or off')
-      return { host: value.slice(0, at), port }
+      // A port of the system's choice would be told to nobody.
+      if (at < 1 || !/^\d{1,5}$/.test(value.slice(at + 1)) || port < 1 || port > 65_535)
+        throw bad('KAHA_METRICS', 'must be HOST:PORT with a port from 1 to 65535, main or off')
+      return { host: value.slice(0, at).replace(/^\[(.*)\]$/, '$1'), port }
     },
   }
 }

@@ -10,7 +10,7 @@ const noAddress = ({ host }: { host: string }, setting: Setting): string =>
 
 const listenFaults: Readonly<Record<string, (at: { host: string; port: number }, setting: Setting) => string>> = {
   EADDRINUSE: ({ port }, setting) =>
-    `port ${port} is taken: stop the program that uses it, or set ${setting} to another (0 for any)`,
+    `port ${port} is taken: stop the program that uses it, or set ${setting} to another${setting === 'KAHA_PORT' ? ' (0 for any)' : ''}`,
   EACCES: ({ port }, setting) => `port ${port} needs more rights than this user has: set ${setting} to one above 1023`,
   EADDRNOTAVAIL: noAddress,
   ENOTFOUND: noAddress,

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pino from 'pino'
 import { isSandbox, refusedInLive, startKaha, type SandboxKaha } from '../app.ts'
-import type { Addresses } from '../addresses.ts'
+import { localUrlOf, type Addresses } from '../addresses.ts'
 import { unknownSettings, type Config } from '../config.ts'
 import { openDataDir } from '../kernel/data-dir.ts'
 import { createLog, type Log } from '../kernel/log.ts'
@@ -153,7 +153,7 @@ const named = ({ base, terminal, terminalWs, webhooks, qr, checkout, dashboard, 
 
 function metricsUrl({ metrics }: Config, { base }: Addresses): string {
   if (metrics === 'off') return ''
-  return metrics === 'main' ? `${base}/metrics` : `http://${metrics.host}:${metrics.port}/metrics`
+  return metrics === 'main' ? `${base}/metrics` : `${localUrlOf(metrics.host, metrics.port)}/metrics`
 }
 
 /** Where a person reads what we say, the log goes to a file; anywhere else it is what standard error is for. */
