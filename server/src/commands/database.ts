@@ -7,6 +7,7 @@ import { connectionConfig, type Db, type DbTarget } from '../kernel/db.ts'
 import { StartFault } from '../kernel/fault.ts'
 import { migrate } from '../kernel/migrate.ts'
 import { startEmbeddedPostgres } from '../kernel/postgres/embedded.ts'
+import { warn } from './words.ts'
 
 export interface OpenDatabase extends AsyncDisposable {
   readonly target: DbTarget
@@ -64,12 +65,18 @@ async function runningOn(dataDir: string): Promise<DbTarget | undefined> {
   }
 }
 
-/** Migrates, and says in one line why a database could not be reached. */
-export async function migrateOrExplain(target: DbTarget): Promise<string[]> {
+/** Migrates, and says in one line why a database could not be reached, and that another process is at it. */
+export async function migrateOrExplain(
+  target: DbTarget,
+  { signal, tell = warn }: { readonly signal?: AbortSignal | undefined; readonly tell?: (line: string) => void } = {},
+): Promise<string[]> {
   try {
-    return await migrate(target)
+    return await migrate(target, {
+      signal,
+      onWait: () => tell('another process brings the schema up to date; this one goes on when it has'),
+    })
   } catch (error) {
-    if (error instanceof StartFault || !('url' in target) || !(error instanceof Error)) throw error
+    if (error instanceof StartFault || !('url' in target) || signal?.aborted === true) throw error
     throw new StartFault(refusalOf(error, new URL(target.url)), { cause: error })
   }
 }

@@ -40,7 +40,7 @@ export async function start(
       signal: asked.signal,
     }),
   )
-  await migrateOrExplain(database.target)
+  await migrateOrExplain(database.target, { signal: asked.signal, tell: (line) => log.info(line) })
   let greeted = false
   const kaha = running.use(
     await startKaha({

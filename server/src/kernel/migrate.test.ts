@@ -51,6 +51,19 @@ test('an empty database gets every migration in order, and a second time none', 
   )
 })
 
+test('who waits for another process that migrates says so, and stops waiting when asked to', async (t) => {
+  const { target, client } = await empty(t)
+  await client.query('select pg_advisory_lock(5242001)')
+  const asked = new AbortController()
+  const waiting = Promise.withResolvers<void>()
+  const migrating = migrate(target, { signal: asked.signal, onWait: () => waiting.resolve() })
+  await waiting.promise
+  asked.abort()
+  await assert.rejects(migrating, { name: 'AbortError' })
+  await client.query('select pg_advisory_unlock_all()')
+  assert.deepEqual(await migrate(target, { onWait: () => assert.fail('nobody is at it') }), files)
+})
+
 test('of several processes that migrate at once one does the work, and the others find it done', async (t) => {
   const { target } = await empty(t)
   const applied = await Promise.all(Array.from({ length: 4 }, () => migrate(target)))

@@ -11,18 +11,32 @@ const serverVersionMin = 150_000
 /**
  * Brings the schema up to this program's version, one transaction per file, and resolves to the names applied. Safe to run from
  * several processes at once: an advisory lock lets one through. Throws a StartFault when the database is older than PostgreSQL 15,
- * keeps text as anything but UTF-8, or is newer than this program.
+ * keeps text as anything but UTF-8, or is newer than this program. `onWait` is called where another process has the lock; the signal ends
+ * the wait, and a migration that is under way, of which nothing is kept.
  */
-export async function migrate(target: DbTarget): Promise<string[]> {
+export async function migrate(
+  target: DbTarget,
+  { signal, onWait = () => {} }: { signal?: AbortSignal | undefined; onWait?: () => void } = {},
+): Promise<string[]> {
   const client = new pg.Client({ ...connectionConfig(target), connectionTimeoutMillis: 5_000 })
   // A connection that breaks also fails the query in hand, and that is where it is told.
   client.on('error', () => {})
-  await client.connect()
+  const stop = () => void client.end()
+  signal?.addEventListener('abort', stop, { once: true })
   try {
+    await client.connect()
     await refuseUnfit(client)
-    await client.query('select pg_advisory_lock($1)', [lockId])
+    const { rows } = await client.query<{ taken: boolean }>('select pg_try_advisory_lock($1) as taken', [lockId])
+    if (rows[0]?.taken !== true) {
+      onWait()
+      await client.query('select pg_advisory_lock($1)', [lockId])
+    }
     return await applyMissing(client)
+  } catch (error) {
+    signal?.throwIfAborted()
+    throw error
   } finally {
+    signal?.removeEventListener('abort', stop)
     await client.end()
   }
 }
