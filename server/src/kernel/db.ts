@@ -61,12 +61,24 @@ function timeOf(text: string): Date | number {
   return new Date(`${text.slice(0, 10)}T${text.slice(11, -3)}Z`)
 }
 
-export function connectionConfig(target: DbTarget): pg.ClientConfig {
+export function connectionConfig(target: DbTarget, settings: Readonly<Record<string, string>> = {}): pg.ClientConfig {
+  const options = Object.entries(settings)
+    .map(([name, value]) => `-c ${name}=${value}`)
+    .join(' ')
   const where =
     'url' in target
-      ? { connectionString: target.url }
+      ? { connectionString: withOptions(target.url, options) }
       : { host: target.socketDir, user: target.user, database: target.database }
-  return { ...where, types, application_name: 'kaha' }
+  return { ...where, options, types, application_name: 'kaha' }
+}
+
+/** Options that an address has would stand in place of ours. */
+function withOptions(address: string, options: string): string {
+  const url = new URL(address)
+  const given = url.searchParams.get('options')
+  if (given === null) return address
+  url.searchParams.set('options', `${given} ${options}`)
+  return url.href
 }
 
 const begin = { name: 'kernel.begin', text: 'begin' }
@@ -96,13 +108,10 @@ export function createDb(options: DbOptions): Db {
     ...options.settings,
   }
   const pool = new pg.Pool({
-    ...connectionConfig(options.target),
+    ...connectionConfig(options.target, settings),
     max: options.connectionsMax ?? 8,
     connectionTimeoutMillis: options.acquireWaitMsMax ?? 2_000,
     idleTimeoutMillis: 60_000,
-    options: Object.entries(settings)
-      .map(([name, value]) => `-c ${name}=${value}`)
-      .join(' '),
   })
   const hasBegun = new WeakSet<pg.PoolClient>()
   // Closed when they are given back, which rolls back as well: those that are silent or on their way out, and those whose driver failed
