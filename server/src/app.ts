@@ -48,7 +48,7 @@ import { createClock, type Clock } from './kernel/clock.ts'
 import { createCursors } from './kernel/cursor.ts'
 import { createDb, type Db, type DbTarget } from './kernel/db.ts'
 import { mountArea, type Edge } from './kernel/http/area.ts'
-import { createMetricsServer, measureBus, measureDb, mountOperations } from './kernel/http/operations.ts'
+import { createMetricsServer, createProbe, measureBus, measureDb, mountOperations } from './kernel/http/operations.ts'
 import { createHttp, portOf } from './kernel/http/server.ts'
 import { startLoop, type Loop } from './kernel/loop.ts'
 import type { Log } from './kernel/log.ts'
@@ -202,8 +202,9 @@ export async function startKaha(options: {
   const work = building.use(
     createDb({ target, onError, onAway, connectionsMax: workConnectionsMax, settings: byIndex }),
   )
+  const probe = building.use(createProbe({ target, onError, onAway }))
   // First, so that they are read before other figures ask for a connection to be read with.
-  measureDb(metrics, [db, work])
+  measureDb(metrics, [db, work, probe])
   const keyring = createKeyring(options.masterKey)
   const bus = building.use(await openBus({ config, db, target, keyring, log }))
   const clock = createClock(choices.wall)
@@ -299,7 +300,7 @@ export async function startKaha(options: {
   measurePutOff(metrics, db)
   mountOperations(http, {
     metrics,
-    db,
+    probe,
     bus,
     withMetrics: config.metrics === 'main',
     note: sandbox ? null : refusedInLive(config),

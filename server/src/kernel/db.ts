@@ -250,19 +250,31 @@ const awayMessages =
 const isFatal = (error: unknown): boolean =>
   error instanceof pg.DatabaseError && (error.severity === 'FATAL' || error.severity === 'PANIC')
 
-/** Whether the database could not be reached or went away, so that the outcome of a commit may be unknown. */
+/**
+ * Whether it is the database that could not do something, and not what was asked of it: it could not be reached or went away, so that the
+ * outcome of a commit may be unknown, or no connection to it came free.
+ */
 export function isAway(error: unknown): boolean {
   if (error instanceof Fault) return error.code === 'UNAVAILABLE'
   if (isFatal(error)) return true
   return awayCodes.test(codeOf(error)) || (error instanceof Error && awayMessages.test(error.message))
 }
 
+// The pool's words for a wait among its own; of a connection that it could not make in time it says something else.
+const noneFree = 'timeout exceeded when trying to connect'
+
+/** Whether it failed for want of a free connection alone, so that nothing was sent to the database and nothing has happened. */
+export function isFull(error: unknown): boolean {
+  return error instanceof Fault && error.cause instanceof Error && error.cause.message === noneFree
+}
+
 function asFault(error: unknown): unknown {
   if (error instanceof Fault || !isAway(error)) return error
-  return new Fault('UNAVAILABLE', 'The database is away for a moment. Try again.', {
-    retryAfterSeconds: 1,
-    cause: error,
-  })
+  const message =
+    error instanceof Error && error.message === noneFree
+      ? 'No connection to the database came free in time. Try again.'
+      : 'The database is away for a moment. Try again.'
+  return new Fault('UNAVAILABLE', message, { retryAfterSeconds: 1, cause: error })
 }
 
 /** The name of the constraint that refused a row, if one did. */

@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict'
 import { setImmediate as turn } from 'node:timers/promises'
 import { mock, test } from 'node:test'
+import { isFull } from './db.ts'
 import { Fault } from './fault.ts'
 import { together } from './together.ts'
+
+const noneFree = () => new Fault('UNAVAILABLE', 'full', { cause: new Error('timeout exceeded when trying to connect') })
 
 /** Work that says what it was given, and waits to be let through. */
 function gate(itemsMax: number, apart: (item: string) => readonly string[] = () => []) {
@@ -11,6 +14,7 @@ function gate(itemsMax: number, apart: (item: string) => readonly string[] = () 
   const refused = new Set<string>()
   const broken = new Set<string>()
   const away = { now: false }
+  const full = { now: false }
   const does = together({
     async work(items: readonly string[]) {
       batches.push(items)
@@ -18,6 +22,7 @@ function gate(itemsMax: number, apart: (item: string) => readonly string[] = () 
       waiting.push(one)
       await one.promise
       if (away.now) throw new Fault('UNAVAILABLE', 'away')
+      if (full.now) throw noneFree()
       if (items.some((item) => broken.has(item))) throw new Error('broken')
       return items.map((item) => (refused.has(item) ? new Fault('CONFLICT', item) : `did ${item}`))
     },
@@ -28,7 +33,7 @@ function gate(itemsMax: number, apart: (item: string) => readonly string[] = () 
     while (waiting.length === 0) await turn()
     waiting.shift()?.resolve()
   }
-  return { does, pass, batches, refused, broken, away }
+  return { does, pass, batches, refused, broken, away, full }
 }
 
 test('what comes in while a batch is under way is the next batch, each with its own result', async () => {
@@ -88,6 +93,26 @@ test('where the database is away, everybody who waits is told at once', async ()
     ['rejected', 'rejected', 'rejected', 'rejected'],
   )
   assert.equal(batches.length, 1)
+})
+
+test('where no connection came free, those who waited as long as the batch are told so, and those who came since have their turn', async () => {
+  const { does, pass, full, batches } = gate(2)
+  full.now = true
+  const first = Promise.allSettled(['a', 'b', 'c'].map(does))
+  while (batches.length === 0) await turn()
+  const since = Promise.all(['d', 'e'].map(does))
+  await pass()
+  assert.deepEqual(
+    (await first).map((one) => one.status === 'rejected' && isFull(one.reason)),
+    [true, true, true],
+  )
+  full.now = false
+  await pass()
+  assert.deepEqual(await since, ['did d', 'did e'])
+  assert.deepEqual(batches, [
+    ['a', 'b'],
+    ['d', 'e'],
+  ])
 })
 
 test('after a batch of a few it rests, so that the next is larger; after one alone, or many, it does not', async () => {

@@ -1,6 +1,6 @@
 import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises'
 import { Fault } from './fault.ts'
-import { isAway } from './db.ts'
+import { isAway, isFull } from './db.ts'
 
 export interface TogetherOptions<Item, Result> {
   /**
@@ -20,6 +20,7 @@ export interface TogetherOptions<Item, Result> {
 interface Waiting<Item, Result> {
   readonly item: Item
   readonly names: readonly string[]
+  readonly sinceMs: number
   readonly promised: PromiseWithResolvers<Result>
 }
 
@@ -31,7 +32,8 @@ const restBelow = 32
 /**
  * Does many small things of one kind together: what comes in while a batch is under way is the next one, so that a batch is as large as
  * the load, and whoever comes alone does not wait. One that cannot be done fails alone: a batch that fails is tried again in halves. Where
- * the database is away everybody who waits is told so at once. UNAVAILABLE when too many wait.
+ * the database is away everybody who waits is told so at once; where it has no connection free, whoever waited as long for one as the batch
+ * that got none. UNAVAILABLE when too many wait.
  */
 export function together<Item, Result>(options: TogetherOptions<Item, Result>): (item: Item) => Promise<Result> {
   const { work, itemsMax, apart = () => [], lanesMax = 1, restMs = 0 } = options
@@ -40,6 +42,7 @@ export function together<Item, Result>(options: TogetherOptions<Item, Result>): 
   let lanes = 0
 
   const settle = async (batch: readonly Waiting<Item, Result>[]): Promise<void> => {
+    const beganMs = performance.now()
     try {
       const results = await work(batch.map(({ item }) => item))
       batch.forEach(({ promised }, index) => {
@@ -49,8 +52,9 @@ export function together<Item, Result>(options: TogetherOptions<Item, Result>): 
       })
     } catch (error) {
       if (isAway(error)) {
-        const told = [...batch, ...waiting]
-        waiting = []
+        const isTold = ({ sinceMs }: Waiting<Item, Result>) => !isFull(error) || sinceMs <= beganMs
+        const told = [...batch, ...waiting.filter(isTold)]
+        waiting = waiting.filter((one) => !isTold(one))
         for (const { promised } of told) promised.reject(error)
         return
       }
@@ -97,7 +101,7 @@ export function together<Item, Result>(options: TogetherOptions<Item, Result>): 
     if (waiting.length >= waitingMax)
       return Promise.reject(new Fault('UNAVAILABLE', 'Too much is waiting; try again.', { retryAfterSeconds: 1 }))
     const promised = Promise.withResolvers<Result>()
-    waiting.push({ item, names: apart(item), promised })
+    waiting.push({ item, names: apart(item), sinceMs: performance.now(), promised })
     if (lanes < lanesMax) void run()
     return promised.promise
   }

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { statement } from '../../src/kernel/db.ts'
 import { freshDatabase } from '../cluster.ts'
 import { platform } from '../platform.ts'
 import { startPostgresProxy } from '../postgres-proxy.ts'
@@ -10,6 +11,33 @@ import { operations, rightCall, subjectsOf } from './operations.ts'
 import { keyFor } from './people.ts'
 
 // A database that is there and says nothing, and one that cuts everybody off: an answer all the same, in the area's envelope.
+
+const nothing = statement('test.nothing', 'select 1')
+
+test('while all connections are in use requests are told that, and a load balancer that the database answers', async (t) => {
+  const p = await platform(t, { choices: { databaseConnectionsMax: 1 } })
+  const held = Promise.withResolvers<void>()
+  const release = Promise.withResolvers<void>()
+  const holding = p.kaha.db.tx(async (tx) => {
+    await tx.run(nothing, [])
+    held.resolve()
+    await release.promise
+  })
+  await held.promise
+  try {
+    const asked = call(p.url, { path: '/ecom/v1/payment-links', key: p.merchant.secret_key })
+    await until('a wait', () => p.kaha.db.stats().waiting > 0)
+    const ready = await call(p.url, { path: '/readyz' })
+    assert.deepEqual([ready.status, ready.json.ready, ready.json.database], [200, true, true])
+    const answer = await asked
+    assertRefused('/ecom/v1/payment-links', answer, 503, 'UNAVAILABLE')
+    assert.equal(answer.json.error.message, 'No connection to the database came free in time. Try again.')
+    assert.match(String(answer.headers['retry-after']), /^[1-9]\d*$/)
+  } finally {
+    release.resolve()
+    await holding
+  }
+})
 
 async function behindALine(t: Parameters<typeof platform>[0]) {
   const database = await freshDatabase()
@@ -50,6 +78,23 @@ test('every operation answers 503 with Retry-After when the database falls silen
     const answer = await call(p.url, { ...(await rightCall(operation, p.subjects)), key: p.key })
     assert.ok(answer.status in operation.success, `${operation.id}: ${answer.status} ${answer.text}`)
   }
+})
+
+test('a load balancer hears that the database is silent before anybody else does, however many ask', async (t) => {
+  const p = await behindALine(t)
+  assert.equal((await call(p.url, { path: '/readyz' })).status, 200)
+  p.proxy.becomes('silent')
+  let isTold = false
+  // On a connection that was there before, as readiness is asked on one.
+  const asked = assert.rejects(p.kaha.db.run(nothing, []).finally(() => (isTold = true)))
+  for (const round of ['on a connection', 'on a new one', 'on another']) {
+    const answers = await Promise.all([1, 2, 3].map(() => call(p.url, { path: '/readyz' })))
+    for (const { status, json } of answers) assert.deepEqual([status, json.database], [503, false], round)
+    assert.ok(!isTold, round)
+  }
+  p.proxy.becomes('passes')
+  await until('readiness', async () => (await call(p.url, { path: '/readyz' })).status === 200)
+  await asked
 })
 
 test('a process whose database takes no changes, as a standby does, is not ready until it does', async (t) => {

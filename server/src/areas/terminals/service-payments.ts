@@ -1,5 +1,5 @@
 import type { TerminalPrincipal } from '../../identity/terminal-keys.ts'
-import { isAway } from '../../kernel/db.ts'
+import { isAway, isFull } from '../../kernel/db.ts'
 import type { Fault } from '../../kernel/fault.ts'
 import { newId } from '../../kernel/ids.ts'
 import { together } from '../../kernel/together.ts'
@@ -135,7 +135,8 @@ export function paymentCases(
           return found === undefined ? undefined : takenOr(one, found)
         })
       } catch (error) {
-        if (isAway(error)) sending.unsent(offered.flatMap(({ wanted, here }) => (here === null ? [] : [wanted.id])))
+        if (isAway(error) && !isFull(error))
+          sending.unsent(offered.flatMap(({ wanted, here }) => (here === null ? [] : [wanted.id])))
         throw error
       }
     },

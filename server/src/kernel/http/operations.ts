@@ -1,10 +1,17 @@
 import fastify, { type FastifyInstance } from 'fastify'
 import type { Bus } from '../bus.ts'
-import { statement, type Db } from '../db.ts'
+import { createDb, statement, type Db, type DbOptions } from '../db.ts'
 import type { Metrics } from '../metrics.ts'
 
 // A standby answers too, and takes no payment.
 const ping = statement('kernel.ping', `select current_setting('transaction_read_only') = 'off' as takes_changes`)
+
+/**
+ * A connection that only readiness is asked with: that those of requests are all in use does not tell that the database is away. Together
+ * these take two seconds, which is what a load balancer waits.
+ */
+export const createProbe = (options: Pick<DbOptions, 'target' | 'onError' | 'onAway'>): Db =>
+  createDb({ ...options, connectionsMax: 1, acquireWaitMsMax: 1_000, statementMsMax: 750, silenceMsMax: 250 })
 
 /**
  * What an operator asks a process: `/healthz` (it runs), `/readyz` (it can serve: its database answers and takes changes) and `/metrics`. A note is
@@ -14,18 +21,25 @@ export function mountOperations(
   app: FastifyInstance,
   {
     metrics,
-    db,
+    probe,
     bus,
     withMetrics,
     note,
-  }: { metrics: Metrics; db: Db; bus: Bus; withMetrics: boolean; note: string | null },
+  }: { metrics: Metrics; probe: Db; bus: Bus; withMetrics: boolean; note: string | null },
 ): void {
   app.get('/healthz', { config: { operationId: 'healthz' } }, async () => ({ status: 'ok' }))
+  let asked: Promise<boolean> | undefined
+  // Whoever asks meanwhile is given the same answer.
+  const answers = (): Promise<boolean> =>
+    (asked ??= probe
+      .run<{ takes_changes: boolean }>(ping, [])
+      .then(
+        ([row]) => row?.takes_changes === true,
+        () => false,
+      )
+      .finally(() => (asked = undefined)))
   app.get('/readyz', { config: { operationId: 'readyz' } }, async (_request, reply) => {
-    const database = await db.run<{ takes_changes: boolean }>(ping, []).then(
-      ([row]) => row?.takes_changes === true,
-      () => false,
-    )
+    const database = await answers()
     reply.code(database ? 200 : 503)
     return { ready: database, database, bus: bus.connected, ...(note === null ? {} : { note }) }
   })
