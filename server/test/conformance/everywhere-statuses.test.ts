@@ -118,6 +118,34 @@ test('[X0.routes.method, B3.errors.method] a known path takes its own methods al
   }
 })
 
+test('so do the pages and files around the operations', async () => {
+  const inbox = `/sandbox/inbox/${p.merchant.id}`
+  const paths: readonly (readonly [path: string, allow: string])[] = [
+    ...[
+      '/',
+      '/dashboard',
+      '/docs',
+      '/docs/openapi/qr.json',
+      '/docs/asyncapi/terminals.json',
+      '/healthz',
+      '/readyz',
+    ].map((path) => [path, 'GET, HEAD'] as const),
+    ['/metrics?name=x', 'GET, HEAD'],
+    ['/sandbox/bank', 'GET, HEAD, POST'],
+    ['/sandbox/bank?code=x', 'GET, HEAD, POST'],
+    [inbox, 'POST'],
+  ]
+  for (const [path, allow] of paths) {
+    for (const method of methods.filter((one) => !allow.split(', ').includes(one))) {
+      const answer = await ask({ method, path, bytes: method === 'HEAD' ? '' : 'a=1' })
+      assert.deepEqual([answer.status, answer.headers.allow], [405, allow], `${method} ${path}`)
+      if (method !== 'HEAD') assert.equal(answer.json.error.code, 'METHOD_NOT_ALLOWED')
+    }
+  }
+  for (const path of ['/docs/', '/docs/none', '/healthz/x', '/sandbox/bank/x', `${inbox}/x`, '/none'])
+    for (const method of ['GET', 'DELETE']) assert.equal((await ask({ method, path })).status, 404, `${method} ${path}`)
+})
+
 test('a HEAD request gets the headers of a GET and no body', async () => {
   const operation = operations.find(({ id }) => id === 'listPaymentLinks')
   const answer = await ask({ method: 'HEAD', path: operation?.path ?? '', key: partnerKey })

@@ -103,6 +103,22 @@ test('a page takes its own methods alone, and says which in Allow', async () => 
   assert.equal((await ask('GET', new URL(`/pay/i/${token}/codeXpng`, url).href)).status, 404)
 })
 
+test('a page of an error names its own cause: a form is blamed where there was one', async () => {
+  const { url } = await link()
+  const told = async (method: string, path: string) => (await ask(method, new URL(path, url).href)).text
+  for (const [method, path, english, filipino] of [
+    ['DELETE', url, 'This page cannot be used like that', 'Hindi magagamit nang ganyan ang pahinang ito'],
+    ['GET', '/pay/l/%zz', 'This address could not be read', 'Hindi mabasa ang address na ito'],
+    ['GET', '/pay/%zz', 'This address could not be read', 'Hindi mabasa ang address na ito'],
+  ] as const) {
+    assert.match(await told(method, path), new RegExp(`<h1>${english}</h1>`))
+    assert.match(await told(method, `${path}?lang=fil`), new RegExp(`<h1>${filipino}</h1>`))
+  }
+  assert.doesNotMatch(await told('GET', '/pay/l/%zz'), /class="button"/)
+  const unread = await ask('POST', url, { body: '{}', headers: { 'content-type': 'application/json' } })
+  assert.match(unread.text, /<h1>This form could not be read<\/h1>/)
+})
+
 test('a failure of ours is a page that tells nothing of its cause, and asks to look again before paying', async () => {
   const { url } = await link()
   const form = await formOf(url)

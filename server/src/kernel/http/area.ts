@@ -142,7 +142,6 @@ export async function mountArea<P>(
         })
       }
       room.setErrorHandler(refuser.refuse)
-      refuseUnrouted(room)
       room.setNotFoundHandler((request, reply) => refuser.refuse(nothingHere(), request, reply))
       room.removeAllContentTypeParsers()
       room.addContentTypeParser(/^application\/json\s*(;|$)/i, { parseAs: 'buffer' }, (_request, body, done) => {
@@ -240,16 +239,19 @@ const nothing = { type: 'object', properties: {}, additionalProperties: false } 
 const anything = { type: 'object' } as never
 const refuseAnyQuery = compile(nothing)
 
-/** Refuses what no route of a room takes before its body is read, whatever it is: a known path with another method, or a path that is none. */
-export function refuseUnrouted(room: FastifyInstance): void {
+/**
+ * Refuses what no route takes before its body is read, whatever it is: a known path with another method, or a path that is none. For all
+ * rooms and routes that come after it; the room that the path is in tells it.
+ */
+export function refuseUnrouted(app: FastifyInstance): void {
   const known = new Map<string, { readonly path: RegExp; readonly methods: Set<string> }>()
-  room.addHook('onRoute', ({ url, method }) => {
+  app.addHook('onRoute', ({ url, method }) => {
     const { methods } = known.get(url) ?? { methods: new Set<string>() }
     for (const one of [method].flat()) methods.add(one)
     if (methods.has('GET')) methods.add('HEAD')
     known.set(url, { path: pathPattern(url), methods })
   })
-  room.addHook('onRequest', (request, reply, done) => {
+  app.addHook('onRequest', (request, reply, done) => {
     // Behind the slash that ends a collection's path there is nothing, not something without an id.
     if (!request.is404) return done(Object.values(request.params ?? {}).includes('') ? nothingHere() : undefined)
     const found = [...known.values()].find(({ path }) => path.test(request.url))

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { nothingHere, refuseUnrouted } from './area.ts'
+import { nothingHere } from './area.ts'
 
 /** Prepares a room for pages: its forms are read as URLSearchParams and nothing else is, and whatever goes wrong in it is told by `refuse`. */
 export function preparePageRoom(
@@ -9,7 +9,6 @@ export function preparePageRoom(
 ): void {
   readForms(room, formBytesMax)
   room.setErrorHandler(refuse)
-  refuseUnrouted(room)
   room.setNotFoundHandler((request, reply) => refuse(nothingHere(), request, reply))
 }
 

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net'
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { Clock } from '../clock.ts'
 import { newId } from '../ids.ts'
-import { nothingHere, type Edge } from './area.ts'
+import { nothingHere, refuseUnrouted, type Edge } from './area.ts'
 import { refuseUnreadable } from './unreadable.ts'
 
 export interface HttpOptions extends Edge {
@@ -56,6 +56,7 @@ export function createHttp(options: HttpOptions): FastifyInstance {
   })
   // From the start, for what is seen to grow must have been there before.
   app.addHook('onRoute', ({ config }) => metrics.unexpectedErrors.inc({ where: config?.operationId ?? 'none' }, 0))
+  refuseUnrouted(app)
   const isClosing = closeInTime(app)
   app.addHook('onResponse', (request, reply, done) => {
     // The connection of an answer that was under way is idle from now on, and nobody else would close it before its keep-alive ends.

@@ -4,6 +4,11 @@ import type { Locale } from './texts.ts'
 
 type Words = Readonly<Record<Locale, readonly [title: string, message: string]>>
 
+const unreadableAddress: Words = {
+  en: ['This address could not be read', 'Check the address, or ask the merchant for a new payment link.'],
+  fil: ['Hindi mabasa ang address na ito', 'Pakisuri ang address, o humingi sa merchant ng bagong payment link.'],
+}
+
 const notices: Readonly<Record<number, Words>> = {
   400: {
     en: [
@@ -25,6 +30,16 @@ const notices: Readonly<Record<number, Words>> = {
   404: {
     en: ['There is nothing to pay here', 'Check the address, or ask the merchant for a new payment link.'],
     fil: ['Walang babayaran dito', 'Pakisuri ang address, o humingi sa merchant ng bagong payment link.'],
+  },
+  405: {
+    en: [
+      'This page cannot be used like that',
+      'Open it in your browser to see how your payment stands, or to pay. Nothing was charged just now.',
+    ],
+    fil: [
+      'Hindi magagamit nang ganyan ang pahinang ito',
+      'Buksan ito sa iyong browser para makita ang lagay ng iyong bayad, o para magbayad. Walang siningil ngayon.',
+    ],
   },
   429: {
     en: [
@@ -73,10 +88,12 @@ export function noticeOf(
   const thrown = typeof error === 'object' && error !== null && 'statusCode' in error ? Number(error.statusCode) : 500
   const status =
     error instanceof Fault ? (statusOfCode[error.code] ?? 500) : thrown >= 400 && thrown < 500 ? thrown : 500
-  const words = notices[status] ?? (status < 500 ? notices[400] : notices[500])
+  const isUnreadable =
+    typeof error === 'object' && error !== null && 'code' in error && error.code === 'FST_ERR_BAD_URL'
+  const words = isUnreadable ? unreadableAddress : (notices[status] ?? (status < 500 ? notices[400] : notices[500]))
   const [title, message] = words?.[locale] ?? ['', '']
   return {
-    page: noticePage({ locale, title, message, status, retryUrl: status === 404 ? undefined : url }),
+    page: noticePage({ locale, title, message, status, retryUrl: status === 404 || isUnreadable ? undefined : url }),
     status,
     retryAfterSeconds: error instanceof Fault ? error.retryAfterSeconds : undefined,
   }
