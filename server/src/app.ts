@@ -54,6 +54,7 @@ import { startLoop, type Loop } from './kernel/loop.ts'
 import type { Log } from './kernel/log.ts'
 import { createMetrics } from './kernel/metrics.ts'
 import { createRateLimit } from './kernel/rate-limit.ts'
+import { answerAsWorker } from './kernel/workers.ts'
 import { createKeyring, type Keyring } from './kernel/seal.ts'
 import { holdInstallation } from './kernel/installation.ts'
 import type { Connector } from './payments/connectors/connector.ts'
@@ -157,6 +158,7 @@ function startWorkers(
   building.use(startEcommerceTimers({ db, bus, log, owner }))
   building.use(startQrTimers({ db, bus, log }))
   building.use(delivery.worker())
+  building.defer(answerAsWorker(bus))
 }
 
 /** A live installation's money is settled by its acquirer, a sandbox's by this timer. */

@@ -3,12 +3,14 @@ import type { Bus } from '../kernel/bus.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { statement, type Db, type Statement } from '../kernel/db.ts'
 import { Fault } from '../kernel/fault.ts'
+import { workersOf } from '../kernel/workers.ts'
 
 /** Moves business time, and knows when there is nothing left to do at its present. */
 export interface SandboxClock {
   /**
    * Goes to a time, through every time at which something falls due on the way, and resolves when all of it is done. Throws
-   * INVALID_TO for a time that has passed or that lies beyond the year 9998, UNAVAILABLE when work is still in flight after two minutes.
+   * INVALID_TO for a time that has passed or that lies beyond the year 9998, UNAVAILABLE when work is still in flight after two minutes,
+   * and after ten seconds in which none of it was done and no worker answered.
    */
   advance(to: Date): Promise<void>
   /** The same by a span: business time is ahead of system time by just so much more afterwards. Throws INVALID_SECONDS, UNAVAILABLE. */
@@ -26,6 +28,8 @@ export interface SandboxClockDependencies {
 
 const stepMsMax = 315_576_000_000
 const idleWaitMsMax = 120_000
+const silentMsMax = 10_000
+const askEveryMs = 1_000
 const pollMs = 4
 const pollMsMax = 40
 
@@ -54,11 +58,37 @@ export function createSandboxClock({ db, bus, clock, ensurePartitions }: Sandbox
     return { next: row?.next ?? null, busy: row?.busy ?? false }
   }
 
+  const workers = workersOf(bus)
+
+  /** Throws when nobody does what is due: none of it is done, and no worker answers, as far as one could be heard. */
+  const watchWorkers = () => {
+    let askedMs = performance.now()
+    let aliveMs = askedMs
+    let dueMs: number | undefined
+    return (next: Date | null) => {
+      const nowMs = performance.now()
+      if (next?.getTime() !== dueMs || !bus.connected) aliveMs = nowMs
+      dueMs = next?.getTime()
+      aliveMs = Math.max(aliveMs, workers.heardMs)
+      if (nowMs - aliveMs > silentMsMax)
+        throw new Fault(
+          'UNAVAILABLE',
+          'Work is due and no worker answers: start a process whose KAHA_ROLES name worker, and try again.',
+          { retryAfterSeconds: 5 },
+        )
+      if (nowMs - askedMs < askEveryMs) return
+      askedMs = nowMs
+      workers.ask()
+    }
+  }
+
   const idle = async (): Promise<Date | null> => {
     const until = performance.now() + idleWaitMsMax
+    const watch = watchWorkers()
     for (let waitMs = pollMs; ; waitMs = Math.min(pollMsMax, waitMs * 2)) {
       const { next, busy } = await read()
       if (!busy) return next
+      watch(next)
       if (performance.now() > until) {
         throw new Fault('UNAVAILABLE', 'Work is still in flight after two minutes; try again.', {
           retryAfterSeconds: 5,

@@ -230,3 +230,26 @@ test('S7.clock.idle: an advance does not answer while a call is in flight', asyn
   const { data } = await its.as(its.branch.secret_key).webhooks.listEvents()
   assert.equal(data[0]?.status, 'DELIVERED')
 })
+
+test('an advance past what is due says soon that no worker answers, and goes on once there is one', async (t) => {
+  const its = await platform(t, { settings: { KAHA_ROLES: 'api' } })
+  const partner = its.seed.partner.secret_key
+  await its.link({ expires_at: new Date(its.kaha.clock.now().getTime() + 60_000).toISOString() })
+  const told = await advance({ seconds: 90 }, its.url, partner)
+  assertRefused(advancePath, told, 503, 'UNAVAILABLE')
+  assert.match(told.json.error.message, /no worker answers: start a process whose KAHA_ROLES name worker/)
+  await its.another({ KAHA_ROLES: 'worker' })
+  assert.equal((await advance({ seconds: 90 }, its.url, partner)).status, 200)
+})
+
+test('an advance waits for what a worker has in hand, however long that takes', async (t) => {
+  const its = await platform(t, { settings: { KAHA_ROLES: 'api' } })
+  await its.another({ KAHA_ROLES: 'worker' }, { delivery: { deadlineMs: 12_000 } })
+  await its.sdk.webhooks.createEndpoint({ url: its.receiver.url, enabled_events: ['payment.expired'] })
+  // The first attempt's own deadline ends it, later than a worker that is not there is told of.
+  let attempts = 0
+  its.receiver.answer = (_request, response) => void ((attempts += 1) > 1 && response.writeHead(200).end())
+  await its.link({ expires_at: new Date(its.kaha.clock.now().getTime() + 60_000).toISOString() })
+  assert.equal((await advance({ seconds: 61 }, its.url, its.seed.partner.secret_key)).status, 200)
+  assert.ok(attempts > 0)
+})
