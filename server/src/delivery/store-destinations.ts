@@ -70,8 +70,8 @@ const insertDestination = statement(
   'delivery.insertDestination',
   `with d as (
      insert into delivery.destinations (id, dialect, partner_id, merchant_id, branch_id, owner_id, url, types, description, metadata,
-       created_at, updated_at, group_id, state)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $11, $14, case when $15::boolean then 'DISABLED' else 'ENABLED' end)
+       created_at, updated_at, group_id, state, address)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $11, $14, case when $15::boolean then 'DISABLED' else 'ENABLED' end, $16)
      returning *
    ),
    lane as (insert into delivery.lanes (destination_id, state) select id, case when $15::boolean then 'PAUSED' else 'OPEN' end from d),
@@ -137,7 +137,7 @@ const changeDestination = perScope(
   'delivery.changeDestination',
   (entity) => `
    update delivery.destinations d
-      set url = coalesce($4, d.url), types = coalesce($5::text[], d.types), description = coalesce($6, d.description),
+      set url = coalesce($4, d.url), address = coalesce($9, d.address), types = coalesce($5::text[], d.types), description = coalesce($6, d.description),
           metadata = coalesce($7::json, d.metadata),
           state = case $8::boolean when true then 'DISABLED' when false then 'ENABLED' else d.state end,
           disabled_reason = case when $8 is distinct from false then d.disabled_reason end,
@@ -236,6 +236,9 @@ export interface DestinationInsert {
   readonly at: Date
 }
 
+/** The same for every spelling of a URL (WHATWG). */
+const addressOf = (url: string): string => new URL(url).href
+
 export const destinationStore = {
   async insert(on: Queries, { owner, ...row }: DestinationInsert): Promise<DestinationRow | undefined> {
     const [made] = await on.run<DestinationRow>(insertDestination, [
@@ -254,6 +257,7 @@ export const destinationStore = {
       row.sealedSecret,
       owner.level === 'group' ? owner.entityId : null,
       row.disabled,
+      addressOf(row.url),
     ])
     return made
   },
@@ -280,7 +284,8 @@ export const destinationStore = {
   /** In a transaction that holds the lane, which moves with it. */
   async change(tx: Queries, scope: Scope, id: string, dialect: DialectName, change: DestinationChange) {
     const { url, types, description, metadata, disabled } = change
-    const values = [scope.entityId, id, dialect, url, types, description, metadata, disabled]
+    const address = url === null ? null : addressOf(url)
+    const values = [scope.entityId, id, dialect, url, types, description, metadata, disabled, address]
     if (url !== null) await tx.run(forgetFailures, [id, url])
     const [changed] = await tx.run<DestinationRow>(changeDestination[scope.level], values)
     if (changed === undefined) return undefined

@@ -42,6 +42,7 @@ export interface Tables {
     readonly disabled_reason: string | null
     readonly disabled_at: Date | null
     readonly deleted_at: Date | null
+    readonly address: string | null
   }
   readonly 'delivery.events': {
     readonly id: string

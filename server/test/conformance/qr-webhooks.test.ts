@@ -172,6 +172,8 @@ test('E6.webhook.duplicate: a URL that the account has is 409 with 20000003, whi
   assertRefused(await register({ webhookUrl }), 'URL_REGISTERED')
   assertRefused(await register({ webhookUrl }, { 'activation-code': first.activation_code }), 'URL_REGISTERED')
   assertRefused(await register({ webhookUrl }, {}, first.secret_key), 'URL_REGISTERED')
+  const { origin, pathname } = new URL(webhookUrl)
+  assertRefused(await register({ webhookUrl: `${origin.toUpperCase()}/x/..${pathname}` }), 'URL_REGISTERED')
   const other = await registered({}, { 'activation-code': second.activation_code })
   assertRefused(await ask({ method: 'PUT', path: `${path}/${other.id}`, body: { webhookUrl } }), 'URL_REGISTERED')
   await registered({ webhookUrl }, {}, neighbour.secret_key)

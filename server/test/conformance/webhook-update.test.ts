@@ -189,6 +189,15 @@ test('A2.update.status.409: a url that another live endpoint of the same entity 
   assert.equal((await update(other.id, { url: one.url })).status, 200)
 })
 
+test('A2.update.status.409: a url is the same however it is spelled', async () => {
+  const [one, other] = [await created(), await created()]
+  const spelled = ({ url }: typeof one) => url.replace('https://', 'HTTPS://').replace(/(?<=\/\/[^/]+)\//, ':443/')
+  assertRefused(path, await update(one.id, { url: spelled(other) }), 409, 'CONFLICT')
+  assert.notEqual(spelled(one), one.url)
+  await changes(one, { url: spelled(one) }, { url: spelled(one) })
+  assertRefused(path, await update(other.id, { url: one.url }), 409, 'CONFLICT')
+})
+
 test('A2.update.status.409: of ten endpoints that want one url at once, one gets it', async () => {
   const endpoints = await Promise.all(Array.from({ length: 10 }, () => created()))
   const url = freshUrl()

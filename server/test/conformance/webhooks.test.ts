@@ -168,6 +168,15 @@ test('[A2.create.conflict, A2.create.conflict-other-entity] one entity has a url
   }
 })
 
+test('[A2.create.conflict] a url is the same however it is spelled, and is shown as it was sent', async () => {
+  const spelled = 'https://Spelled.Example.com:443/a/../hook'
+  const first = await create(fresh({ url: spelled }))
+  assert.deepEqual([first.status, first.json.url], [201, spelled])
+  for (const url of ['https://spelled.example.com/hook', 'HTTPS://SPELLED.example.com/./hook', spelled])
+    assertRefused(path, await create(fresh({ url })), 409, 'CONFLICT')
+  assert.equal((await create(fresh({ url: 'https://spelled.example.com:8443/hook' }))).status, 201)
+})
+
 test('[A2.create.conflict] of twenty creates of one url at once, one is taken', async () => {
   const body = fresh({ url: 'https://shop.example.com/race' })
   const answers = await Promise.all(Array.from({ length: 20 }, () => create(body)))
