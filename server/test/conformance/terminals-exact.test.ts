@@ -210,6 +210,28 @@ test('[D5.result.malformed, D5.message.request-id] a message that nests too deep
   assert.equal((await paying).json.status, 'SUCCESS')
 })
 
+test('[D5.result.malformed] a key that stands twice is refused over HTTP and in a message, and alerts in a result', async () => {
+  const sold = '"currency":"PHP","paymentMethod":"CARD"'
+  const twice = `"amount":"1.00","amount":"150.00"`
+  const refused = await payBytes(shop.ask, `{${twice},${sold}}`)
+  assertRefused('/terminal/v1', refused, 400, 'INVALID_REQUEST')
+  const hears = async (wire: Wire, message: string) => {
+    const requestId = randomUUID()
+    wire.send(`{"requestId":"${requestId}",${message}}`)
+    await wire.settled()
+    const heard = wire.received.find((one) => one.requestId === requestId)
+    assert.deepEqual([heard?.error, heard?.code], ['Bad Request', 'INVALID_REQUEST'])
+    assert.match(heard.message, /has a key twice/)
+  }
+  await hears(till, `"action":"payment","terminalId":"${shop.first.device_id}","paymentRequest":{${twice},${sold}}`)
+  const { transactionId, paying } = await begun()
+  const about = `"action":"paymentResponse","transactionId":"${transactionId}"`
+  await hears(terminal, `${about},"paymentResponse":{"status":"FAILED","status":"CANCELLED"}`)
+  assert.deepEqual(await alarmsOf(transactionId), ['malformed_result'])
+  terminal.send(result(transactionId))
+  assert.equal((await paying).json.status, 'SUCCESS')
+})
+
 test('[X0.input.unknown-property.terminals] an operation of area D that takes no body leaves aside what one says, as long as it is an object', async () => {
   const { transactionId, paying } = await begun()
   const cancel = (body: unknown) => shop.ask({ method: 'POST', path: `/v1/transactions/${transactionId}/cancel`, body })

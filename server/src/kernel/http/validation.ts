@@ -4,6 +4,7 @@ import addFormats from 'ajv-formats'
 import { Fault } from '../fault.ts'
 import { isUuid } from '../ids.ts'
 import { nestingMax, nestsTooDeep } from '../json-depth.ts'
+import { repeatsKey } from '../json-keys.ts'
 import { scrub } from '../log.ts'
 
 /** What is wrong with a request, before it has a code: the path of the field, and the rule that it breaks. */
@@ -130,7 +131,8 @@ const utf8 = new TextDecoder('utf-8', { fatal: true })
 
 /**
  * Body bytes to a value. JSON in UTF-8 only, of at most `nestingMax` levels; text that cannot be kept exactly (NUL, half of a surrogate
- * pair) and the keys that reach into an object's prototype are refused, so that nothing changes on its way to the database and back.
+ * pair), the keys that reach into an object's prototype and those that stand twice are refused, so that nothing changes on its way to the
+ * database and back, and nobody who reads the same bytes reads another value.
  */
 export function readJson(bytes: Buffer): unknown {
   let text: string
@@ -142,6 +144,7 @@ export function readJson(bytes: Buffer): unknown {
     throw new Fault('BAD_REQUEST', 'The body is not JSON in UTF-8.')
   }
   if (nestsTooDeep(text)) throw new Fault('BAD_REQUEST', `The body is nested deeper than ${nestingMax} levels.`)
+  if (repeatsKey(text, value)) throw new Fault('BAD_REQUEST', 'An object of the body has a key twice; send it once.')
   // What cannot be kept can be written by escapes alone, but for the key.
   if ((text.includes('\\u') || text.includes('__proto__')) && !isKeepable(value)) {
     throw new Fault(

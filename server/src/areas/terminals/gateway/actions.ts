@@ -6,6 +6,7 @@ import { Fault } from '../../../kernel/fault.ts'
 import { complaintOf } from '../../../kernel/http/complaints.ts'
 import { compile, isKeepable, type Validator } from '../../../kernel/http/validation.ts'
 import { nestingMax, nestsTooDeep } from '../../../kernel/json-depth.ts'
+import { repeatsKey } from '../../../kernel/json-keys.ts'
 import type { Connections } from '../connections.ts'
 import { statuses } from '../errors.ts'
 import { presentTerminal, presentVoid } from '../present.ts'
@@ -26,6 +27,7 @@ const validators = Object.fromEntries(
 ) as Record<Action, Validator>
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })
+const hasKeyTwice = 'An object of the message has a key twice; send it once.'
 const isTooDeep = `The message is nested deeper than ${nestingMax} levels.`
 const cannotBeKept = 'The message holds text or a key that cannot be kept: NUL, half a surrogate pair, or __proto__.'
 
@@ -181,6 +183,7 @@ export function createActions(deps: ActionsDependencies): Act {
       return new Fault(codeOfField(told), complaintOf(told), told)
     }
     if (nestsTooDeep(text)) return refuse('INVALID_REQUEST', isTooDeep)
+    if (repeatsKey(text, value)) return refuse('INVALID_REQUEST', hasKeyTwice)
     return isKeepable(keptOf(action, value)) ? undefined : refuse('INVALID_REQUEST', cannotBeKept)
   }
 
