@@ -298,6 +298,40 @@ test('[X0.correlation.header] what is no HTTP request is told in the envelope of
   }
 })
 
+test('a request without Host, or with two, is told so in the envelope of its area', async () => {
+  const paths = [
+    '/v1/webhook_endpoints',
+    '/reports/v1/branches',
+    '/ecom/v1/none',
+    '/terminal/v1/terminals',
+    '/qr/ping',
+    '/',
+  ]
+  for (const path of paths) {
+    for (const hosts of [
+      '',
+      'Host: localhost\r\nhost: localhost\r\n',
+      'Host: localhost\r\nHost: elsewhere.example\r\n',
+    ]) {
+      const answer = await raw(`GET ${path} HTTP/1.1\r\n${hosts}connection: close\r\n\r\n`)
+      const [head = '', body = '{}'] = answer.split('\r\n\r\n')
+      assert.ok(head.startsWith('HTTP/1.1 400 '), `${path} ${hosts} ${answer}`)
+      const { error, ...rest } = JSON.parse(body)
+      if (path.startsWith('/qr/')) assert.equal(rest.code, '20000002')
+      else assert.equal(error.code, path.startsWith('/terminal/') ? 'INVALID_REQUEST' : 'BAD_REQUEST')
+      assert.match(body, /Send the header Host, and send it once\./)
+    }
+  }
+  assert.match(await raw('GET /healthz HTTP/1.0\r\n\r\n'), /^HTTP\/1\.1 200 /)
+})
+
+test('an expectation of which nothing is known is ignored, and the request answered as any other', async () => {
+  const path = '/v1/webhook_endpoints'
+  const headers = { expect: '200-ok' }
+  assertRefused(path, await call(p.url, { path, headers }), 401, 'UNAUTHORIZED')
+  assert.equal((await ask({ path, headers })).status, 200)
+})
+
 const fine = (answer: Answer, path: string): boolean => {
   if (answer.status < 300) return true
   assertEnvelope(areaOf(path), answer)

@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { Clock } from '../clock.ts'
+import { Fault } from '../fault.ts'
 import { newId } from '../ids.ts'
 import { nothingHere, refuseUnrouted, type Edge } from './area.ts'
 import { refuseUnreadable } from './unreadable.ts'
@@ -37,7 +38,11 @@ export function createHttp(options: HttpOptions): FastifyInstance {
     keepAliveTimeout: keepAliveMs,
     bodyLimit: 64 * 1024,
     forceCloseConnections: 'idle',
-    http: { shouldUpgradeCallback: (request) => isForSocket(request) && app.server.listenerCount('upgrade') > 0 },
+    // Its own refusal of a request without Host has no envelope; ours is below.
+    http: {
+      requireHostHeader: false,
+      shouldUpgradeCallback: (request) => isForSocket(request) && app.server.listenerCount('upgrade') > 0,
+    },
     routerOptions: { maxParamLength: paramCharactersMax, querystringParser: () => ({}) },
     // Addresses that do not decode, or are longer than any of ours.
     frameworkErrors: (error, request, reply) => void tellWhoseItIs(app, error, request, reply),
@@ -56,6 +61,9 @@ export function createHttp(options: HttpOptions): FastifyInstance {
   })
   // From the start, for what is seen to grow must have been there before.
   app.addHook('onRoute', ({ config }) => metrics.unexpectedErrors.inc({ where: config?.operationId ?? 'none' }, 0))
+  app.addHook('onRequest', (request, _reply, done) => done(hostFaultOf(request.raw)))
+  // An expectation of which nothing is known may be ignored (RFC 9110, 10.1.1); Node's refusal has no envelope.
+  app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response))
   refuseUnrouted(app)
   const isClosing = closeInTime(app)
   app.addHook('onResponse', (request, reply, done) => {
@@ -83,6 +91,13 @@ export function createHttp(options: HttpOptions): FastifyInstance {
 
 /** Clients that would rather speak HTTP/2 offer it on each request, as Java's do, and are answered in HTTP/1.1 (RFC 9110, 7.8). */
 const isForSocket = ({ headers }: IncomingMessage): boolean => headers.upgrade?.toLowerCase() === 'websocket'
+
+/** Since HTTP/1.1 a request has one Host (RFC 9112, 3.2). */
+function hostFaultOf({ httpVersion, rawHeaders }: IncomingMessage): Fault | undefined {
+  const hosts = rawHeaders.filter((name, at) => at % 2 === 0 && name.toLowerCase() === 'host').length
+  if (hosts === 1 || (hosts === 0 && httpVersion === '1.0')) return undefined
+  return new Fault('BAD_REQUEST', 'Send the header Host, and send it once.')
+}
 
 /** Lets answers that are under way end, for a while: somebody who has stopped reading one must not keep the server from stopping. */
 function closeInTime(app: FastifyInstance): () => boolean {
