@@ -12,10 +12,13 @@ export interface HttpOptions extends Edge {
   readonly trustProxy: false | string[]
   /** Host names that carry one service each, with the path under which that service lives. */
   readonly prefixOfHost: ReadonlyMap<string, string>
+  /** How long a request may take to arrive; it is looked at five times in that time. Default 30 s. */
+  readonly requestMsMax?: number
 }
 
 const connectionsMax = 10_000
-const requestMsMax = 30_000
+const requestMsUsual = 30_000
+const looksMin = 5
 const keepAliveMs = 60_000
 // Of the five seconds that a stop may take; the rest is for the workers.
 const closeMsMax = 3_000
@@ -27,7 +30,7 @@ const paramCharactersMax = 16_384
  * for an address may hold a token.
  */
 export function createHttp(options: HttpOptions): FastifyInstance {
-  const { log, metrics, clock, prefixOfHost } = options
+  const { log, metrics, clock, prefixOfHost, requestMsMax = requestMsUsual } = options
   const newCorrelationId = () => newId(new Date(clock.wall()))
   const app: FastifyInstance = fastify({
     logger: false,
@@ -38,9 +41,12 @@ export function createHttp(options: HttpOptions): FastifyInstance {
     keepAliveTimeout: keepAliveMs,
     bodyLimit: 64 * 1024,
     forceCloseConnections: 'idle',
-    // Its own refusal of a request without Host has no envelope; ours is below.
     http: {
+      // Its own refusal of a request without Host has no envelope; ours is below.
       requireHostHeader: false,
+      // Said here it is the bound of the headers too. They would have 60 s else, and of two bounds Node gives the body the longer.
+      requestTimeout: requestMsMax,
+      connectionsCheckingInterval: Math.ceil(requestMsMax / looksMin),
       shouldUpgradeCallback: (request) => isForSocket(request) && app.server.listenerCount('upgrade') > 0,
     },
     routerOptions: { maxParamLength: paramCharactersMax, querystringParser: () => ({}) },

@@ -1,0 +1,55 @@
+import assert from 'node:assert/strict'
+import { connect } from 'node:net'
+import { test, type TestContext } from 'node:test'
+import { createClock } from '../clock.ts'
+import { createLog } from '../log.ts'
+import { createMetrics } from '../metrics.ts'
+import { createHttp, portOf } from './server.ts'
+
+const requestMsMax = 500
+const trickleMs = 50
+
+/** A server that wants a request to be there within half a second, and what it sends to somebody who never comes to an end. */
+async function slowly(t: TestContext) {
+  const http = createHttp({
+    log: createLog('silent', { write: () => {} }),
+    metrics: createMetrics(),
+    clock: createClock(),
+    trustProxy: false,
+    prefixOfHost: new Map(),
+    requestMsMax,
+  })
+  t.after(() => http.close())
+  http.post('/', async () => 'done')
+  await http.listen({ port: 0, host: '127.0.0.1' })
+  return (first: string, then: string): Promise<string> =>
+    new Promise((resolve) => {
+      let got = ''
+      const socket = connect(portOf(http), '127.0.0.1', () => socket.write(first))
+      const trickle = setInterval(() => socket.write(then), trickleMs)
+      socket.on('data', (chunk: Buffer) => (got += chunk.toString()))
+      socket.on('error', () => {})
+      socket.on('close', () => {
+        clearInterval(trickle)
+        resolve(got)
+      })
+    })
+}
+
+const line = 'POST / HTTP/1.1\r\nHost: localhost\r\n'
+const json = `${line}Content-Type: application/json\r\n`
+
+test('a request that does not come to its end in time is told so, wherever it stops', async (t) => {
+  const send = await slowly(t)
+  const answers = await Promise.all([
+    send('', ''),
+    send('POST / HT', ''),
+    send(line, 'X-More: x\r\n'),
+    send(`${json}Content-Length: 1000\r\n\r\n`, ' '),
+    send(`${json}Transfer-Encoding: chunked\r\n\r\n`, '1\r\n \r\n'),
+  ])
+  for (const answer of answers) {
+    assert.match(answer, /^HTTP\/1\.1 408 /)
+    assert.match(answer, /The request did not come to its end in time; send it again\./)
+  }
+})
