@@ -46,7 +46,7 @@ import { createTerminalIdentity } from './identity/terminal-keys.ts'
 import type { Bus } from './kernel/bus.ts'
 import { createClock, type Clock } from './kernel/clock.ts'
 import { createCursors } from './kernel/cursor.ts'
-import { createDb, type Db, type DbTarget } from './kernel/db.ts'
+import { createDb, isFull, type Db, type DbTarget } from './kernel/db.ts'
 import { mountArea, type Edge } from './kernel/http/area.ts'
 import { createMetricsServer, createProbe, measureBus, measureDb, mountOperations } from './kernel/http/operations.ts'
 import { createHttp, portOf } from './kernel/http/server.ts'
@@ -192,7 +192,9 @@ export async function startKaha(options: {
   const onAway = (error: unknown, times: number) =>
     log.warn(
       { err: error, times },
-      'the database does not do what it is asked: requests are answered 503, work is tried again',
+      isFull(error)
+        ? 'no connection to the database came free in time: requests are answered 503, work is tried again'
+        : 'the database does not do what it is asked: requests are answered 503, work is tried again',
     )
 
   const metrics = createMetrics()

@@ -265,13 +265,14 @@ const noneFree = 'timeout exceeded when trying to connect'
 
 /** Whether it failed for want of a free connection alone, so that nothing was sent to the database and nothing has happened. */
 export function isFull(error: unknown): boolean {
-  return error instanceof Fault && error.cause instanceof Error && error.cause.message === noneFree
+  const cause = error instanceof Fault ? error.cause : error
+  return cause instanceof Error && cause.message === noneFree
 }
 
 function asFault(error: unknown): unknown {
   if (error instanceof Fault || !isAway(error)) return error
   const message =
-    error instanceof Error && error.message === noneFree
+    isFull(error)
       ? 'No connection to the database came free in time. Try again.'
       : 'The database is away for a moment. Try again.'
   return new Fault('UNAVAILABLE', message, { retryAfterSeconds: 1, cause: error })
