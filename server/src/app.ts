@@ -46,9 +46,16 @@ import { createTerminalIdentity } from './identity/terminal-keys.ts'
 import type { Bus } from './kernel/bus.ts'
 import { createClock, type Clock } from './kernel/clock.ts'
 import { createCursors } from './kernel/cursor.ts'
-import { createDb, isFull, type Db, type DbTarget } from './kernel/db.ts'
+import { createDb, type Db, type DbTarget } from './kernel/db.ts'
 import { mountArea, type Edge } from './kernel/http/area.ts'
-import { createMetricsServer, createProbe, measureBus, measureDb, mountOperations } from './kernel/http/operations.ts'
+import {
+  createMetricsServer,
+  createProbe,
+  logDb,
+  measureBus,
+  measureDb,
+  mountOperations,
+} from './kernel/http/operations.ts'
 import { createHttp, portOf } from './kernel/http/server.ts'
 import { startLoop, type Loop } from './kernel/loop.ts'
 import type { Log } from './kernel/log.ts'
@@ -188,25 +195,15 @@ export async function startKaha(options: {
 }): Promise<Kaha> {
   const { config, target, log, choices = {} } = options
   await using building = new AsyncDisposableStack()
-  const onError = (error: Error) => log.warn({ err: error }, 'a connection to the database broke; it is made anew')
-  const onAway = (error: unknown, times: number) =>
-    log.warn(
-      { err: error, times },
-      isFull(error)
-        ? 'no connection to the database came free in time: requests are answered 503, work is tried again'
-        : 'the database does not do what it is asked: requests are answered 503, work is tried again',
-    )
-
   const metrics = createMetrics()
   const edge: Edge = { log, metrics }
   const connections = choices.databaseConnectionsMax
+  const logged = { target, ...logDb(log) }
   const db = building.use(
-    createDb({ target, onError, onAway, ...(connections === undefined ? {} : { connectionsMax: connections }) }),
+    createDb({ ...logged, ...(connections === undefined ? {} : { connectionsMax: connections }) }),
   )
-  const work = building.use(
-    createDb({ target, onError, onAway, connectionsMax: workConnectionsMax, settings: byIndex }),
-  )
-  const probe = building.use(createProbe({ target, onError, onAway }))
+  const work = building.use(createDb({ ...logged, connectionsMax: workConnectionsMax, settings: byIndex }))
+  const probe = building.use(createProbe(logged))
   // First, so that they are read before other figures ask for a connection to be read with.
   measureDb(metrics, [db, work, probe])
   const keyring = createKeyring(options.masterKey)

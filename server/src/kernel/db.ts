@@ -271,10 +271,9 @@ export function isFull(error: unknown): boolean {
 
 function asFault(error: unknown): unknown {
   if (error instanceof Fault || !isAway(error)) return error
-  const message =
-    isFull(error)
-      ? 'No connection to the database came free in time. Try again.'
-      : 'The database is away for a moment. Try again.'
+  const message = isFull(error)
+    ? 'No connection to the database came free in time. Try again.'
+    : 'The database is away for a moment. Try again.'
   return new Fault('UNAVAILABLE', message, { retryAfterSeconds: 1, cause: error })
 }
 

@@ -1,10 +1,23 @@
 import fastify, { type FastifyInstance } from 'fastify'
 import type { Bus } from '../bus.ts'
-import { createDb, statement, type Db, type DbOptions } from '../db.ts'
+import { createDb, isFull, statement, type Db, type DbOptions } from '../db.ts'
+import type { Log } from '../log.ts'
 import type { Metrics } from '../metrics.ts'
 
 // A standby answers too, and takes no payment.
 const ping = statement('kernel.ping', `select current_setting('transaction_read_only') = 'off' as takes_changes`)
+
+/** What an operator reads in the log of a database that does not do what it is asked. */
+export const logDb = (log: Log): Pick<DbOptions, 'onError' | 'onAway'> => ({
+  onError: (error) => log.warn({ err: error }, 'a connection to the database broke; it is made anew'),
+  onAway: (error, times) =>
+    log.warn(
+      { err: error, times },
+      isFull(error)
+        ? 'no connection to the database came free in time: requests are answered 503, work is tried again'
+        : 'the database does not do what it is asked: requests are answered 503, work is tried again',
+    ),
+})
 
 /**
  * A connection that only readiness is asked with: that those of requests are all in use does not tell that the database is away. Together
