@@ -273,16 +273,18 @@ function createEars() {
 
 /** Sayings for one message each, as many as fit into it, after the name of who says them. */
 function packed(said: readonly { readonly line: string }[], self: string): string[] {
-  const all: string[] = []
-  let one = self
+  const all: string[][] = []
+  let left = 0
   for (const { line } of said) {
-    if (Buffer.byteLength(one) + Buffer.byteLength(line) + 1 > payloadBytesMax) {
-      all.push(one)
-      one = self
+    const bytes = Buffer.byteLength(line) + 1
+    if (all.length === 0 || bytes > left) {
+      all.push([self])
+      left = payloadBytesMax - self.length
     }
-    one += `\n${line}`
+    all.at(-1)?.push(line)
+    left -= bytes
   }
-  return [...all, one]
+  return all.map((lines) => lines.join('\n'))
 }
 
 // Processes that lost one line together do not come back to it together.

@@ -42,14 +42,11 @@ export function readTimestamp(text: string | undefined): number | null {
 
 export const isInWindow = (ms: number, nowMs: number): boolean => Math.abs(nowMs - ms) <= windowMs
 
-/** Whether one of the paths was signed so. Compared in constant time. */
+/** Whether one of the paths was signed so. Each is compared in constant time. */
 export function isSignedBy(secret: KeyObject | string, given: Buffer, request: SignedRequest): boolean {
   const { method, timestamp, body, paths } = request
   const bodyHash = hash('sha256', body)
-  let found = false
-  for (const path of paths) {
-    const expected = signatureOf(secret, linesToSign(method, path, timestamp, bodyHash))
-    if (timingSafeEqual(expected, given)) found = true
-  }
-  return found
+  return paths.some((path) =>
+    timingSafeEqual(signatureOf(secret, linesToSign(method, path, timestamp, bodyHash)), given),
+  )
 }
