@@ -212,3 +212,16 @@ test('B3.settlement.sum: what a version before took the amounts of, for a void a
   const { data } = await p.sdk.reports.retrieveSettlement(dayOf(midnight))
   assert.deepEqual([data.count, data.gross, data.refunds], [0, 0, paid.amount_received])
 })
+
+test('a process of an earlier version tells the end of a sale as JSON', async () => {
+  const terminal = await shop.connect(shop.second)
+  const { transactionId, paying } = await begin(terminal)
+  const { id } = await lastSale()
+  const ended = JSON.stringify([{ id, status: 'CAPTURED', approval_code: 'EARLIER', at: p.kaha.clock.now() }])
+  await sql(p.kaha.db, 'select payments.change_terminal_transactions($1::json)', [ended])
+  const { status, receipt, amount_details } = await lastSale()
+  assert.deepEqual([status, receipt?.approval_code, amount_details.amount_received], ['CAPTURED', 'EARLIER', 15_000])
+  terminal.send(result(transactionId))
+  await paying
+  await terminal.close()
+})

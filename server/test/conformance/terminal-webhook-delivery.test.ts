@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Webhook } from 'standardwebhooks'
+import { sql } from '../sql.ts'
 import { hooked, paid, readWebhook } from '../terminal-webhooks.ts'
 import { approval, result } from '../till.ts'
 import { until } from '../until.ts'
@@ -190,4 +191,29 @@ test('[D5.pay.webhook-mode, D5.given-up.webhook-mode, D5.webhook.always-sent] we
   await p.update(endpointId, { status: 'disabled' })
   assertRefused('/terminal/v1', await p.shop.pay({ webhookMode: true }), 400, 'NO_WEBHOOK_ENDPOINTS')
   assert.equal((await p.shop.pay(order)).status, 200)
+})
+
+test('an end that no endpoint of the group subscribes to is an event that nobody is sent, and waits for no dispatcher', async (t) => {
+  const p = await hooked(t, { settings: { KAHA_ROLES: 'api,gateway' } })
+  const terminal = await p.shop.connect()
+  const after = async (said?: Record<string, unknown>) => {
+    const paying = p.shop.pay()
+    const { transactionId } = await terminal.next('payment')
+    terminal.send(result(transactionId, said))
+    await paying
+    const [counts] = await sql<{ events: number; unheard: number; waiting: number }>(
+      p.kaha.db,
+      `select (select count(*)::integer from delivery.events) as events, (select count(*)::integer from delivery.unsubscribed) as unheard,
+         (select count(*)::integer from delivery.outbox) as waiting`,
+    )
+    return counts
+  }
+  const declined = { status: 'FAILED', errorCode: 'INSUFFICIENT_FUNDS', errorMessage: 'Not enough.' }
+  await p.sdk.webhooks.createEndpoint({ url: `${p.receiver.url}/of-payments`, enabled_events: ['payment.failed'] })
+  assert.deepEqual(await after(declined), { events: 1, unheard: 1, waiting: 0 })
+  const { endpointId } = await p.made({ events: ['payment.failed'] })
+  assert.deepEqual(await after(approval), { events: 2, unheard: 2, waiting: 0 })
+  assert.deepEqual(await after(declined), { events: 3, unheard: 2, waiting: 1 })
+  await p.update(endpointId, { status: 'disabled' })
+  assert.deepEqual(await after(declined), { events: 4, unheard: 3, waiting: 1 })
 })

@@ -20,6 +20,8 @@ export type Stepper = (row: TransactionRow, now: Date) => Step
 export interface Changed {
   readonly row: TransactionRow
   readonly effects: readonly Effect[]
+  /** An event that was written with it is to be dispatched. */
+  readonly isHeard: boolean
 }
 
 export interface Ledger {
@@ -127,7 +129,7 @@ export function createLedger({ db, bus, clock, log, figures, waits, eventRow }: 
       const report = reportStatusOf(row)
       return { before, heldBy, course: row, at, report: report === reportStatusOf(before) ? null : report }
     })
-    if (saves.length > 0) await store.saveAll(on, saves, events)
+    const isHeard = saves.length > 0 && (await store.saveAll(on, saves, events))
     for (const { row, at, effects } of drafts) {
       for (const effect of effects) {
         if (effect.kind !== 'alarm' || !(await store.raise(on, row.id, effect.alarm, effect.detail, at))) continue
@@ -135,7 +137,7 @@ export function createLedger({ db, bus, clock, log, figures, waits, eventRow }: 
         log.warn({ transaction: row.id, cause: effect.alarm }, 'a terminal payment needs a person')
       }
     }
-    return drafts.map(({ row, effects }) => ({ row, effects }))
+    return drafts.map(({ row, effects }) => ({ row, effects, isHeard }))
   }
 
   const changeIn = async (tx: Queries, asked: readonly Asked[]): Promise<Changed[]> => {
@@ -216,11 +218,11 @@ export function createLedger({ db, bus, clock, log, figures, waits, eventRow }: 
     return []
   }
   const follow = async (changes: readonly Changed[]): Promise<void> => {
+    if (changes.some(({ isHeard }) => isHeard)) bus.hint('events')
     for (const { row, effects } of changes) {
       remember(row)
       bus.say('terminals', ['changed', row.id])
       waits.give(row)
-      if (effects.some(({ kind }) => kind === 'announce')) bus.hint('events')
       for (const effect of effects) {
         if (effect.kind === 'push') bus.say('terminals', ['push', row.group_id, row.id, effect.push])
       }

@@ -103,12 +103,13 @@ const saveTransactions = statement(
          where b.id = g.id and b.version = g.before_version and b.state = g.before_state and b.group_id = g.group_id
             and (g.held_by is null or (select true from terminals.sockets s where s.connection_id = g.held_by)) offset 0) b
       where t.ctid = b.place
-     returning t.id, t.authorization_code as approval_code, t.updated_at as at, g.report as status),
+     returning t.id, g.report as status, t.authorization_code as approval_code, t.updated_at as at),
    reported as materialized (
-     select payments.change_terminal_transactions(json_agg(s)) from saved s where s.status is not null having count(*) > 0),
+     select payments.change_terminal_transactions(array_agg(row(s.id, s.status, s.approval_code, s.at)::payments.changed_at_terminal))
+       from saved s where s.status is not null having count(*) > 0),
    announced as materialized (
-     select delivery.append_events($2::json) where json_array_length($2::json) > 0)
-   select terminals.require_all(count(s.id), json_array_length($1::json)) from saved s left join reported on true left join announced on true`,
+     select delivery.append_events($3::json) as is_heard where $3::json is not null)
+   select terminals.require_all(count(s.id), $2::integer), (select is_heard from announced) as is_heard from saved s left join reported on true`,
 )
 
 // In one order, so that nobody waits in a circle.
@@ -219,9 +220,9 @@ const one = <Row>(rows: readonly Row[]): Row | undefined => rows[0]
 export const transactionStore = {
   /**
    * Writes these changes, what reports show of them and what is announced: one statement, all of it or, with a StaleRow, nothing, where one
-   * is no longer as it was read.
+   * is no longer as it was read. Resolves to whether any of the events is to be dispatched.
    */
-  async saveAll(on: Queries, saves: readonly Save[], events: readonly object[]): Promise<void> {
+  async saveAll(on: Queries, saves: readonly Save[], events: readonly object[]): Promise<boolean> {
     const given = saves.map(({ before, heldBy, course, at, report }) => {
       const { id, group_id, version, state } = before
       const about = {
@@ -239,7 +240,13 @@ export const transactionStore = {
       return { ...about, ...values }
     })
     try {
-      await on.run(saveTransactions, [JSON.stringify(given), JSON.stringify(events)])
+      const announced = events.length === 0 ? null : JSON.stringify(events)
+      const [row] = await on.run<{ is_heard: boolean | null }>(saveTransactions, [
+        JSON.stringify(given),
+        saves.length,
+        announced,
+      ])
+      return row?.is_heard === true
     } catch (error) {
       throw refusedBy(error) === 'transaction_unchanged' ? new StaleRow('a transaction has changed') : error
     }
