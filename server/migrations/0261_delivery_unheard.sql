@@ -19,7 +19,7 @@ create function delivery.append_events(given json) returns boolean
     insert into delivery.unsubscribed (event_id, at) select h.id, h.at from happened h where not h.is_heard),
   queued as (
     insert into delivery.outbox (event_id, dialect, type, partner_id, merchant_id, branch_id, group_id, run_at, created_at, updated_at)
-    select h.id, h.dialect, h.type, h.partner_id, h.merchant_id, h.branch_id, h.group_id, least(h.at, kernel.now()), h.at, h.at
+    select h.id, h.dialect, h.type, h.partner_id, h.merchant_id, h.branch_id, h.group_id, least(h.at, (select kernel.now())), h.at, h.at
       from happened h where h.is_heard)
   select exists (select from happened h where h.is_heard)
 $$;

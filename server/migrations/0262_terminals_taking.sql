@@ -1,6 +1,7 @@
--- A payment costs less: what is given is read once, reports get rows, a name is in one index, and its terminal, which is locked and never
--- deleted, is not looked up once more.
+-- A payment costs less: what is given is read once, reports get rows, and a name is in one index. Terminals are never deleted, and are locked
+-- where payments and sockets of theirs are stored: none need be looked up once more.
 alter table terminals.transactions drop constraint transactions_terminal_id_fkey;
+alter table terminals.sockets drop constraint sockets_terminal_id_fkey;
 create unique index one_transaction_per_name on terminals.transactions (transaction_id, group_id);
 alter table terminals.transactions drop constraint transactions_group_id_transaction_id_key;
 drop index terminals.transactions_by_name;
@@ -47,7 +48,7 @@ begin
       from unnest(asked) g
       left join lateral (
         select t.id as terminal, t.device_id as device, t.branch_id as branch, t.connection_id as connection,
-               case when t.offline_at <= kernel.now() then 'offline' else t.status end as standing
+               case when t.offline_at <= (select kernel.now()) then 'offline' else t.status end as standing
           from (select d.* from terminals.terminals d where g.terminal_id is null and d.group_id = g.group_id and d.device_id = g.addressed
                 union all
                 select d.* from terminals.terminals d where d.id = g.terminal_id) t

@@ -47,9 +47,9 @@ export interface Gone {
   readonly offline_at: Date | null
 }
 
-// A deadline that has passed counts, whether or not a worker has stored it.
+// A deadline that has passed counts, whether or not a worker has stored it. The time is asked for once, not for each row.
 const columns = `t.id, t.group_id, t.partner_id, t.merchant_id, t.branch_id, t.key_id, t.device_id, t.connection_id,
-  case when t.offline_at <= kernel.now() then 'offline' else t.status end as status, t.connected_at, t.last_activity_at, t.offline_at,
+  case when t.offline_at <= (select kernel.now()) then 'offline' else t.status end as status, t.connected_at, t.last_activity_at, t.offline_at,
   t.metadata`
 
 const beat = statement(
