@@ -135,7 +135,7 @@ test('[B3.detail.events] of a story that is longer than is told, the end is told
       ...[1, 2, 3].flatMap((amount) => [`REFUND_REQUESTED ${amount}`, `REFUNDED ${amount}`]),
     ],
   )
-  const caller = { level: 'merchant', entityId: p.merchant.id, partnerId: '' } as const
+  const caller = { level: 'merchant', entityId: p.merchant.id, partnerId: '', merchantId: p.merchant.id } as const
   const last = await transactionStore.listHistory(p.kaha.db, caller, transaction ?? '', 3)
   assert.deepEqual(
     last.map(({ amount }) => amount),

@@ -57,7 +57,12 @@ const lineOf = (shown: object): string =>
 
 /** What the pages of a list say, put together. */
 async function linesOf({ sort, order, statuses }: Pick<TransactionFilters, 'sort' | 'order' | 'statuses'>) {
-  const caller = { level: 'merchant', entityId: p.merchant.id, partnerId: p.seed.partner.id } as const
+  const caller = {
+    level: 'merchant',
+    entityId: p.merchant.id,
+    partnerId: p.seed.partner.id,
+    merchantId: p.merchant.id,
+  } as const
   const none = { merchantId: null, branchId: null, activationCode: null, paymentMethod: null, cardBrand: null }
   const filters = { ...none, from: null, to: null, sort, order, statuses }
   const lines: string[] = []
@@ -92,7 +97,12 @@ test('by amount, a time keeps the transactions that were created in it, whenever
     { at: Date },
   ]
   const ago = (minutes: number) => new Date(at.getTime() - minutes * 60_000)
-  const caller = { level: 'merchant', entityId: p.merchant.id, partnerId: p.seed.partner.id } as const
+  const caller = {
+    level: 'merchant',
+    entityId: p.merchant.id,
+    partnerId: p.seed.partner.id,
+    merchantId: p.merchant.id,
+  } as const
   const none = {
     merchantId: null,
     branchId: null,

@@ -67,7 +67,7 @@ export interface TextRow {
   readonly id: string | null
 }
 
-export type Caller = Pick<Principal, 'level' | 'entityId' | 'partnerId'>
+export type Caller = Pick<Principal, 'level' | 'entityId' | 'partnerId' | 'merchantId'>
 
 /** Where a page begins: after this row, in the order of its list. */
 export interface After {
@@ -102,15 +102,12 @@ const named = (rows: string, position: string): string =>
 /**
  * A page in the order of an index, which is why its text is made for the filters that are given and planned for their values. An index
  * of the narrowest entity that is named finds the page by itself, in its order or, where few rows have the values asked for, by those,
- * and only the rows of the page are looked up. Deadlines that have passed and are not stored yet are in it: the few rows that they are
- * about are left out of the walk and put in where they belong, so that a page is exact whenever it is read.
+ * and only the rows of the page are looked up. What is PENDING is in no index of the lists: all of it that the caller has is found by an
+ * index of its own, and put in where it belongs. So are the few rows whose deadline has passed, and nobody has stored that yet: a page is
+ * exact whenever it is read.
  */
-function pageOf(
-  { level, entityId, partnerId }: Caller,
-  filters: TransactionFilters,
-  after: After | null,
-  rowsMax: number,
-): Page {
+function pageOf(caller: Caller, filters: TransactionFilters, after: After | null, rowsMax: number): Page {
+  const { level, entityId, partnerId } = caller
   const values: unknown[] = [entityId]
   const value = (one: unknown): string => `$${values.push(one)}`
   const { sort, order } = filters
@@ -138,26 +135,26 @@ function pageOf(
   const stands = `t.${sort}`
   const lapses = sort === 'updated_at' ? 'l.updated_at' : stands
   const filtered = [...stored, ...withStatus('t.status')]
-  // What has lapsed is stored as PENDING: where that is not asked for, no row need be compared.
-  const standing =
-    filters.statuses === null || filters.statuses.includes('PENDING')
-      ? [`(t.status <> 'PENDING' or t.id <> all (array(select l.id from lapsed l)))`]
-      : []
-  const walk = ({ from, within, apart }: Walk): string => `
+  const part = (conditions: readonly string[]): string => `
       (select t.id, ${stands} as position, null::text as lapsed_status, null::timestamptz as lapsed_at from payments.transaction_report t
-        where ${[...(apart === true ? [unweighed(filtered)] : filtered), ...onward(stands, from), ...within, ...standing].join(' and ')}
+        where ${conditions.join(' and ')}
         ${inOrder(stands)})
       union all`
-  const walks =
+  const walk = ({ from, within, apart }: Walk): string =>
+    part([ended, ...(apart === true ? [unweighed(filtered)] : filtered), ...onward(stands, from), ...within])
+  const walks = (): Walk[] =>
     sort === 'updated_at'
       ? updatesOf(created, order, place)
       : sort === 'amount' && (filters.from !== null || filters.to !== null)
         ? amountsOf(filters, partnerId, place, value)
         : [{ from: place, within: [] }]
+  const parts = filters.statuses?.every((status) => status === 'PENDING') === true ? [] : walks().map(walk)
+  if (filters.statuses === null || filters.statuses.includes('PENDING'))
+    parts.push(part([...pendingOf(caller, value), ...stored, ...onward(stands)]))
   // What has lapsed is looked up by its ids: `offset 0` keeps PostgreSQL from walking through all others where it takes them for few.
   const found = `
     with lapsed as materialized (select l.id, l.status, l.updated_at from payments.transaction_lapses l where l.${entityColumns[level]} = $1),
-    page as materialized (select * from (${walks.map(walk).join('')}
+    page as materialized (select * from (${parts.join('')}
       (select t.id, ${lapses}, l.status, l.updated_at
          from lapsed l cross join lateral (select * from payments.transaction_report t where t.id = l.id offset 0) t
         where ${[...stored, ...withStatus('l.status'), ...onward(lapses)].join(' and ')}
@@ -263,6 +260,17 @@ function amountsOf(
     { from: place, within: elsewhere, apart: true },
   ]
 }
+
+// In the words of the indexes that are walked.
+const ended = `t.status <> 'PENDING'`
+
+/** What the caller has that is PENDING and has not lapsed. The index begins with the partner and the merchant, whoever asks. */
+const pendingOf = ({ partnerId, merchantId }: Caller, value: (one: unknown) => string): string[] => [
+  `t.status = 'PENDING'`,
+  `t.partner_id = ${value(partnerId)}`,
+  ...(merchantId === null ? [] : [`t.merchant_id = ${value(merchantId)}`]),
+  't.id <> all (array(select l.id from lapsed l))',
+]
 
 // A little more than payments.tells_time lets the time of an id be from that of its row.
 const idMsMax = 3_600_001
