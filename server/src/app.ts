@@ -57,7 +57,7 @@ import {
   mountOperations,
 } from './kernel/http/operations.ts'
 import { createHttp, portOf } from './kernel/http/server.ts'
-import { startLoop, type Loop } from './kernel/loop.ts'
+import { countLoops, startLoop, type Loop } from './kernel/loop.ts'
 import type { Log } from './kernel/log.ts'
 import { createMetrics } from './kernel/metrics.ts'
 import { createRateLimit } from './kernel/rate-limit.ts'
@@ -193,9 +193,10 @@ export async function startKaha(options: {
   choices?: Choices
   arrived?: (arrival: Arrival) => void
 }): Promise<Kaha> {
-  const { config, target, log, choices = {} } = options
+  const { config, target, choices = {} } = options
   await using building = new AsyncDisposableStack()
   const metrics = createMetrics()
+  const log = countLoops(options.log, metrics)
   const edge: Edge = { log, metrics }
   const connections = choices.databaseConnectionsMax
   const logged = { target, ...logDb(log) }
@@ -343,9 +344,8 @@ export async function startKaha(options: {
       const qr = createQrService({ db, clock, accounts, bank: qrBank, isTold: sandbox })
       const who = { callers: createCallers({ identity, accounts }), now: () => clock.now() }
       await mountArea(http, qrArea(who), qrRoutes(qr), edge)
-      const { destinations } = delivery
+      const { destinations, events } = delivery
       const registered = createQrWebhooksService({ db, destinations, accounts, vet: (url) => egress.vet(url), sandbox })
-      const { events } = delivery
       const simulation = codeBank && createQrSimulation({ db, clock, bank: qrBank, codeBank, events, identity })
       await mountArea(http, qrWebhooksArea(who), qrWebhooksRoutes(registered, simulation), edge)
     }

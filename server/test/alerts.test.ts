@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { call } from './conformance/call.ts'
@@ -28,4 +28,17 @@ test('every series that an alert looks at is there before anything has happened,
   const ages = series.filter((line) => /^kaha_delivery_oldest_\w+ /.test(line))
   assert.equal(ages.length, 3)
   for (const age of ages) assert.ok(Number(age.split(' ')[1]) >= 0, age)
+})
+
+test('every loop of the program is counted from the start, of whatever room it is', async (t) => {
+  const source = join(import.meta.dirname, '../src')
+  const files = readdirSync(source, { recursive: true, encoding: 'utf8' }).filter((file) =>
+    /(?<!\.test)\.ts$/.test(file),
+  )
+  const texts = files.map((file) => readFileSync(join(source, file), 'utf8'))
+  const loops = texts.flatMap((text) => [...text.matchAll(/\bstartLoop\('([\w.]+)'/g)].map(([, name]) => name))
+  assert.ok(loops.length > 15)
+  const p = await platform(t)
+  const { text } = await call(p.url, { path: '/metrics' })
+  for (const name of loops) assert.match(text, new RegExp(`^kaha_loop_failures_total\\{loop="${name}"\\} 0$`, 'm'))
 })

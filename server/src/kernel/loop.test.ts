@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Fault } from './fault.ts'
 import { createLog, type Log } from './log.ts'
-import { startLoop } from './loop.ts'
+import { countLoops, startLoop } from './loop.ts'
+import { createMetrics } from './metrics.ts'
 
 function recorded(): { log: Log; lines: string[] } {
   const lines: string[] = []
@@ -72,12 +73,28 @@ test('a turn that fails is told of and taken again', async () => {
   assert.ok(loop)
 })
 
+test('the failures of a loop are counted, from 0', async () => {
+  const metrics = createMetrics()
+  const log = countLoops(recorded().log, metrics)
+  const work = turns([new Error('no such thing'), new Error('no such thing'), Infinity])
+  await using failing = startLoop('ledger', log, work.turn)
+  await using well = startLoop('well', log, turns([Infinity]).turn)
+  await work.reach(3)
+  const text = await metrics.registry.metrics()
+  assert.match(text, /^kaha_loop_failures_total\{loop="ledger"\} 2$/m)
+  assert.match(text, /^kaha_loop_failures_total\{loop="well"\} 0$/m)
+  assert.ok(failing && well)
+})
+
 test('a database that is away is no news: the turn is taken again without a word', async () => {
-  const { log, lines } = recorded()
+  const metrics = createMetrics()
+  const { log: plain, lines } = recorded()
+  const log = countLoops(plain, metrics)
   const work = turns([new Fault('UNAVAILABLE', 'away'), Infinity])
   await using loop = startLoop('test', log, work.turn)
   await work.reach(2)
   assert.deepEqual(lines, [])
+  assert.match(await metrics.registry.metrics(), /^kaha_loop_failures_total\{loop="test"\} 0$/m)
   assert.ok(loop)
 })
 

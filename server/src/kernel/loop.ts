@@ -1,5 +1,6 @@
 import { isAway } from './db.ts'
 import type { Log } from './log.ts'
+import type { Metrics } from './metrics.ts'
 
 const idleMsMax = 5_000
 const firstBackOffMs = 50
@@ -10,12 +11,27 @@ export interface Loop extends AsyncDisposable {
   wake(): void
 }
 
+const counters = new WeakMap<Log, ReturnType<Metrics['counter']>>()
+
+/**
+ * The same log, and every loop that is started with it is counted: at 0 from its start, and one more with each turn that fails. Whoever
+ * starts a loop must have a log, so that none is left out.
+ */
+export function countLoops(log: Log, metrics: Metrics): Log {
+  const counted = log.child({})
+  const name = 'kaha_loop_failures_total'
+  counters.set(counted, metrics.counter(name, 'Failed turns of the work behind requests, by loop.', ['loop']))
+  return counted
+}
+
 /**
  * Runs `turn` until disposed. A turn does what is due and resolves to how long nothing else will be (in ms; 0 to go on at once);
  * a wake ends the wait, and polling every 5 s stands behind lost hints. A turn that fails is tried again with back-off.
  */
 export function startLoop(name: string, log: Log, turn: () => Promise<number>): Loop {
   const stop = new AbortController()
+  const failures = counters.get(log)
+  failures?.inc({ loop: name }, 0)
   let woken = false
   let backOffMs = 0
   let endPause = () => {}
@@ -39,7 +55,10 @@ export function startLoop(name: string, log: Log, turn: () => Promise<number>): 
         if (!woken && !stop.signal.aborted && waitMs > 0) await pause(waitMs)
       } catch (error) {
         backOffMs = Math.min(idleMsMax, Math.max(firstBackOffMs, backOffMs * 2))
-        if (!isAway(error)) log.error({ err: error, loop: name }, 'a turn failed; it is tried again')
+        if (!isAway(error)) {
+          failures?.inc({ loop: name })
+          log.error({ err: error, loop: name }, 'a turn failed; it is tried again')
+        }
         if (!stop.signal.aborted) await pause(backOffMs)
       }
     }
