@@ -1,4 +1,3 @@
-import { openSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pino from 'pino'
@@ -6,6 +5,7 @@ import { isSandbox, refusedInLive, startKaha, type SandboxKaha } from '../app.ts
 import { localUrlOf, type Addresses } from '../addresses.ts'
 import { unknownSettings, type Config } from '../config.ts'
 import { openDataDir } from '../kernel/data-dir.ts'
+import { openLogFile } from '../kernel/log-file.ts'
 import { createLog, type Log } from '../kernel/log.ts'
 import { masterKeyIn } from './data-dir.ts'
 import { migrateOrExplain, openDatabase } from './database.ts'
@@ -162,5 +162,5 @@ const logPathOf = ({ mode, dataDir }: Config): string | undefined =>
 
 function openLog({ logLevel }: Config, path: string | undefined): Log {
   if (path === undefined) return createLog(logLevel)
-  return createLog(logLevel, pino.destination({ fd: openSync(path, 'a', 0o600), sync: false }))
+  return createLog(logLevel, pino.destination({ fd: openLogFile(path).fd, sync: false }))
 }

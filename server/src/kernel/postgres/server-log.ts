@@ -1,9 +1,9 @@
-import { closeSync, copyFileSync, existsSync, fstatSync, ftruncateSync, openSync, readSync, renameSync } from 'node:fs'
+import { existsSync, fstatSync, readSync, renameSync } from 'node:fs'
+import { openLogFile, type LogFile, type LogFileOptions } from '../log-file.ts'
 
-export interface ServerLog extends Disposable {
+/** What PostgreSQL's output is attached to: a file and no pipe, so that its last words are kept when we are killed. */
+export interface ServerLog extends LogFile {
   readonly path: string
-  /** What PostgreSQL's output is attached to: a file and no pipe, so that its last words are kept when we are killed. */
-  readonly fd: number
   /** From here on `lastWords` counts. */
   mark(): void
   /** The last complaints since the mark in one line, or nothing. */
@@ -13,21 +13,12 @@ export interface ServerLog extends Disposable {
 const quotedBytesMax = 8 * 1024
 const quotedLinesMax = 3
 
-/**
- * Opens PostgreSQL's log. The log of the run before is kept beside it as `.1`; so is the older half when the file outgrows 8 MiB,
- * which is looked at every 10 s. PostgreSQL appends, so that the file may be cut under it.
- */
-export function openServerLog(path: string, { bytesMax = 8 * 1024 * 1024, checkEveryMs = 10_000 } = {}): ServerLog {
-  const previous = `${path}.1`
-  if (existsSync(path)) renameSync(path, previous)
-  const fd = openSync(path, 'a+', 0o600)
+/** Opens PostgreSQL's log, anew for each run; that of the run before is kept beside it as `.1`. */
+export function openServerLog(path: string, bounds: Omit<LogFileOptions, 'onCut'> = {}): ServerLog {
+  if (existsSync(path)) renameSync(path, `${path}.1`)
   let marked = 0
-  const timer = setInterval(() => {
-    if (fstatSync(fd).size <= bytesMax) return
-    copyFileSync(path, previous)
-    ftruncateSync(fd)
-    marked = 0
-  }, checkEveryMs).unref()
+  const file = openLogFile(path, { ...bounds, onCut: () => (marked = 0) })
+  const { fd } = file
 
   return {
     path,
@@ -42,10 +33,7 @@ export function openServerLog(path: string, { bytesMax = 8 * 1024 * 1024, checkE
       readSync(fd, buffer, 0, buffer.length, start)
       return complaints(buffer.toString('utf8'))
     },
-    [Symbol.dispose]() {
-      clearInterval(timer)
-      closeSync(fd)
-    },
+    [Symbol.dispose]: () => file[Symbol.dispose](),
   }
 }
 
