@@ -11,6 +11,7 @@ export { createKahaQr, type KahaQr, type KahaQrOptions } from './qr.ts'
 export type { CallOptions, ConnectionOptions, CreateOptions } from './request.ts'
 export {
   connectTerminal,
+  type LineCallOptions,
   type TerminalLine,
   type TerminalLineOptions,
   type TerminalLineState,

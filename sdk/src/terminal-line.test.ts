@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
+import { getEventListeners, once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { test, type TestContext } from 'node:test'
@@ -93,6 +93,81 @@ test('a payment that is not answered tells its transactionId, whoever made it', 
   )
   assert.match(sent[0] ?? '', /^[0-9a-f-]{36}$/)
   assert.equal(sent[1], 'ORDER-1')
+})
+
+/** What the platform's side is sent next. */
+const nextOf = async (socket: WebSocket | undefined): Promise<Record<string, unknown>> => {
+  assert.ok(socket !== undefined)
+  const [data] = (await once(socket, 'message')) as [Buffer]
+  return JSON.parse(data.toString()) as Record<string, unknown>
+}
+const listenersOf = (signal: AbortSignal) => getEventListeners(signal, 'abort').length
+
+test('a signal ends a question or a report at once with its own reason, and the line stays', async (t) => {
+  const { line, opened } = await lineOf(t, 'opens')
+  const platform = opened[0]
+  const payment = { amount: '1.00', currency: 'PHP', paymentMethod: 'CARD' } as const
+  const asks: ((signal: AbortSignal) => Promise<unknown>)[] = [
+    (signal) => line.ask('payment', { terminalId: 'T', paymentRequest: payment }, { signal }),
+    (signal) => line.ask('voidPayment', { transactionId: 'ORDER-1' }, { signal }),
+    (signal) => line.report('paymentStatus', { transactionId: 'ORDER-1', status: 'UNKNOWN' }, { signal }),
+  ]
+  const timers = () => process.getActiveResourcesInfo().filter((one) => one === 'Timeout').length
+  const before = timers()
+  for (const ask of asks) {
+    const leaving = new AbortController()
+    const reason = new Error('the shopper left')
+    const arrives = nextOf(platform)
+    const asked = ask(leaving.signal)
+    await arrives
+    leaving.abort(reason)
+    await assert.rejects(asked, (error) => error === reason)
+    assert.deepEqual([timers(), listenersOf(leaving.signal), line.state], [before, 0, 'open'])
+  }
+})
+
+test('a signal that was given before sends nothing, and one that outlives its question is let go', async (t) => {
+  const { line, opened } = await lineOf(t, 'opens')
+  const platform = opened[0]
+  const first = nextOf(platform)
+  await assert.rejects(line.ask('ping', {}, { signal: AbortSignal.abort(new Error('too late')) }), /too late/)
+  const report = { transactionId: 'ORDER-1', status: 'UNKNOWN' } as const
+  const late = { signal: AbortSignal.abort(new Error('too late')) }
+  await assert.rejects(line.report('paymentStatus', report, late), /too late/)
+  const { signal } = new AbortController()
+  const asked = line.ask('ping', {}, { signal })
+  const { requestId, action } = await first
+  assert.equal(action, 'ping')
+  platform?.send(JSON.stringify({ action: 'pong', requestId }))
+  await asked
+  const reported = line.report('paymentStatus', report, { signal })
+  platform?.on('message', (data: Buffer) => {
+    const one = JSON.parse(data.toString()) as Record<string, unknown>
+    if (one['action'] === 'ping') platform.send(JSON.stringify({ action: 'pong', requestId: one['requestId'] }))
+  })
+  await reported
+  assert.equal(listenersOf(signal), 0)
+})
+
+test('an answer that nobody waits for any more is not heard as a push', async (t) => {
+  const { line, opened, heard } = await lineOf(t, 'opens')
+  const platform = opened[0]
+  const leaving = new AbortController()
+  const arrives = nextOf(platform)
+  const asked = line.ask('voidPayment', { transactionId: 'ORDER-1' }, { signal: leaving.signal })
+  const { requestId } = await arrives
+  leaving.abort(new Error('enough'))
+  await assert.rejects(asked, /enough/)
+  // A report that is refused does not wait for its pong either.
+  const refused = line.report('paymentStatus', { transactionId: 'ORDER-1', status: 'UNKNOWN' })
+  const report = await nextOf(platform)
+  platform?.send(JSON.stringify({ action: 'voidResult', requestId, transactionId: 'ORDER-1', success: true }))
+  platform?.send(JSON.stringify({ action: 'error', requestId: report['requestId'], code: 'X', message: 'x' }))
+  await assert.rejects(refused, KahaError)
+  platform?.send(JSON.stringify({ action: 'pong', requestId: String(Number(report['requestId']) + 1) }))
+  platform?.send(JSON.stringify(push))
+  while (heard.length === 0) await setImmediate()
+  assert.deepEqual(heard, [[push, 'open']])
 })
 
 test('a line is closed for good when the key or the device is refused, and what names the refusal is told', async (t) => {
@@ -236,6 +311,7 @@ test('a question without what it needs, or that cannot be written, is refused by
     [['payment', { terminalId: 'T1' }], /^TypeError: paymentRequest must be an object$/],
     [['payment', { terminalId: 'T1', paymentRequest: 'x' }], /^TypeError: paymentRequest must be an object$/],
     [['payment', null], /^TypeError: message must be an object$/],
+    [['ping', {}, null], /^TypeError: options must be an object$/],
     [['voidPayment', { transactionId: 1n }], /BigInt/],
   ] as const)
     await assert.rejects(ask(...given), says)

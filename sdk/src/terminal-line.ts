@@ -4,7 +4,7 @@ import { terminalsErrors, type TerminalAnswer, type TerminalRequest } from '@kah
 import { WebSocket } from 'ws'
 import { checkedBase, checkedKey, isObject, mustBeObject, mustBeText } from './arguments.ts'
 import { KahaConnectionError, KahaError } from './errors.ts'
-import { errorOf, parsed, timerMsOf } from './request.ts'
+import { errorOf, parsed, timerMsOf, type CallOptions } from './request.ts'
 import { pause, waitBeforeReopening } from './retry.ts'
 
 type Sent<Name extends keyof TerminalRequest> = Omit<TerminalRequest[Name], 'action' | 'requestId'>
@@ -48,19 +48,26 @@ export interface TerminalLineOptions {
   readonly random?: () => number
 }
 
+export type LineCallOptions = Pick<CallOptions, 'signal'>
+
 /** The line of a till or a terminal to the platform. */
 export interface TerminalLine extends AsyncDisposable {
   readonly state: TerminalLineState
   /**
    * Asks, and resolves to the answer. Throws KahaError where it is refused, and KahaConnectionError where no answer came: a `payment` with
    * the transactionId that it tells joins the first and charges nothing twice. Without one a payment gets its own. Payments end with a push.
+   * The signal ends the wait at once, with its own reason, and not what was asked for: name a payment that you may leave.
    */
-  ask<Name extends keyof TerminalQuestions>(action: Name, message: Sent<Name>): Promise<TerminalQuestions[Name]>
+  ask<Name extends keyof TerminalQuestions>(
+    action: Name,
+    message: Sent<Name>,
+    call?: LineCallOptions,
+  ): Promise<TerminalQuestions[Name]>
   /**
    * Reports of a terminal; resolves when the platform has taken it. Throws as `ask` does. What was not taken is asked for again after the
    * next connect, with a push `paymentStatus` or `voidPayment`.
    */
-  report<Name extends TerminalReport>(action: Name, message: Sent<Name>): Promise<void>
+  report<Name extends TerminalReport>(action: Name, message: Sent<Name>, call?: LineCallOptions): Promise<void>
   /** Says goodbye, and waits until the line is closed. */
   close(): Promise<void>
 }
@@ -70,7 +77,8 @@ interface Waiting {
   /** Of the payment that it is about. */
   readonly transactionId: string | undefined
   readonly promised: PromiseWithResolvers<Record<string, unknown>>
-  readonly timer: NodeJS.Timeout
+  /** Lets go of what could have ended the wait before. */
+  release(): void
 }
 
 const timeoutMsDefault = 40_000
@@ -104,23 +112,27 @@ export async function connectTerminal(options: TerminalLineOptions): Promise<Ter
   }
   const read = (message: Record<string, unknown>) => {
     const { requestId } = message
-    const one = typeof requestId === 'string' ? waiting.get(requestId) : undefined
+    const one = typeof requestId === 'string' ? forget(requestId) : undefined
     if (one === undefined) {
-      if (message['action'] !== 'error') tell(() => hear(message as unknown as TerminalPush))
+      // An answer that nobody waits for any more is no push.
+      if (requestId === undefined && message['action'] !== 'error') tell(() => hear(message as unknown as TerminalPush))
       return
     }
-    waiting.delete(requestId as string)
-    clearTimeout(one.timer)
     if (message['action'] === 'error') one.promised.reject(refusalOf(one, message))
     else one.promised.resolve(message)
   }
+  const forget = (requestId: string): Waiting | undefined => {
+    const one = waiting.get(requestId)
+    one?.release()
+    waiting.delete(requestId)
+    return one
+  }
   /** Whoever waits is told that no answer will come. */
   const forsake = (reason: string) => {
-    for (const { operation, transactionId, promised, timer } of waiting.values()) {
-      clearTimeout(timer)
+    for (const [requestId, { operation, transactionId, promised }] of waiting) {
+      forget(requestId)
       promised.reject(unanswered(operation, reason, transactionId))
     }
-    waiting.clear()
   }
 
   const open = async (): Promise<WebSocket> => {
@@ -154,27 +166,31 @@ export async function connectTerminal(options: TerminalLineOptions): Promise<Ter
   }
   let socket = await open()
 
-  const send = (operation: string, message: object) => {
+  const send = (operation: string, message: object, signal?: AbortSignal) => {
     const promised = Promise.withResolvers<Record<string, unknown>>()
     const requestId = String((asked += 1))
     const transactionId = transactionIdIn(message)
     // Before anybody waits: what cannot be written throws.
     const text = JSON.stringify({ ...message, action: operation, requestId })
+    signal?.throwIfAborted()
     if (socket.readyState !== WebSocket.OPEN) {
       promised.reject(unanswered(operation, state === 'closed' ? 'CLOSED' : 'RECONNECTING', transactionId))
       return { requestId, answer: promised.promise }
     }
-    const timer = setTimeout(() => {
-      waiting.delete(requestId)
-      promised.reject(unanswered(operation, 'TIMEOUT', transactionId))
-    }, timeoutMs)
-    waiting.set(requestId, { operation, transactionId, promised, timer })
+    const giveUp = (why: unknown) => {
+      forget(requestId)
+      promised.reject(why)
+    }
+    const leave = () => giveUp(signal?.reason)
+    const timer = setTimeout(() => giveUp(unanswered(operation, 'TIMEOUT', transactionId)), timeoutMs)
+    signal?.addEventListener('abort', leave, { once: true })
+    const release = () => {
+      clearTimeout(timer)
+      signal?.removeEventListener('abort', leave)
+    }
+    waiting.set(requestId, { operation, transactionId, promised, release })
     socket.send(text)
     return { requestId, answer: promised.promise }
-  }
-  const forget = (requestId: string) => {
-    clearTimeout(waiting.get(requestId)?.timer)
-    waiting.delete(requestId)
   }
   const close = async (): Promise<void> => {
     stopping.abort()
@@ -188,15 +204,18 @@ export async function connectTerminal(options: TerminalLineOptions): Promise<Ter
     get state() {
       return state
     },
-    async ask(action, message = {} as never) {
+    async ask(action, message = {} as never, call = {}) {
       const checked = mustBeObject('message', message)
-      return (await send(action, action === 'payment' ? named(checked as Sent<'payment'>) : checked).answer) as never
+      const { signal } = mustBeObject('options', call)
+      const full = action === 'payment' ? named(checked as Sent<'payment'>) : checked
+      return (await send(action, full, signal).answer) as never
     },
-    async report(action, message) {
+    async report(action, message, call = {}) {
       mustBeObject('message', message)
+      const { signal } = mustBeObject('options', call)
       // One thing after the other is worked through: the answer to a ping says that what came before it was taken.
-      const { requestId, answer: refusal } = send(action, message)
-      const taken = send('ping', {})
+      const { requestId, answer: refusal } = send(action, message, signal)
+      const taken = send('ping', {}, signal)
       try {
         await Promise.race([refusal, taken.answer])
       } finally {
