@@ -191,6 +191,27 @@ test('every request is one line and one measurement, by operation and pattern, n
   assert.match(text, /kaha_http_request_seconds_count\{operation="makeThing"\} 2/)
 })
 
+test('a path is one and the same in all its spellings, with a method that it takes and with one that it does not', async (t) => {
+  const { send } = await edge(t, made)
+  for (const path of [
+    '/things/b',
+    '/thin%67s/b',
+    '/%74hings/%62',
+    '/things/b%2Fc%3F',
+    '/things/%2562',
+    '/things/%0A',
+  ]) {
+    const where = `${path}?loud=3`
+    assert.equal((await send({ path: where })).status, 201, path)
+    for (const method of ['DELETE', 'PROPFIND']) {
+      const refused = await send({ method, path: where })
+      assert.deepEqual([refused.status, refused.headers['allow']], [405, 'POST'], path)
+    }
+  }
+  for (const path of ['/things%2Fb', '/thin%2567s/b', '/things/b/c', '/things/', '/things', '/x/things/b', '/thingsXb'])
+    for (const method of ['POST', 'DELETE', 'PROPFIND']) assert.equal((await send({ method, path })).status, 404, path)
+})
+
 test('NUL in a path, which no column can hold, is refused before the handler', async (t) => {
   const { send } = await edge(t, made)
   const answer = await send({ path: '/things/a%00b' })

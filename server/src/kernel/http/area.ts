@@ -254,7 +254,8 @@ export function refuseUnrouted(app: FastifyInstance): void {
   app.addHook('onRequest', (request, reply, done) => {
     // Behind the slash that ends a collection's path there is nothing, not something without an id.
     if (!request.is404) return done(Object.values(request.params ?? {}).includes('') ? nothingHere() : undefined)
-    const found = [...known.values()].find(({ path }) => path.test(request.url))
+    const asked = pathAsRouted(request.url)
+    const found = [...known.values()].find(({ path }) => path.test(asked))
     if (found === undefined) return done(nothingHere())
     const allow = [...found.methods].join(', ')
     reply.header('allow', allow)
@@ -262,8 +263,10 @@ export function refuseUnrouted(app: FastifyInstance): void {
   })
 }
 
-const pathPattern = (url: string): RegExp =>
-  new RegExp(`^${url.replaceAll('.', '\\.').replaceAll(/:\w+/g, '[^/?]+')}(?:\\?|$)`)
+const pathPattern = (url: string): RegExp => new RegExp(`^${url.replaceAll('.', '\\.').replaceAll(/:\w+/g, '[^/]+')}$`)
+
+/** Many spellings are one path: the router leaves out host, query and fragment, and decodes what divides nothing. It has refused what does not decode. */
+const pathAsRouted = (url: string): string => decodeURI(url.replace(/^https?:\/\/[^/]*|[?#].*/gi, ''))
 
 function faultOf<P>(area: Area<P>, violation: Violation): Fault {
   const [top = ''] = violation.field.split('.')
