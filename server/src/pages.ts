@@ -2,86 +2,82 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { FastifyInstance } from 'fastify'
 import type { Addresses } from './addresses.ts'
+import { icon } from './areas/ecommerce/checkout/assets.ts'
+import { kahaMark } from './areas/ecommerce/checkout/marks.ts'
+import { docsPage, documentsOf, type OpenApi } from './docs-page.ts'
 import { html, htmlString, type HtmlText } from './kernel/html.ts'
+import { readAsset } from './kernel/http/asset.ts'
+import { pageHeaders } from './kernel/http/page-headers.ts'
 
 const documentsFolder = join(import.meta.dirname, '../../contract/openapi')
 const socketsDocument = join(import.meta.dirname, '../../contract/asyncapi/terminals.json')
-const documentsOf = (sandbox: boolean): readonly string[] => [
-  'webhooks',
-  'reporting',
-  'ecommerce',
-  'terminals',
-  'qr',
-  'qr_webhooks',
-  ...(sandbox ? ['sandbox'] : []),
-]
+const json = 'application/json; charset=utf-8'
 
-const headers = {
-  'content-type': 'text/html; charset=utf-8',
-  'content-security-policy': "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-  'referrer-policy': 'no-referrer',
-  'x-content-type-options': 'nosniff',
-}
+// The same house as the payer's pages.
+const stylesheet = readAsset(import.meta.url, 'pages.css', 'text/css; charset=utf-8', [
+  'areas/ecommerce/checkout/checkout.css',
+  'pages.css',
+])
 
-const page = (title: string, body: HtmlText): string =>
-  htmlString(html`<!doctype html>
+/** The plain pages around the APIs: what answers here, the start page of the documentation with its documents, and the place of the dashboard. */
+export function mountPages(app: FastifyInstance, addresses: Addresses, sandbox: boolean): void {
+  const page = (title: string, about: string, body: HtmlText): string =>
+    htmlString(html`<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
 <title>${title}</title>
+<meta name="color-scheme" content="light dark">
+<meta name="theme-color" content="${sandbox ? '#f6bd4a' : '#0c3d33'}">
+<link rel="icon" href="${icon.path}" type="image/svg+xml">
+<link rel="stylesheet" href="${stylesheet.path}" integrity="${stylesheet.integrity}">
 </head>
 <body>
-<main>
-<h1>${title}</h1>
-${body}
+${sandbox && html`<header class="ribbon">Sandbox: no real money</header>`}
+<main class="box">
+<div class="lid"><h1>${title}</h1><p>${about}</p></div>
+<div class="sheet">${body}</div>
 </main>
+<footer class="foot"><p class="maker">${kahaMark(24)}<a href="/">Kaha</a></p></footer>
 </body>
 </html>
 `)
+  const show = (path: string, operationId: string, made: () => string) =>
+    app.get(path, { config: { operationId } }, async (_request, reply) => reply.headers(pageHeaders()).send(made()))
+  const offer = (path: string, operationId: string, text: string) =>
+    app.get(path, { config: { operationId } }, async (_request, reply) => reply.type(json).send(text))
 
-/** The plain pages around the APIs: what answers here, the API documents, and the place of the dashboard. */
-export function mountPages(app: FastifyInstance, addresses: Addresses, sandbox: boolean): void {
-  const documents = documentsOf(sandbox)
-  app.get('/', { config: { operationId: 'home' } }, async (_request, reply) =>
-    reply.headers(headers).send(
-      page(
-        'Kaha',
-        html`<p>A payment platform that you run yourself. The merchant APIs answer at ${addresses.base}.</p>
-<ul><li><a href="/docs">API documents</a></li><li><a href="${addresses.dashboard}">Dashboard</a></li>${sandbox && html`<li><a href="${addresses.sandbox}/bank">Bank app of the sandbox</a></li>`}</ul>`,
-      ),
+  show('/', 'home', () =>
+    page(
+      'Kaha',
+      'A payment platform that you run yourself',
+      html`<p>The merchant APIs answer at <code>${addresses.base}</code>.</p>
+<ul><li><a href="/docs">Documentation</a></li><li><a href="${addresses.dashboard}">Dashboard</a></li>${sandbox && html`<li><a href="${addresses.sandbox}/bank">Bank app of the sandbox</a></li>`}</ul>`,
     ),
   )
-  app.get('/dashboard', { config: { operationId: 'dashboard' } }, async (_request, reply) =>
-    reply
-      .headers(headers)
-      .send(
-        page(
-          'Dashboard',
-          html`<p>The dashboard has not moved in yet. What it will show is in the APIs: <a href="/docs">API documents</a>.</p>`,
-        ),
-      ),
-  )
-  app.get('/docs', { config: { operationId: 'docs' } }, async (_request, reply) =>
-    reply.headers(headers).send(
-      page(
-        'API documents',
-        html`<p>OpenAPI 3.1, one document for each area.</p>
-<ul>${documents.map((name) => html`<li><a href="/docs/openapi/${name}.json">${name}.json</a></li>`)}</ul>
-<p>AsyncAPI 3, for the sockets of terminals and tills.</p>
-<ul><li><a href="/docs/asyncapi/terminals.json">terminals.json</a></li></ul>`,
-      ),
+  show('/dashboard', 'dashboard', () =>
+    page(
+      'Dashboard',
+      'It has not moved in yet',
+      html`<p>What it will show is in the APIs: <a href="/docs">documentation</a>.</p>`,
     ),
   )
-  for (const name of documents) {
-    const text = readFileSync(join(documentsFolder, `${name}.json`), 'utf8')
-    app.get(`/docs/openapi/${name}.json`, { config: { operationId: 'openapi' } }, async (_request, reply) =>
-      reply.type('application/json; charset=utf-8').send(text),
-    )
-  }
-  const sockets = readFileSync(socketsDocument, 'utf8')
-  app.get('/docs/asyncapi/terminals.json', { config: { operationId: 'asyncapi' } }, async (_request, reply) =>
-    reply.type('application/json; charset=utf-8').send(sockets),
+
+  const texts = new Map(
+    documentsOf(addresses, sandbox).map((name) => [name, readFileSync(join(documentsFolder, `${name}.json`), 'utf8')]),
+  )
+  const documents = new Map([...texts].map(([name, text]) => [name, JSON.parse(text) as OpenApi]))
+  show('/docs', 'docs', () =>
+    page(
+      'Documentation',
+      `What answers at ${addresses.base}, and what it is for`,
+      docsPage(addresses, sandbox, documents),
+    ),
+  )
+  for (const [name, text] of texts) offer(`/docs/openapi/${name}.json`, 'openapi', text)
+  offer('/docs/asyncapi/terminals.json', 'asyncapi', readFileSync(socketsDocument, 'utf8'))
+  app.get(stylesheet.path, { config: { operationId: 'pages.asset' } }, async (_request, reply) =>
+    reply.headers(stylesheet.headers).send(stylesheet.bytes),
   )
 }
