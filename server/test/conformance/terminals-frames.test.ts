@@ -125,6 +125,33 @@ test('[D5.push.missed] however much a desktop missed it is told all of it, once 
   )
 })
 
+test('[D5.push.missed] a payment that ends while a desktop is told what it missed is told once', async (t) => {
+  const its = await platform(t)
+  const there = shopOf(its)
+  t.after(() => there[Symbol.asyncDispose]())
+  const terminal = await there.connect()
+  const paying = there.pay({ transactionId: 'missed-0' })
+  await terminal.next('payment')
+  terminal.send(result('missed-0'))
+  assert.equal((await paying).status, 200)
+  const all = await copied(its, 'missed-0', 2_100)
+  // Later than all of those, so that it is among the last that are read.
+  await its.advance(2)
+  const ending = there.pay({ transactionId: 'late' })
+  await terminal.next('payment')
+  const desk = await there.till({ client: { autoPong: false } })
+  await until('the first that it missed', () => missed(desk).length > 0)
+  terminal.send(result('late'))
+  assert.equal((await ending).status, 200)
+  await until('all that it missed', () => missed(desk).length > all.length)
+  await desk.ask({ action: 'getTerminals' })
+  await desk.ask({ action: 'getTerminals' })
+  const told = missed(desk)
+  assert.equal(told.length, all.length + 2)
+  assert.ok(told.indexOf('late') < all.length, 'it was told in between')
+  assert.equal(new Set(told).size, told.length)
+})
+
 test('[D5.socket.frame, D5.push.missed] a till that takes nothing of what it missed is closed, however much it sends', async (t) => {
   const its = await platform(t, { choices: { terminals: { pingMs: 150 } } })
   const there = shopOf(its)

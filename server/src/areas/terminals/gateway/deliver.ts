@@ -48,6 +48,8 @@ export interface Deliverer {
   stop(): void
 }
 
+const toldName = (id: string, push: string): string => `${id} ${push}`
+
 /** Turns words between processes into frames on the sockets of this one. */
 export function createDeliverer({
   db,
@@ -147,13 +149,19 @@ export function createDeliverer({
     itemsMax: readTogetherMax,
     apart: ({ id }) => [id],
   })
-  /** The desktop that started it has seen it when the ping behind it came back. False where the line is closed. */
-  const pushTo = (link: Link, row: TransactionRow, push: string): boolean => {
-    if (!link.send(pushOf(row, push))) return false
+  /** The desktop that started it has seen it when the ping behind it came back. */
+  const pushTo = (link: Link, row: TransactionRow, push: string): void => {
+    if (!link.send(pushOf(row, push))) return
     const [complete, voided] = [push === 'paymentComplete', push === 'paymentVoided']
-    if (link.principal.keyId === row.key_id && (complete || voided))
-      link.confirm(() => void markSeen({ id: row.id, complete, voided }).catch(onError))
-    return true
+    if (link.principal.keyId !== row.key_id || !(complete || voided)) return
+    const name = toldName(row.id, push)
+    link.told.add(name)
+    // What it missed may have been looked up before this was stored, and is sent in the turn that is under way.
+    const seen = () =>
+      markSeen({ id: row.id, complete, voided })
+        .catch(onError)
+        .finally(() => link.inTurn(async () => void link.told.delete(name)))
+    if (!link.confirm(() => void seen())) link.told.delete(name)
   }
 
   const endOf = ({ state, given_up }: TransactionRow): string | undefined => {
@@ -163,9 +171,7 @@ export function createDeliverer({
   const tellEnd = (link: Link, row: TransactionRow) => {
     const end = endOf(row)
     if (end === undefined) return
-    link.inTurn(async () => {
-      pushTo(link, row, end)
-    })
+    link.inTurn(async () => pushTo(link, row, end))
   }
 
   const push = ([groupId = '', id = '', what = '']: Words) => {
@@ -246,8 +252,11 @@ export function createDeliverer({
       for (const { id, complete_unseen, voided_unseen } of some) {
         const row = rows.get(id)
         if (row === undefined) continue
-        if (complete_unseen && !link.send(pushOf(row, 'paymentComplete'))) return false
-        if (voided_unseen && !link.send(pushOf(row, 'paymentVoided'))) return false
+        for (const [unseen, what] of [
+          [complete_unseen, 'paymentComplete'],
+          [voided_unseen, 'paymentVoided'],
+        ] as const)
+          if (unseen && !link.told.has(toldName(id, what)) && !link.send(pushOf(row, what))) return false
         await link.drained()
       }
       // For all of them at once: more than so many are not waited for.

@@ -20,14 +20,16 @@ export interface Link {
   byOperator: boolean
   /** Payments that this connection was asked about. */
   readonly asked: Set<string>
+  /** What a desktop was pushed as it came to pass, and may be found among what it missed: a payment's id and the push. */
+  readonly told: Set<string>
   send(message: Readonly<Record<string, unknown>>): boolean
   /** Others have their turn, and this one goes on when most of what was sent has left. A line that takes nothing of it for long is closed. */
   drained(): Promise<void>
   /** Work of this link, one piece after the other. */
   inTurn(work: () => Promise<void>): void
   ping(): void
-  /** Calls back when everything that was sent before has arrived. */
-  confirm(then: () => void): void
+  /** Calls back when everything that was sent before has arrived. False where nobody will be called back. */
+  confirm(then: () => void): boolean
   close(code: number, reason: string): void
   terminate(): void
 }
@@ -75,6 +77,7 @@ export function createLink(
     replaced: false,
     byOperator: false,
     asked: new Set(),
+    told: new Set(),
     send(message) {
       if (socket.readyState !== socket.OPEN) return false
       // Whoever does not read is not waited for.
@@ -106,9 +109,10 @@ export function createLink(
       if (socket.readyState === socket.OPEN) socket.ping()
     },
     confirm(then) {
-      if (socket.readyState !== socket.OPEN || unconfirmed.length >= confirmationsMax) return
+      if (socket.readyState !== socket.OPEN || unconfirmed.length >= confirmationsMax) return false
       unconfirmed.push(then)
       askNext()
+      return true
     },
     close(code, reason) {
       socket.close(code, reason)
