@@ -12,6 +12,8 @@ const queue = (room: DeliveryRoom) =>
     'select attempt_no, lease_until is not null as leased from delivery.queue order by id',
   )
 
+const nothing = { url: null, types: null, description: null, metadata: null, disabled: null }
+
 test('what is next in line for a destination goes back to the queue when the destination is paused, and out when it is open again', async () => {
   await using room = await startDeliveryRoom({ flyingMax: 2 })
   await using receiver = await startReceiver()
@@ -35,6 +37,38 @@ test('what is next in line for a destination goes back to the queue when the des
   room.bus.hint('deliveries')
   await room.sandboxClock.idle()
   assert.ok((await room.events()).every(({ status }) => status === 'DELIVERED'))
+})
+
+test('a change of one destination leaves what is next in line for the others where it is', async () => {
+  await using room = await startDeliveryRoom({ flyingMax: 1 })
+  await using receiver = await startReceiver()
+  await using other = await startReceiver()
+  receiver.answer = () => {}
+  other.answer = () => {}
+  const changed = await room.endpoint(receiver.url)
+  const left = await room.endpoint(other.url)
+  room.work()
+  await room.happen(5)
+  const linesOf = (id: string) =>
+    room.query<{ id: string; fence: string; leased: boolean }>(
+      `select id, fence, lease_until is not null as leased from delivery.queue where destination_id = '${id}' order by id`,
+    )
+  const inHand = async (id: string) => (await linesOf(id)).filter(({ leased }) => leased).length
+  await eventually(async () => (await inHand(changed.id)) === 5 && (await inHand(left.id)) === 5)
+  const before = await linesOf(left.id)
+
+  const url = `${receiver.url}/elsewhere`
+  await room.delivery.destinations.change(room.branch, changed.id, { ...nothing, disabled: true })
+  await eventually(async () => (await inHand(changed.id)) === 1)
+  await room.delivery.destinations.change(room.branch, changed.id, { ...nothing, url, disabled: false })
+  await eventually(async () => (await inHand(changed.id)) === 5)
+  assert.deepEqual(await linesOf(left.id), before)
+
+  // Nobody is named after an outage.
+  room.bus.hint('destinations')
+  await eventually(
+    async () => (await linesOf(left.id)).filter(({ fence }, at) => fence !== before[at]?.fence).length === 4,
+  )
 })
 
 test('what is next in line behind an attempt that fails goes back to the queue, with nothing spent', async () => {
@@ -91,8 +125,7 @@ test('what a claim takes while its destination is paused goes back to the queue 
   await dispatchStore.dispatchDue(room.workDb, 300)
   room.work()
   await eventually(async () => (await room.query(claiming)).length > 0)
-  const change = { url: null, types: null, description: null, metadata: null, disabled: true }
-  await room.delivery.destinations.change(room.branch, id, change)
+  await room.delivery.destinations.change(room.branch, id, { ...nothing, disabled: true })
   assert.equal(receiver.received.length, 0)
 
   await eventually(() => receiver.received.length > 0)

@@ -78,24 +78,27 @@ export function startSender(dependencies: SenderDependencies): Sender {
   const hold = (held: Held) => leases.hold(held)
 
   let lookedAnewAt = 0
-  /** One may be paused or gone: what has not begun is looked at anew. */
-  const lookAnew = () => {
+  const changedMeanwhile = new Set<string | null>()
+  /** A destination, or any where none is named, may be paused or gone: what has not begun is looked at anew. */
+  const lookAnew = (destinationId: string | null) => {
+    changedMeanwhile.add(destinationId)
+    if (destinationId !== null) return giveBack(dependencies, flights.takeBack(destinationId))
     lookedAnewAt = performance.now()
     return giveBack(dependencies, flights.takeBackAll())
   }
 
-  /** Sends what `take` brings; what is read while a destination changes may be from before. */
+  /** Sends what `take` brings; what is read while a destination changes may be from before. One after the other. */
   const begin = async <Brought extends Taken>(take: () => Promise<Brought>): Promise<Brought> => {
-    const before = lookedAnewAt
+    changedMeanwhile.clear()
     const taken = await take()
     flights.begin(taken, hold)
-    if (lookedAnewAt !== before) await lookAnew()
+    for (const destinationId of changedMeanwhile) await lookAnew(destinationId)
     return taken
   }
 
   const turn = async (): Promise<number> => {
     // Nobody could tell us.
-    if (!bus.connected && performance.now() - lookedAnewAt >= lookAgainMs) await lookAnew()
+    if (!bus.connected && performance.now() - lookedAnewAt >= lookAgainMs) await lookAnew(null)
     // What is in hand is stored before more is taken, or this process would take its own deliveries again after an outage.
     if (settler.troubled) return troubleWaitMs
     pace.looking()
@@ -114,7 +117,8 @@ export function startSender(dependencies: SenderDependencies): Sender {
   const unlisten = [
     bus.listen('deliveries', () => loop.wake()),
     bus.listen('clock', () => loop.wake()),
-    bus.listen('destinations', () => void lookAnew()),
+    bus.hear('destinations', ([destinationId = null]) => void lookAnew(destinationId)),
+    bus.listen('destinations', () => void lookAnew(null)),
   ]
 
   return {
