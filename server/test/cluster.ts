@@ -138,7 +138,10 @@ async function clusterOfRun(handle: string | undefined): Promise<Cluster> {
   return JSON.parse((await own).handle) as Cluster
 }
 
-/** A migrated database of its own, dropped when disposed; in the cluster of the run, or in the one of the handle. */
+/**
+ * A migrated database of its own, dropped when disposed; in the cluster of the run, or in the one of the handle. A file that asks for one
+ * outside of a test registers its end before: hooks run in their order, and the end of a cluster of the file's own is registered here.
+ */
 export async function freshDatabase(handle?: string): Promise<TestDatabase> {
   const cluster = await clusterOfRun(handle)
   const name = `kaha_${randomUUID().replaceAll('-', '').slice(0, 16)}`

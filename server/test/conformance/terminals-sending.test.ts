@@ -10,15 +10,13 @@ import { until } from '../until.ts'
 
 // Between the commit of a payment and the moment in which its terminal has it.
 
-const database = await freshDatabase()
-after(() => database[Symbol.asyncDispose]())
-const line = await startPostgresProxy(database.target)
-after(() => line[Symbol.asyncDispose]())
-const direct = createDb({ target: database.target, onError: () => {} })
-after(() => direct[Symbol.asyncDispose]())
-const p = await platform({ after }, { database: line.target })
-const shop = shopOf(p)
-after(() => shop[Symbol.asyncDispose]())
+const held = new AsyncDisposableStack()
+after(() => held.disposeAsync())
+const database = held.use(await freshDatabase())
+const line = held.use(await startPostgresProxy(database.target))
+const direct = held.use(createDb({ target: database.target, onError: () => {} }))
+const p = await platform({ after: (close) => held.defer(close) }, { database: line.target })
+const shop = held.use(shopOf(p))
 
 const rowOf = async (transactionId: string) =>
   (
