@@ -7,36 +7,15 @@ import os from 'node:os'
 import tls from 'node:tls'
 import { test, type TestContext } from 'node:test'
 import { nameServer } from '../../test/name-server.ts'
+import { receiverCertificate } from '../../test/receiver-certificate.ts'
 import { egress, failureOf, type EgressOptions, type EgressResult, type Lookup, type Targets } from './egress.ts'
-
-/**
- * Made for this file: it names localhost, a.localhost, *.receiver.test and the loopback addresses, and is valid until
- * 2119.
- */
-const key = `-----BEGIN PRIVATE KEY-----
-MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQg16zXywByCegR0Rr2
-nSAcKDfuczi/xuFTHDKq8++HvzuhRANCAARlHhzKflcn21SwIpuLFBYM2wIMOImF
-E668QmDGKnz01rqxdJs9W/OeFkT3KsrDJXx4BRI+xKBq/qwdo4345ene
------END PRIVATE KEY-----`
-const cert = `-----BEGIN CERTIFICATE-----
-MIIBwjCCAWegAwIBAgIBATAKBggqhkjOPQQDAjATMREwDwYDVQQDDAhyZWNlaXZl
-cjAgFw0yMDAxMDEwMDAwMDBaGA8yMTE5MTIzMTIzNTk1OVowEzERMA8GA1UEAwwI
-cmVjZWl2ZXIwWTATBgcqhkjOPQIBBggqhkjOPQMBBwNCAARlHhzKflcn21SwIpuL
-FBYM2wIMOImFE668QmDGKnz01rqxdJs9W/OeFkT3KsrDJXx4BRI+xKBq/qwdo434
-5eneo4GpMIGmMHQGA1UdEQRtMGuCCWxvY2FsaG9zdIILYS5sb2NhbGhvc3SCDyou
-cmVjZWl2ZXIudGVzdIcEfwAAAYcEAAAAAIcQAAAAAAAAAAAAAAAAAAAAAYcQAAAA
-AAAAAAAAAAAAAAAAAIcQAAAAAAAAAAAAAP//fwAAATAPBgNVHRMBAf8EBTADAQH/
-MB0GA1UdDgQWBBSNsLMCGm+DAiMfrdDu+Q8sScCboTAKBggqhkjOPQQDAgNJADBG
-AiEAz4R419mB2A/2caBqdsoMs0qlQrPF+VfEbiYmrZ59laoCIQDGP6XOF9aurmwt
-ZK3ZV2QHCCA7vZM3GUkbQ3LPLqnkZg==
------END CERTIFICATE-----`
 
 const hasIPv6 = Object.values(os.networkInterfaces()).some((all) => all?.some(({ address }) => address === '::1'))
 const publicAddress = '93.184.215.14'
 
 /** An https receiver on loopback that counts what reaches it, connections that were never used included. */
 async function receiver(t: TestContext, answer: http.RequestListener = (_, response) => response.end('received')) {
-  const server = https.createServer({ key, cert }, (request, response) => {
+  const server = https.createServer(receiverCertificate, (request, response) => {
     reached.requests += 1
     answer(request, response)
   })
@@ -53,7 +32,7 @@ async function receiver(t: TestContext, answer: http.RequestListener = (_, respo
 }
 
 function guard(t: TestContext, targets: Targets, more: Partial<EgressOptions> = {}) {
-  const guarded = egress({ targets, userAgent: 'Kaha', tls: { ca: cert }, ...more })
+  const guarded = egress({ targets, userAgent: 'Kaha', tls: { ca: receiverCertificate.cert }, ...more })
   t.after(() => guarded[Symbol.asyncDispose]())
   return { ...guarded, send: (url: string) => guarded.post({ url, headers: { 'webhook-id': 'evt_1' }, body: '{}' }) }
 }

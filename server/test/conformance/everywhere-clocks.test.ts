@@ -6,6 +6,7 @@ import type { AddressInfo } from 'node:net'
 import { test, type TestContext } from 'node:test'
 import tls from 'node:tls'
 import { cardOf, cards, platform } from '../platform.ts'
+import { receiverCertificate } from '../receiver-certificate.ts'
 import { sql } from '../sql.ts'
 import { until } from '../until.ts'
 import { assertRefused, call } from './call.ts'
@@ -185,28 +186,9 @@ test('[X0.clocks.system.leases, X0.clocks.system.deadlines] an advance takes no 
   assert.equal(held.length, 1)
 })
 
-/** Made for this file: it names localhost, and is valid from 2020 until the end of 2119. */
-const key = `-----BEGIN PRIVATE KEY-----
-MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQg16zXywByCegR0Rr2
-nSAcKDfuczi/xuFTHDKq8++HvzuhRANCAARlHhzKflcn21SwIpuLFBYM2wIMOImF
-E668QmDGKnz01rqxdJs9W/OeFkT3KsrDJXx4BRI+xKBq/qwdo4345ene
------END PRIVATE KEY-----`
-const cert = `-----BEGIN CERTIFICATE-----
-MIIBwjCCAWegAwIBAgIBATAKBggqhkjOPQQDAjATMREwDwYDVQQDDAhyZWNlaXZl
-cjAgFw0yMDAxMDEwMDAwMDBaGA8yMTE5MTIzMTIzNTk1OVowEzERMA8GA1UEAwwI
-cmVjZWl2ZXIwWTATBgcqhkjOPQIBBggqhkjOPQMBBwNCAARlHhzKflcn21SwIpuL
-FBYM2wIMOImFE668QmDGKnz01rqxdJs9W/OeFkT3KsrDJXx4BRI+xKBq/qwdo434
-5eneo4GpMIGmMHQGA1UdEQRtMGuCCWxvY2FsaG9zdIILYS5sb2NhbGhvc3SCDyou
-cmVjZWl2ZXIudGVzdIcEfwAAAYcEAAAAAIcQAAAAAAAAAAAAAAAAAAAAAYcQAAAA
-AAAAAAAAAAAAAAAAAIcQAAAAAAAAAAAAAP//fwAAATAPBgNVHRMBAf8EBTADAQH/
-MB0GA1UdDgQWBBSNsLMCGm+DAiMfrdDu+Q8sScCboTAKBggqhkjOPQQDAgNJADBG
-AiEAz4R419mB2A/2caBqdsoMs0qlQrPF+VfEbiYmrZ59laoCIQDGP6XOF9aurmwt
-ZK3ZV2QHCCA7vZM3GUkbQ3LPLqnkZg==
------END CERTIFICATE-----`
-
 async function httpsReceiver(t: TestContext) {
   let reached = 0
-  const server = https.createServer({ key, cert }, (_request, response) => {
+  const server = https.createServer(receiverCertificate, (_request, response) => {
     reached += 1
     response.writeHead(200).end()
   })
@@ -244,7 +226,7 @@ test('X0.clocks.system.tls: a certificate that is valid today serves in a sandbo
   }
   // Control: certificates are judged at all.
   assert.equal(await statusAfterPaying(), 'SUBMITTED')
-  tls.setDefaultCACertificates([...own, cert])
+  tls.setDefaultCACertificates([...own, receiverCertificate.cert])
   assert.equal(await statusAfterPaying(), 'DELIVERED')
   assert.equal(receiver.reached, 1)
 })
