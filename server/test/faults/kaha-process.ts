@@ -4,6 +4,7 @@ import { closeSync, openSync } from 'node:fs'
 import { mkdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { createKaha } from '@kaha/sdk'
 import flags from '../../node-flags.json' with { type: 'json' }
 import type { Seed } from '../../src/sandbox/seed.ts'
 import { eventually } from './eventually.ts'
@@ -89,6 +90,17 @@ export async function startKahaProcess(options: KahaProcessOptions): Promise<Kah
 /** The end of what a process said. */
 export async function lastWords(logPath: string): Promise<string> {
   return (await readFile(logPath, 'utf8').catch(() => '')).slice(-2_000)
+}
+
+/** Lets nothing be due and nothing be in flight, now and so many seconds later. */
+export async function comeToRest({ sandbox, logPath }: KahaProcess, seconds: number): Promise<void> {
+  const partner = createKaha({ baseUrl: sandbox.base_url, apiKey: sandbox.partner.secret_key })
+  try {
+    await partner.sandbox.advanceClock({ seconds: 0 })
+    await partner.sandbox.advanceClock({ seconds })
+  } catch (error) {
+    throw new Error(`it never came to rest: ${await lastWords(logPath)}`, { cause: error })
+  }
 }
 
 async function sandboxOf(child: ChildProcess, dataDir: string): Promise<SandboxFile | undefined> {

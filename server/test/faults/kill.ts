@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { createKaha } from '@kaha/sdk'
 import { backendsIn, postmasterIn, withDatabase, type Query } from './database-of.ts'
 import { eventually } from './eventually.ts'
-import { lastWords, startKahaProcess, type KahaProcess } from './kaha-process.ts'
+import { comeToRest, lastWords, startKahaProcess, type KahaProcess } from './kaha-process.ts'
 import { findLosses } from './losses.ts'
 import { withMutation, type Mutation } from './mutation.ts'
 import { startPayers, type Payers } from './payers.ts'
@@ -38,6 +38,8 @@ const progressMsMax = 60_000
 const restartsInARow = 4
 const quickRunMs = 2_500
 const failedDeliveries = 0.1
+// Retries of an hour have been made by then.
+const restSeconds = 3_600
 const eventTypes = ['payment.succeeded', 'payment.declined', 'payment.failed', 'payment.expired'] as const
 
 /**
@@ -77,7 +79,7 @@ export async function killUnderLoad(options: KillOptions): Promise<string[]> {
   await payers.stop()
   const { target } = await postmasterIn(kaha.dataDir)
   await withDatabase(target, leasesRunOut)
-  await comeToRest(kaha)
+  await comeToRest(kaha, restSeconds)
   const check = () =>
     withDatabase(target, (query) =>
       findLosses({ query, told: payers.told, events: eventsOf(kaha), delivered: receiver.seen }),
@@ -142,19 +144,6 @@ function signal(pid: number, name: NodeJS.Signals = 'SIGKILL'): void {
 async function leasesRunOut(query: Query): Promise<void> {
   for (const table of ['payments.attempts', 'payments.refunds'])
     await query(`update ${table} set lease_until = clock_timestamp() where lease_until > clock_timestamp()`)
-}
-
-const restSeconds = 3_600
-
-/** Nothing is due and nothing in flight, and retries of an hour have been made. */
-async function comeToRest({ sandbox, logPath }: KahaProcess): Promise<void> {
-  const partner = createKaha({ baseUrl: sandbox.base_url, apiKey: sandbox.partner.secret_key })
-  try {
-    await partner.sandbox.advanceClock({ seconds: 0 })
-    await partner.sandbox.advanceClock({ seconds: restSeconds })
-  } catch (error) {
-    throw new Error(`it never came to rest: ${await lastWords(logPath)}`, { cause: error })
-  }
 }
 
 const sum = (numbers: Iterable<number>): number => [...numbers].reduce((total, one) => total + one, 0)

@@ -1,13 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { createKaha } from '@kaha/sdk'
 import type { Between } from '../nats.ts'
 import { signedCall, type Keys } from '../till.ts'
 import type { Answer } from '../conformance/call.ts'
 import { startCardTerminal, type CardTerminalOptions } from './card-terminal.ts'
 import { withDatabase } from './database-of.ts'
 import { eventually } from './eventually.ts'
-import { lastWords, type KahaProcess } from './kaha-process.ts'
+import { comeToRest, lastWords, type KahaProcess } from './kaha-process.ts'
 import type { Mutation } from './mutation.ts'
 import { oneInstallation } from './one-installation.ts'
 import { randomFrom } from './random.ts'
@@ -28,6 +27,7 @@ const killDelayMsMax = 250
 const progressMsMax = 60_000
 const voidedShare = 0.2
 const againMs = 25
+// Every terminal has been asked by then what it must be asked.
 const restSeconds = 300
 const roles = 'api,gateway,worker'
 
@@ -74,7 +74,7 @@ export async function killBetweenTerminals(options: TerminalKillOptions): Promis
   await tills.stop()
   const [kaha] = running
   if (kaha === undefined) throw new Error('nobody runs')
-  await comeToRest(kaha)
+  await comeToRest(kaha, restSeconds)
   const { told, wrongAnswers } = tills
   const faults = [...wrongAnswers, ...(await withDatabase(target, (query) => moneyFaults({ query, told, terminals })))]
   const counts = Object.entries(Object.groupBy(told.values(), (one) => one))
@@ -173,16 +173,5 @@ async function progress(tills: Tills, running: readonly KahaProcess[]): Promise<
   } catch (error) {
     const words = await Promise.all(running.map(({ logPath }) => lastWords(logPath)))
     throw new Error(`nobody could pay any more: ${words.join('\n')}`, { cause: error })
-  }
-}
-
-/** Every terminal has been asked what it must be asked, and has answered. */
-async function comeToRest({ sandbox, logPath }: KahaProcess): Promise<void> {
-  const partner = createKaha({ baseUrl: sandbox.base_url, apiKey: sandbox.partner.secret_key })
-  try {
-    await partner.sandbox.advanceClock({ seconds: 0 })
-    await partner.sandbox.advanceClock({ seconds: restSeconds })
-  } catch (error) {
-    throw new Error(`it never came to rest: ${await lastWords(logPath)}`, { cause: error })
   }
 }
