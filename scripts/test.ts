@@ -1,10 +1,9 @@
-import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
-import { createServer, type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { startTestCluster, type TestCluster } from '../server/test/cluster.ts'
+import { freePort } from '../server/test/free-port.ts'
 import { clusterVariable, testFiles, type TestFile } from './testing/files.ts'
 import { hasFailed, leftOut, textOfFile, totals } from './testing/print.ts'
 import { runFile, type FileResult } from './testing/run-file.ts'
@@ -73,15 +72,6 @@ function forgetSettings(): void {
 async function startCluster(tcp: boolean): Promise<TestCluster | undefined> {
   if (process.env[clusterVariable] !== undefined) return undefined
   return startTestCluster({ quick: true, ...(tcp ? { tcpPort: await freePort() } : {}) })
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
 }
 
 async function runAll(files: readonly TestFile[], namePattern: string | undefined): Promise<FileResult[]> {

@@ -2,7 +2,6 @@ import assert from 'node:assert/strict'
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, readFileSync } from 'node:fs'
-import { createServer, type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
@@ -10,6 +9,7 @@ import { createKaha } from '@kaha/sdk'
 import { removeFolder, serversIn } from '../../src/kernel/postgres/test-setup.ts'
 import type { Seed } from '../../src/sandbox/seed.ts'
 
+export { freePort } from '../free-port.ts'
 export { serversIn }
 
 const root = join(import.meta.dirname, '../../..')
@@ -167,16 +167,6 @@ export function folder(t: Closing): string {
   const path = mkdtempSync(join(tmpdir(), 'kaha-start-'))
   t.after(() => removeFolder(path))
   return path
-}
-
-/** A port of this machine that nobody listens on. */
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
 }
 
 /** Every secret in the file. */
