@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
-import { after, test } from 'node:test'
+import { after, test, type TestContext } from 'node:test'
 import { terminalFrameBytesMax } from '@kaha/contract'
+import type { GatewayOptions } from '../../src/areas/terminals/index.ts'
 import { statement } from '../../src/kernel/db.ts'
 import { platform, type Platform } from '../platform.ts'
 import { approval, result, sale, shopOf, type Wire } from '../till.ts'
@@ -90,16 +91,21 @@ async function copied(its: Platform, transactionId: string, copies: number): Pro
   return made.map((row) => row.transaction_id)
 }
 
-test('[D5.push.missed] however much a desktop missed it is told all of it, once and in order, and what it asks meanwhile is answered', async (t) => {
-  const its = await platform(t)
+/** A shop with a terminal, and how its till missed the end of one payment and of so many like it, in the order of their ends. */
+async function away(t: TestContext, copies: number, fields: object = {}, terminals: GatewayOptions = {}) {
+  const its = await platform(t, { choices: { terminals } })
   const there = shopOf(its)
   t.after(() => there[Symbol.asyncDispose]())
   const terminal = await there.connect()
-  const paying = there.pay({ transactionId: 'missed-0' })
+  const paying = there.pay({ transactionId: 'missed-0', ...fields })
   await terminal.next('payment')
   terminal.send(result('missed-0'))
   assert.equal((await paying).status, 200)
-  const all = await copied(its, 'missed-0', 2_100)
+  return { its, there, terminal, all: await copied(its, 'missed-0', copies) }
+}
+
+test('[D5.push.missed] however much a desktop missed it is told all of it, once and in order, and what it asks meanwhile is answered', async (t) => {
+  const { its, there, all } = await away(t, 2_100)
   // On a long way, so that what arrived is confirmed late.
   const desk = await there.till({ client: { autoPong: false } })
   const pings: Buffer[] = []
@@ -126,15 +132,7 @@ test('[D5.push.missed] however much a desktop missed it is told all of it, once 
 })
 
 test('[D5.push.missed] a payment that ends while a desktop is told what it missed is told once', async (t) => {
-  const its = await platform(t)
-  const there = shopOf(its)
-  t.after(() => there[Symbol.asyncDispose]())
-  const terminal = await there.connect()
-  const paying = there.pay({ transactionId: 'missed-0' })
-  await terminal.next('payment')
-  terminal.send(result('missed-0'))
-  assert.equal((await paying).status, 200)
-  const all = await copied(its, 'missed-0', 2_100)
+  const { its, there, terminal, all } = await away(t, 2_100)
   // Later than all of those, so that it is among the last that are read.
   await its.advance(2)
   const ending = there.pay({ transactionId: 'late' })
@@ -153,15 +151,7 @@ test('[D5.push.missed] a payment that ends while a desktop is told what it misse
 })
 
 test('[D5.socket.frame, D5.push.missed] a till that takes nothing of what it missed is closed, however much it sends', async (t) => {
-  const its = await platform(t, { choices: { terminals: { pingMs: 150 } } })
-  const there = shopOf(its)
-  t.after(() => there[Symbol.asyncDispose]())
-  const terminal = await there.connect()
-  const paying = there.pay({ transactionId: 'missed-0', metadata })
-  await terminal.next('payment')
-  terminal.send(result('missed-0'))
-  assert.equal((await paying).status, 200)
-  await copied(its, 'missed-0', 300)
+  const { its, there } = await away(t, 300, { metadata }, { pingMs: 150 })
   const desk = await there.till()
   desk.socket.pause()
   const talking = setInterval(() => desk.socket.pong(), 20)
