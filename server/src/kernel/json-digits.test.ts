@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { alike, digitsOf, holdsAll, parseAsWritten } from './json-digits.ts'
+import { alike, digitsOf, holdsAll, parseAsWritten, unheldIn } from './json-digits.ts'
 
 const held = [
   '0',
@@ -49,6 +49,14 @@ test('numbers are alike that are one number, and others are not', () => {
     [...held, ...notHeld].filter((text) => holdsAll(parseAsWritten(`{"a":[${text}]}`))),
     held,
   )
+})
+
+test('it is told where the first number stands that is not held', () => {
+  const where = (text: string) => unheldIn(parseAsWritten(text))
+  assert.deepEqual(where('{"a":1,"b":[{"c":2},{"c":1e400,"d":1e400}]}'), ['b', '1', 'c'])
+  assert.deepEqual(where('1e400'), [])
+  for (const text of ['{}', '[]', 'null', '"1e400"', '{"a":[1.0,[],{"b":null}]}'])
+    assert.equal(where(text), undefined, text)
 })
 
 test('what this process writes is read as JSON.parse reads it', () => {

@@ -29,13 +29,17 @@ export const alike = (_key: string, value: unknown): unknown =>
   isRawJSON(value) && isHeld(value.rawJSON) ? Number(value.rawJSON) : value
 
 /** Whether memory holds all numbers in it. */
-export function holdsAll(value: unknown): boolean {
-  let all = true
-  JSON.stringify(value, (_key, one: unknown) => {
-    if (isRawJSON(one) && !isHeld(one.rawJSON)) all = false
-    return one
-  })
-  return all
+export const holdsAll = (value: unknown): boolean => unheldIn(value) === undefined
+
+/** Where the first number of such JSON is that memory does not hold: the names that lead there. Undefined where it holds all. */
+export function unheldIn(value: unknown): readonly string[] | undefined {
+  if (typeof value !== 'object' || value === null) return undefined
+  if (isRawJSON(value)) return isHeld(value.rawJSON) ? undefined : []
+  for (const [name, one] of Object.entries(value)) {
+    const names = unheldIn(one)
+    if (names !== undefined) return [name, ...names]
+  }
+  return undefined
 }
 
 // Most that is written otherwise is short, as 1.0: with so few digits memory holds it.

@@ -7,7 +7,7 @@ import type { Log } from '../log.ts'
 import type { Metrics } from '../metrics.ts'
 import { complaintOf } from './complaints.ts'
 import { endWhenStalled } from './stalled.ts'
-import { compile, isMalformed, readJson, readQuery, type Violation } from './validation.ts'
+import { compile, isMalformed, readJson, readQuery, unheldNumber, type Violation } from './validation.ts'
 
 /** A refusal on its way out, to be put into the area's envelope. */
 export interface Refusal {
@@ -195,6 +195,8 @@ function mountRoute<P>(room: FastifyInstance, area: Area<P>, { operation, handle
       const value = bytes.length === 0 ? undefined : readJson(bytes)
       const sent = value === undefined && mayLackBody ? {} : value
       must(body(sent))
+      // Area D reads its numbers itself, as they were written.
+      if (area.takesExtras !== true) must(unheldNumber(bytes))
       const answer = await handle({
         principal: request.principal as P,
         params: request.params as never,

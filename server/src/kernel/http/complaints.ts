@@ -14,6 +14,7 @@ const sentences: Readonly<Record<string, string | ((allowed: string) => string)>
   min_items: (least) => `must have ${least} or more entries`,
   max_items: (most) => `must have ${most} or fewer entries`,
   max_keys: (most) => `must have ${most} or fewer keys`,
+  digits: 'has more digits than a number can hold',
   max_key_length: (most) => `must not have a key longer than ${most} characters`,
 }
 

@@ -4,6 +4,7 @@ import addFormats from 'ajv-formats'
 import { Fault } from '../fault.ts'
 import { isUuid } from '../ids.ts'
 import { nestingMax, nestsTooDeep } from '../json-depth.ts'
+import { parseAsWritten, unheldIn } from '../json-digits.ts'
 import { repeatsKey } from '../json-keys.ts'
 import { scrub } from '../log.ts'
 
@@ -153,6 +154,12 @@ export function readJson(bytes: Buffer): unknown {
     )
   }
   return value
+}
+
+/** The first number of a body that readJson took and memory does not hold: it would be taken for another. */
+export function unheldNumber(bytes: Buffer): Violation | null {
+  const names = bytes.length === 0 ? undefined : unheldIn(parseAsWritten(utf8.decode(bytes)))
+  return names === undefined ? null : { field: names.join('.'), rule: 'digits' }
 }
 
 /** Whether all texts of a JSON value can be kept, and no key reaches into a prototype. */
