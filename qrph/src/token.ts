@@ -38,12 +38,28 @@ export function sealToken(key: TokenKey, value: object): Promise<string> {
     .encrypt(key)
 }
 
+/** How a token is read. */
+export interface TokenReading {
+  /** How long it may be. */
+  readonly charactersMax?: number
+}
+
+/** What a token holds: an object, and the JSON that it was read from. */
+export interface OpenedToken {
+  readonly value: Record<string, unknown>
+  readonly text: string
+}
+
 /** The object that a token holds. Throws TokenError for everything that is none of ours, by one way for every cause. */
-export async function openToken(
+export const openToken = async (key: TokenKey, token: string, reading?: TokenReading): Promise<OpenedToken['value']> =>
+  (await openTokenText(key, token, reading)).value
+
+/** The same with its text, for whoever asks more of it than its values. */
+export async function openTokenText(
   key: TokenKey,
   token: string,
-  { charactersMax = tokenCharactersMax }: { readonly charactersMax?: number } = {},
-): Promise<Record<string, unknown>> {
+  { charactersMax = tokenCharactersMax }: TokenReading = {},
+): Promise<OpenedToken> {
   const opened = await attempt(key, token, charactersMax).catch(() => undefined)
   if (opened === undefined) throw new TokenError()
   return opened
@@ -51,13 +67,14 @@ export async function openToken(
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
-async function attempt(key: TokenKey, token: string, charactersMax: number): Promise<Record<string, unknown>> {
+async function attempt(key: TokenKey, token: string, charactersMax: number): Promise<OpenedToken> {
   if (token.length > charactersMax || !isCanonical(token)) throw new TokenError()
   const { plaintext, protectedHeader } = await compactDecrypt(token, key, { ...allowed, maxDecompressedLength: 1 })
   if ('zip' in protectedHeader) throw new TokenError()
-  const value: unknown = JSON.parse(utf8.decode(plaintext))
+  const text = utf8.decode(plaintext)
+  const value: unknown = JSON.parse(text)
   if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new TokenError()
-  return value as Record<string, unknown>
+  return { value: value as Record<string, unknown>, text }
 }
 
 /** Five parts in the one spelling that base64url has for their bytes: a token that was altered anywhere is another token. */

@@ -3,6 +3,8 @@ import { after, test } from 'node:test'
 import type { QrErrorCode } from '@kaha/contract'
 import { readQrPh } from '@kaha/qrph'
 import { qrPng } from '@kaha/qrph/image'
+import { tokenKey } from '@kaha/qrph/token'
+import { sealText } from '../../../qrph/test/sealed-text.ts'
 import { sql } from '../sql.ts'
 import { platform } from '../platform.ts'
 import { assertQrRefused, newReference, qrAccount, qrPath } from './qr-account.ts'
@@ -153,6 +155,19 @@ test('[X0.input.unknown-property.qr, E6.errors.invalid-request] a field that is 
   }
   const raw = JSON.parse('{"__proto__":{"amount":"98.00"}}') as object
   assertQrRefused(await own.ask({ method: 'POST', path: qrPath, body: await own.seal(raw) }), 'INVALID_REQUEST')
+})
+
+test('[X0.input.exact, E6.errors.invalid-request] a field that stands twice in a Token is 422 with 20000002, so that no value of it is dropped in silence', async () => {
+  const key = await tokenKey(p.merchant.encryption_key)
+  const json = JSON.stringify(own.request())
+  const ask = async (text: string) =>
+    own.ask({ method: 'POST', path: qrPath, body: { Token: await sealText(key, text) } })
+  for (const first of ['"amount":"1.00"', '"\\u0061mount":"98.00"', '"currency":"PHP"']) {
+    const answer = await ask(`{${first},${json.slice(1)}`)
+    assertQrRefused(answer, 'INVALID_REQUEST')
+    assert.equal(answer.plain.error, 'The request has a key twice; send it once.')
+  }
+  assert.equal((await ask(json)).status, 200)
 })
 
 test('[E6.create.amount, E6.create.reference-form] the smallest and the largest amount, and references of 1 and of 36 characters, make codes', async () => {

@@ -10,10 +10,11 @@ import {
   type QrErrorCode,
 } from '@kaha/contract'
 import { readyQrPng } from '@kaha/qrph/image'
-import { openToken, sealToken, TokenError } from '@kaha/qrph/token'
+import { openTokenText, sealToken, TokenError } from '@kaha/qrph/token'
 import type { Static } from 'typebox'
 import { Fault } from '../../kernel/fault.ts'
 import { newId } from '../../kernel/ids.ts'
+import { repeatsKey } from '../../kernel/json-keys.ts'
 import { route, type Area, type Route } from '../../kernel/http/area.ts'
 import { complaintOf } from '../../kernel/http/complaints.ts'
 import { compile } from '../../kernel/http/validation.ts'
@@ -65,12 +66,14 @@ const isRequest = compile(CreateQrCode)
 
 /** What the Token of a request holds. Every cause for which it cannot be opened is told alike. */
 async function opened({ key }: QrCaller, token: string): Promise<Static<typeof CreateQrCode>> {
-  const value = await openToken(key, token, { charactersMax: tokenCharactersMax }).catch((error: unknown) => {
+  const reading = openTokenText(key, token, { charactersMax: tokenCharactersMax })
+  const { value, text } = await reading.catch((error: unknown) => {
     if (error instanceof TokenError) throw refuse('TOKEN_REFUSED', 'The Token cannot be opened.')
     throw error
   })
   const violation = isRequest(value)
   if (violation !== null) throw refuse('INVALID_REQUEST', complaintOf(violation))
+  if (repeatsKey(text, value)) throw refuse('INVALID_REQUEST', 'The request has a key twice; send it once.')
   return value as Static<typeof CreateQrCode>
 }
 
