@@ -30,6 +30,10 @@ export const terminalFrameBytesMax = 65_536
 /** What a terminal need not say: it may leave it out, or send null. */
 const Perhaps = (charactersMax: number) => Type.Optional(Nullable(Type.String({ maxLength: charactersMax })))
 
+/** What a terminal may say and nobody reads: whatever stands there is no cause to refuse what is said beside it. */
+const Unread = (description: string) => Type.Optional(Type.Unsafe<string | null>({ description }))
+const requestIdOfTerminal = Unread('Yours: an error to the message has it too, where it is a text.')
+
 /**
  * What a terminal reports of a payment: read leniently, for what counts in it is looked at one by one. It tells of money, so it is not refused
  * for texts that are long: what fits into a frame is taken.
@@ -38,7 +42,7 @@ export const ReportedPayment = Type.Object({
   status: OneOf(['SUCCESS', 'FAILED', 'PENDING', 'CANCELLED'], 'What became of it.'),
   amount: Type.Optional(Type.Union([Type.String({ maxLength: 32 }), Type.Number(), Type.Null()])),
   currency: Perhaps(3),
-  paymentMethod: Perhaps(64),
+  paymentMethod: Unread('As the payment has it; left aside.'),
   authorizationCode: Perhaps(64),
   errorCode: Perhaps(64),
   errorMessage: Perhaps(terminalFrameBytesMax),
@@ -93,7 +97,7 @@ export const terminalRequests = {
     summary: 'Reports the result of a payment. SUCCESS needs authorizationCode, amount and currency.',
     schema: Type.Object({
       action: action('paymentResponse'),
-      requestId,
+      requestId: requestIdOfTerminal,
       transactionId: id,
       paymentResponse: ReportedPayment,
     }),
@@ -103,7 +107,7 @@ export const terminalRequests = {
     summary: 'Answers a paymentStatus. UNKNOWN: the terminal has no record of it, so nothing was charged.',
     schema: Type.Object({
       action: action('paymentStatus'),
-      requestId,
+      requestId: requestIdOfTerminal,
       transactionId: id,
       status: OneOf(['PENDING', 'UNKNOWN'], 'How it stands at the terminal.'),
     }),
@@ -113,11 +117,11 @@ export const terminalRequests = {
     summary: 'Reports what became of a void.',
     schema: Type.Object({
       action: action('voidResult'),
-      requestId,
+      requestId: requestIdOfTerminal,
       success: Type.Boolean(),
       transactionId: id,
       reason: Perhaps(255),
-      voidedAt: Perhaps(64),
+      voidedAt: Unread('When; left aside, for the time of the message counts.'),
       error: Perhaps(255),
     }),
   }),

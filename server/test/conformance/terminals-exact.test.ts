@@ -85,6 +85,18 @@ test('[D5.result.malformed, D5.message.request-id] a result whose code cannot be
   assert.match(unknown.message, cannot)
 })
 
+test('[D5.message.request-id] a requestId of a terminal that is none, and what else nobody reads, is no cause to refuse a result or a void', async () => {
+  for (const odd of [null, '', 7, ['x'], 'x'.repeat(200)]) {
+    const { transactionId, paying } = await begun()
+    terminal.send({ ...result(transactionId, { ...approval, paymentMethod: odd }), requestId: odd })
+    assert.equal((await paying).json.status, 'SUCCESS')
+    terminal.send({ action: 'voidResult', transactionId, success: true, voidedAt: odd, requestId: odd })
+    await terminal.settled()
+    assert.equal((await shop.read(transactionId)).json.status, 'VOIDED')
+    assert.deepEqual(await alarmsOf(transactionId), [])
+  }
+})
+
 test('[D5.message.request-id] any other message with NUL is told so, with its requestId', async () => {
   for (const message of [
     { action: 'payment', terminalId: shop.first.device_id, paymentRequest: { ...sale, metadata: { note: '\0' } } },
