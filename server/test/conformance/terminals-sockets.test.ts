@@ -66,7 +66,12 @@ test('a request that is no whole handshake is 400, and takes the place of no soc
   }
   const whole = { ...upgrade, 'sec-websocket-key': 'dGhlIHNhbXBsZSBub25jZQ==', 'sec-websocket-version': '13' }
   const path = '/terminal/v1'
-  for (const headers of [upgrade, { ...whole, 'sec-websocket-key': 'x' }, { ...whole, 'sec-websocket-version': '12' }])
+  for (const headers of [
+    upgrade,
+    { ...whole, 'sec-websocket-key': 'x' },
+    { ...whole, 'sec-websocket-version': '12' },
+    ...[',', 'a,', 'a,,b', 'a b', '"a"', 'a, b, a'].map((names) => ({ ...whole, 'sec-websocket-protocol': names })),
+  ])
     assertRefused(path, await call(p.url, { path, headers }), 400, 'INVALID_REQUEST')
   assertRefused(path, await call(p.url, { method: 'POST', path, headers: whole }), 400, 'INVALID_REQUEST')
   await one.settled()

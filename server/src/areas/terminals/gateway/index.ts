@@ -186,8 +186,7 @@ export function createGateway(deps: GatewayDependencies): Gateway {
     const changesBefore = orders.changes
     try {
       if (pathOf(request) !== '/v1') throw new Fault('NOT_FOUND', 'There is nothing at this path.')
-      if (!isHandshake(request))
-        throw refuse('INVALID_REQUEST', 'A handshake is a GET with Sec-WebSocket-Key and Sec-WebSocket-Version 13.')
+      if (!isHandshake(request)) throw refuse('INVALID_REQUEST', noHandshake)
       const { principal, device } = await admit(request)
       const connectionId = newId(clock.now())
       const { terminal, isNew } = await connections.connect(principal, connectionId, device)
@@ -250,11 +249,20 @@ export function createGateway(deps: GatewayDependencies): Gateway {
 
 const busy = { retryAfterSeconds: 2 }
 
+const noHandshake =
+  'A handshake is a GET with Sec-WebSocket-Key and Sec-WebSocket-Version 13; Sec-WebSocket-Protocol, where it is sent, names each protocol once.'
+
 /** What can become a socket (RFC 6455, 4.2.1): anything else must not take the place of the socket that its key has. */
 const isHandshake = ({ method, headers }: IncomingMessage): boolean =>
   method === 'GET' &&
   /^[+/0-9A-Za-z]{22}==$/.test(headers['sec-websocket-key'] ?? '') &&
-  headers['sec-websocket-version'] === '13'
+  headers['sec-websocket-version'] === '13' &&
+  areProtocols(headers['sec-websocket-protocol'])
+
+const areProtocols = (text: string | undefined): boolean => {
+  const names = text?.split(',').map((name) => name.trim()) ?? []
+  return new Set(names).size === names.length && names.every((name) => /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(name))
+}
 
 const single = (value: string | string[] | undefined): string | undefined => (Array.isArray(value) ? value[0] : value)
 
