@@ -22,6 +22,24 @@ export function firstIdOf(ms: number): string {
 export const smallestId = '00000000-0000-0000-0000-000000000000'
 export const largestId = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
 
+// A millisecond is the grain of an id, and Date.parse cuts what is finer: one of that millisecond came before.
+const finerThanMs = /\.\d{3}\d*[1-9]/
+
+/** The ids of two RFC 3339 times and of all between them; null where the first time is the later one. */
+export function idsWithin(
+  from: string | undefined,
+  to: string | undefined,
+): { readonly from: string; readonly before: string } | null {
+  const fromMs = from === undefined ? undefined : Date.parse(from)
+  const toMs = to === undefined ? undefined : Date.parse(to)
+  if (fromMs !== undefined && toMs !== undefined && fromMs > toMs) return null
+  const rest = from !== undefined && finerThanMs.test(from) ? 1 : 0
+  return {
+    from: fromMs === undefined ? smallestId : firstIdOf(Math.max(0, fromMs + rest)),
+    before: toMs === undefined ? largestId : firstIdOf(Math.max(0, toMs + 1)),
+  }
+}
+
 const crockford = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
 const ulidForm = new RegExp(`^[0-7][${crockford}]{25}$`)
 

@@ -1,5 +1,5 @@
 import type { TerminalPrincipal } from '../../identity/terminal-keys.ts'
-import { firstIdOf, isUuid, largestId, smallestId } from '../../kernel/ids.ts'
+import { idsWithin, isUuid } from '../../kernel/ids.ts'
 import { listedBy, pageSizeDefault, type Listed } from '../../kernel/list.ts'
 import { together } from '../../kernel/together.ts'
 import { askVoid, happen, voidWaitMs } from './course.ts'
@@ -134,18 +134,16 @@ export function createTerminalsService(deps: TerminalsDependencies) {
 
     async listTransactions(principal: TerminalPrincipal, query: TransactionFilter): Promise<Listed<TransactionRow>> {
       const { status, terminalId, dateFrom, dateTo, cursor, pageSize = pageSizeDefault } = query
-      const from = dateFrom === undefined ? null : new Date(dateFrom)
-      const to = dateTo === undefined ? null : new Date(dateTo)
-      if (from !== null && to !== null && from > to)
+      const within = idsWithin(dateFrom, dateTo)
+      if (within === null)
         throw refuse('INVALID_REQUEST', 'dateFrom: is after dateTo.', 'dateFrom', 'not_after_date_to')
-      const bound = ['terminal transactions', principal.groupId, status, terminalId, from, to]
-      const end = to === null ? largestId : firstIdOf(Math.max(0, to.getTime() + 1))
-      const position = cursor === undefined ? [end] : cursors.read(cursor, bound)
+      const bound = ['terminal transactions', principal.groupId, status, terminalId, dateFrom, dateTo]
+      const position = cursor === undefined ? [within.before] : cursors.read(cursor, bound)
       if (position === null)
         throw refuse('INVALID_REQUEST', 'cursor: is not one that this list gave for these filters.', 'cursor', 'known')
       const rows = await store.list(db, principal.groupId, {
-        from: from === null ? smallestId : firstIdOf(Math.max(0, from.getTime())),
-        before: position[0] ?? end,
+        from: within.from,
+        before: position[0] ?? within.before,
         states: status ?? null,
         terminalId: terminalId ?? null,
         now: clock.now(),

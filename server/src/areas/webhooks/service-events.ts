@@ -1,6 +1,6 @@
 import type { DestinationRow, EventDetail, EventRow, SendRefusal, Sent } from '../../delivery/index.ts'
 import type { Principal } from '../../identity/principal.ts'
-import { firstIdOf, largestId, smallestId } from '../../kernel/ids.ts'
+import { idsWithin, smallestId } from '../../kernel/ids.ts'
 import { listedBy, pageSizeDefault, type Listed } from '../../kernel/list.ts'
 import { createPlaces } from '../../kernel/places.ts'
 import { refuse } from './errors.ts'
@@ -141,19 +141,9 @@ const ownerOf = ({ partner_id, merchant_id, branch_id }: DestinationRow): Pick<P
   return { level: 'partner', entityId: partner_id }
 }
 
-// Date.parse cuts what is finer than a millisecond; an event of that millisecond came before.
-const finerThanMs = /\.\d{3}\d*[1-9]/
-
-/** Both dates inclusive. A millisecond is the grain of an id. */
+/** Both dates inclusive. */
 function idBounds(from: string | undefined, to: string | undefined): { from: string; before: string } {
-  const fromMs = from === undefined ? undefined : Date.parse(from)
-  const toMs = to === undefined ? undefined : Date.parse(to)
-  if (fromMs !== undefined && toMs !== undefined && fromMs > toMs) {
-    throw refuse('INVALID_DATE_RANGE', 'date_from: must not be later than date_to.')
-  }
-  const rest = from !== undefined && finerThanMs.test(from) ? 1 : 0
-  return {
-    from: fromMs === undefined ? smallestId : firstIdOf(Math.max(0, fromMs + rest)),
-    before: toMs === undefined ? largestId : firstIdOf(Math.max(0, toMs + 1)),
-  }
+  const bounds = idsWithin(from, to)
+  if (bounds === null) throw refuse('INVALID_DATE_RANGE', 'date_from: must not be later than date_to.')
+  return bounds
 }
