@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import { readQrPh, writeQrPh, type MerchantCode } from '@kaha/qrph'
+import { crc16, readQrPh, writeQrPh, type MerchantCode } from '@kaha/qrph'
 import { platform } from '../platform.ts'
 import { assertRefused, call } from './call.ts'
 import { everybody } from './people.ts'
@@ -76,6 +76,21 @@ test('[S7.bank.unknown] a code that nobody made here, or for another merchant, i
     { merchantId: '1'.repeat(25) },
   ])
     await refused(changed(qrText, fields), 'NOT_FOUND', 'known_code')
+  assert.equal((await own.get(id)).plain.status, 'PENDING')
+})
+
+test('[E6.life.other-amount] a text that was changed to another currency pays nothing', async () => {
+  const { id, qrText } = await own.made()
+  const body = qrText.slice(0, -4).replace('5303608', '5303840')
+  const qr_text = `${body}${crc16(body)}`
+  assertRefused('/sandbox/', await bank({ qr_text, outcome: 'SUCCESS' }), 422, 'AMOUNT_MISMATCH')
+  const { json } = await call(p.url, {
+    method: 'POST',
+    path: '/sandbox/bank/read',
+    key: p.seed.partner.secret_key,
+    body: { qr_text },
+  })
+  assert.deepEqual([json.currency, json.refusal.code], ['840', 'AMOUNT_MISMATCH'])
   assert.equal((await own.get(id)).plain.status, 'PENDING')
 })
 

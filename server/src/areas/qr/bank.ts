@@ -3,10 +3,10 @@ import type { Clock } from '../../kernel/clock.ts'
 import type { Db, Queries } from '../../kernel/db.ts'
 import { newId } from '../../kernel/ids.ts'
 import type { Log } from '../../kernel/log.ts'
-import { minorToNumber } from '../../kernel/money.ts'
+import { currencyOf, minorToNumber } from '../../kernel/money.ts'
 import type { QrFigures } from './figures.ts'
 import { moveCode, type CodeEvent, type CodeState } from './machine.ts'
-import { codeOf } from './service.ts'
+import { codeOf, currency } from './service.ts'
 import type { Announce } from './notifications.ts'
 import { qrStore as store } from './store.ts'
 import { readText, type QrBank } from './text.ts'
@@ -162,7 +162,7 @@ export function createCodeBank({ db, clock, bank, checkout, log, figures, announ
       const made = read.is === 'ours' ? await find(partnerId, read) : undefined
       if (made === undefined) return { code: read.code, refusal: unknown }
       if ('refusal' in moveCode(made.state, 'paid')) return { code: read.code, made, refusal: final(made) }
-      if (minorOf(read.code.amount) !== made.amount) return { code: read.code, made, refusal: otherAmount }
+      if (minorOf(read.code) !== made.amount) return { code: read.code, made, refusal: otherAmount }
       return { code: read.code, made }
     },
 
@@ -172,7 +172,7 @@ export function createCodeBank({ db, clock, bank, checkout, log, figures, announ
       if (read.is === 'malformed') return { refusal: malformed(read.refusal) }
       if (read.is === 'foreign') return { refusal: foreign(read.code) }
       if (read.is === 'unknown') return { refusal: unknown }
-      const amount = answer.amount ?? minorOf(read.code.amount)
+      const amount = answer.amount ?? minorOf(read.code)
       // The text says none and the bank neither: whatever the code's state, no money was taken.
       if (answer.event === 'paid' && amount === 0n) {
         const named = await find(partnerId, read)
@@ -224,9 +224,9 @@ const final = ({ state }: Pick<BankCode, 'state'>): BankRefusal => ({
   rule: state.toLowerCase(),
 })
 
-/** The minor units of an amount as QR Ph writes it, with up to two decimals; 0 for none. */
-function minorOf(amount: string | null): bigint {
-  if (amount === null) return 0n
+/** The minor units of the amount of a text, which QR Ph writes with up to two decimals; 0 for none, and for one of another currency. */
+function minorOf({ amount, currency: numeric }: Pick<QrPhCode, 'amount' | 'currency'>): bigint {
+  if (amount === null || numeric !== currencyOf(currency)?.numeric) return 0n
   const [whole = '', fraction = ''] = amount.split('.')
   return BigInt(whole + fraction.padEnd(2, '0'))
 }
