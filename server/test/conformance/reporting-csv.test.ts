@@ -72,9 +72,22 @@ test('[B3.csv.accept, B3.csv.form, B3.csv.nested] the CSV has a header row of th
 })
 
 test('[B3.csv.accept] whoever prefers JSON gets JSON, and the entity and the filters count for both', async () => {
-  for (const accept of ['*/*', 'application/json', 'text/html', 'text/csv;q=0', 'application/json, text/csv;q=0.5'])
+  for (const accept of [
+    '*/*',
+    'application/json',
+    'text/html',
+    'text/csv;q=0',
+    'application/json, text/csv;q=0.5',
+    'text/csv;q=0.5, */*',
+  ])
     assert.match(String((await csv('', accept)).headers['content-type']), /^application\/json/, accept)
-  for (const accept of ['text/csv', 'Text/CSV; charset=utf-8', 'text/*', 'application/json;q=0.5, text/csv'])
+  for (const accept of [
+    'text/csv',
+    'Text/CSV; charset=utf-8',
+    'text/*',
+    'application/json;q=0.5, text/csv',
+    'text/csv, */*',
+  ])
     assert.match(String((await csv('', accept)).headers['content-type']), /^text\/csv/, accept)
   assert.equal(parse((await csv('?status=DECLINED')).text).length, 2)
   assert.equal(parse((await csv('?status=VOIDED')).text).length, 1)

@@ -30,5 +30,6 @@ export function prefersCsv(accept: string | undefined): boolean {
     }),
   )
   const csv = weights.get('text/csv') ?? weights.get('text/*') ?? 0
-  return csv > 0 && csv >= (weights.get('application/json') ?? weights.get('application/*') ?? 0)
+  const json = weights.get('application/json') ?? weights.get('application/*') ?? weights.get('*/*') ?? 0
+  return csv > 0 && csv >= json
 }
