@@ -316,6 +316,7 @@ test('[D5.result.malformed, D5.message.from-terminal.payment-response] a SUCCESS
     { authorizationCode: null },
     { status: 'DONE' },
     { amount: undefined },
+    { amount: '' },
     { currency: null },
     { receiptData: 1 },
   ]) {

@@ -36,7 +36,7 @@ const pair = (code: string, message: string) => new Fault(code, message)
 
 const isAction = (name: unknown): name is Action => typeof name === 'string' && Object.hasOwn(terminalRequests, name)
 /** Undefined where a terminal sent nothing by null or by an empty text. */
-const said = (text: string | null | undefined) => (text === null || text === '' ? undefined : text)
+const said = <Value>(value: Value | null | undefined) => (value === null || value === '' ? undefined : value)
 const isEmpty = (value: unknown) => value === undefined || value === null || value === ''
 
 /**
@@ -121,7 +121,7 @@ export function createActions(deps: ActionsDependencies): Act {
       const { status, amount, currency, authorizationCode, errorCode, errorMessage, receiptData } = paymentResponse
       await cases.hearResult(speakerOf(link), transactionId, {
         status,
-        amount: amount ?? undefined,
+        amount: said(amount),
         currency: said(currency),
         authorizationCode: said(authorizationCode),
         errorCode: said(errorCode),
