@@ -97,6 +97,21 @@ test('[D5.message.request-id] a requestId of a terminal that is none, and what e
   }
 })
 
+test('[D5.result.amount-mismatch] an amount that is the same in another spelling is no other amount', async () => {
+  for (const [amount, currency, spellings] of [
+    ['150.00', 'PHP', ['150', '150.0', '150.000', 150]],
+    ['1500', 'JPY', ['1500.00', '1500.0', 1500]],
+  ] as const) {
+    for (const spelling of spellings) {
+      const paying = shop.pay({ amount, currency })
+      const { transactionId } = await terminal.next('payment')
+      terminal.send(result(transactionId, { ...approval, amount: spelling, currency }))
+      const { json } = await paying
+      assert.deepEqual([json.status, json.amount], ['SUCCESS', amount], String(spelling))
+    }
+  }
+})
+
 test('[D5.message.request-id] any other message with NUL is told so, with its requestId', async () => {
   for (const message of [
     { action: 'payment', terminalId: shop.first.device_id, paymentRequest: { ...sale, metadata: { note: '\0' } } },

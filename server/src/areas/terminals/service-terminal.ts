@@ -80,7 +80,7 @@ export function createTerminalCases({ db, ledger }: { readonly db: Db; readonly 
     if (status === 'FAILED') return 'failed'
     if (status === 'CANCELLED') return 'cancelled'
     if (status === 'PENDING') return 'working'
-    const read = decimalToMinor(String(amount), row.currency)
+    const read = decimalToMinor(withoutZeros(String(amount)), row.currency)
     return currency === row.currency && 'minor' in read && read.minor === row.amount ? 'success' : 'mismatch'
   }
 
@@ -152,5 +152,11 @@ export function createTerminalCases({ db, ledger }: { readonly db: Db; readonly 
       ),
   }
 }
+
+/** A decimal without the zeros that it ends with: terminals write two decimals where the currency has none, too. */
+const withoutZeros = (text: string): string =>
+  text.replace(/^(\d+)\.(\d*?)0*$/, (_all, whole: string, fraction: string) =>
+    fraction === '' ? whole : `${whole}.${fraction}`,
+  )
 
 export type TerminalCases = ReturnType<typeof createTerminalCases>
