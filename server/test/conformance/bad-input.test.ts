@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import type { Operation } from '@kaha/contract'
+import { createPaymentLink, type Operation } from '@kaha/contract'
 import { platform } from '../platform.ts'
 import { badTimes, badValues, type Bad, type Schema } from './bad-values.ts'
 import { areaOf, assertRefused, call, catalogues, type Call } from './call.ts'
@@ -55,6 +55,27 @@ test('X0.input.exact: what was refused changed nothing', async () => {
   assert.equal(links.data.length, 2)
   for (const { status, created_at, updated_at } of links.data)
     assert.deepEqual([status, updated_at], ['ACTIVE', created_at])
+})
+
+test('X0.input.exact: a number with more digits than memory holds is refused, and told by its name, where another would be taken for it', async () => {
+  const { path, method = 'POST', body } = await rightCall(createPaymentLink, subjects)
+  const json = JSON.stringify(body)
+  const sends = (from: string, to: string) =>
+    ask({ method, path, headers: idempotent(), bytes: json.replace(from, to) })
+  const tooFine = '9800.0000000000000000001'
+  for (const [from, code, field] of [
+    ['"amount":9800', 'INVALID_AMOUNT', 'amount'],
+    ['"unit_price":9800', 'INVALID_LINE_ITEMS', 'line_items.0.unit_price'],
+  ] as const) {
+    const answer = await sends(from, from.replace('9800', tooFine))
+    assertRefused(path, answer, 400, code)
+    assert.deepEqual(answer.json.error.details, { field, rule: 'digits' })
+    assert.equal(answer.json.error.message, `${field}: has more digits than a number can hold.`)
+  }
+  const same = await sends('"amount":9800', '"amount": 98.000000000000000000e2')
+  assert.deepEqual([same.status, same.json.amount], [201, 9800])
+  const seconds = { method: 'POST', path: '/sandbox/clock/advance', bytes: '{"seconds":1.00000000000000000001}' }
+  assertRefused(seconds.path, await ask(seconds), 400, 'INVALID_SECONDS')
 })
 
 /** Texts that a query parameter of this schema does not take. */
