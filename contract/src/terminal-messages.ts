@@ -10,7 +10,9 @@ const terminalId = Type.String({
 })
 const timestamp = Timestamp('The time of this message.')
 const requestId = Type.Optional(
-  Type.String({ minLength: 1, maxLength: 128, description: 'Yours: answers and errors to the message have it too.' }),
+  Nullable(
+    Type.String({ minLength: 1, maxLength: 128, description: 'Yours: answers and errors to the message have it too.' }),
+  ),
 )
 const action = <const Name extends string>(name: Name) => Type.Unsafe<Name>({ type: 'string', const: name })
 

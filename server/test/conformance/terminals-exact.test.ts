@@ -95,6 +95,15 @@ test('[D5.message.request-id] a requestId of a terminal that is none, and what e
     assert.equal((await shop.read(transactionId)).json.status, 'VOIDED')
     assert.deepEqual(await alarmsOf(transactionId), [])
   }
+  for (const wire of [terminal, till]) {
+    const before = wire.received.length
+    wire.send({ action: 'ping', requestId: null })
+    await wire.settled()
+    assert.deepEqual(
+      wire.received.slice(before).map(({ action }) => action),
+      ['pong', 'pong'],
+    )
+  }
 })
 
 test('[D5.result.amount-mismatch] an amount that is the same in another spelling is no other amount', async () => {
