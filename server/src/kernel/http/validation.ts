@@ -65,22 +65,29 @@ const ruleOf = (error: ErrorObject): string => {
 }
 
 const allowedOf = ({ params }: ErrorObject): string | undefined => {
-  const { allowedValues, limit, type, format, pattern } = params as Record<string, unknown>
+  const { allowedValues, limit, format, pattern } = params as Record<string, unknown>
   if (Array.isArray(allowedValues)) return allowedValues.join(', ')
   if (typeof limit === 'number') return String(limit)
-  if (Array.isArray(type)) return type.join(' or ')
-  return [type, format, pattern].find((word) => typeof word === 'string')
+  return [format, pattern].find((word) => typeof word === 'string')
 }
 
 const charactersMax = 100
 
-function violationOf(error: ErrorObject): Violation {
+// Of a value that may have one of several types, each type has an error of its own.
+const typesIn = (error: ErrorObject, all: readonly ErrorObject[]): string =>
+  all
+    .flatMap(({ keyword, instancePath, params }) =>
+      keyword === 'type' && instancePath === error.instancePath ? [params['type'] as string | string[]].flat() : [],
+    )
+    .join(' or ')
+
+function violationOf(error: ErrorObject, all: readonly ErrorObject[]): Violation {
   // A key that is too long is told of at the map, not at the key.
   const parts = error.instancePath.split('/').slice(1)
   const last = error.params['missingProperty'] ?? error.params['additionalProperty']
   if (typeof last === 'string') parts.push(last)
   const rule = error.propertyName === undefined ? ruleOf(error) : 'max_key_length'
-  const allowed = allowedOf(error)
+  const allowed = error.keyword === 'type' ? typesIn(error, all) : allowedOf(error)
   return { field: scrub(parts.join('.')).slice(0, charactersMax), rule, ...(allowed === undefined ? {} : { allowed }) }
 }
 
@@ -92,8 +99,9 @@ export function compile(schema: TSchema): Validator {
   return (value) => {
     check ??= ajv.compile(schema)
     if (check(value)) return null
-    const [first] = check.errors ?? []
-    return first === undefined ? { field: '', rule: 'invalid' } : violationOf(first)
+    const all = check.errors ?? []
+    const [first] = all
+    return first === undefined ? { field: '', rule: 'invalid' } : violationOf(first, all)
   }
 }
 
