@@ -63,7 +63,12 @@ export function addressesOf({ host, port: wanted, urls }: Named): Addresses {
   }
 }
 
-/** Services that were given a host name of their own answer there with their bare paths. */
+const usualPorts: Readonly<Record<string, number>> = { 'http:': 80, 'ws:': 80, 'https:': 443, 'wss:': 443 }
+
+/**
+ * Services that were given a host name of their own answer there with their bare paths. A request may name the port of its scheme or leave it
+ * out (RFC 9110, 4.2.3).
+ */
 export function prefixesOf({ urls }: Named): ReadonlyMap<string, string> {
   const prefixes: readonly [string | null, string][] = [
     [urls.terminal, '/terminal'],
@@ -78,8 +83,10 @@ export function prefixesOf({ urls }: Named): ReadonlyMap<string, string> {
   const own = new Map<string, string>()
   for (const [url, prefix] of prefixes) {
     if (url === null) continue
-    const { host, pathname } = new URL(url)
-    if (pathname === '/' && host !== baseHost) own.set(host, prefix)
+    const { host, port, pathname, protocol } = new URL(url)
+    if (pathname !== '/' || host === baseHost) continue
+    own.set(host, prefix)
+    if (port === '') own.set(`${host}:${usualPorts[protocol]}`, prefix)
   }
   return own
 }

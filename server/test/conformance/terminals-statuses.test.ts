@@ -139,15 +139,20 @@ test('[D5.errors.internal] a defect of ours is 500 in every operation, and tells
 
 test('X0.addresses.own-host.terminals: on a host name of its own the service answers without its prefix, over HTTP and WebSocket', async (t) => {
   const its = await platform(t, {
-    settings: { KAHA_TERMINAL_URL: 'http://pos.kaha.test', KAHA_TERMINAL_WS_URL: 'ws://sockets.kaha.test' },
+    settings: { KAHA_TERMINAL_URL: 'https://pos.kaha.test', KAHA_TERMINAL_WS_URL: 'ws://sockets.kaha.test' },
   })
   const { desktop, terminals } = its.merchant.terminal_group
   const path = '/v1/terminals'
-  const headers = { ...signedHeaders(desktop, { path }), host: 'pos.kaha.test' }
-  assert.equal((await call(its.url, { path, headers })).status, 200)
+  const statusAt = async (host: string) =>
+    (await call(its.url, { path, headers: { ...signedHeaders(desktop, { path }), host } })).status
+  for (const host of ['pos.kaha.test', 'POS.kaha.test', 'pos.kaha.test:443'])
+    assert.equal(await statusAt(host), 200, host)
+  for (const host of ['pos.kaha.test:80', 'kaha.test']) assert.equal(await statusAt(host), 404, host)
   const [first] = terminals
   assert.ok(first !== undefined)
-  const opened = await wire(its.url, first, { path: '/v1', headers: { host: 'sockets.kaha.test' } })
-  assert.equal((await opened.ask({ action: 'ping' })).action, 'pong')
-  await opened.close()
+  for (const host of ['sockets.kaha.test', 'sockets.kaha.test:80']) {
+    const opened = await wire(its.url, first, { path: '/v1', headers: { host } })
+    assert.equal((await opened.ask({ action: 'ping' })).action, 'pong')
+    await opened.close()
+  }
 })
