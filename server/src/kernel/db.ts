@@ -105,6 +105,8 @@ export function createDb(options: DbOptions): Db {
     idle_in_transaction_session_timeout: String(statementMsMax),
     // Whatever a server's own is: a week there is an hour longer or shorter twice a year.
     timezone: 'UTC',
+    // Of the other styles the driver reads a day for a month.
+    datestyle: 'ISO',
     ...options.settings,
   }
   const pool = new pg.Pool({
