@@ -54,6 +54,12 @@ const full = {
 
 const seconds = (fromNow: number): string => new Date(p.kaha.clock.now().getTime() + fromNow * 1000).toISOString()
 
+test('C4.link.absent: redirect_urls that name no address, and a max_uses of null, are no value', async () => {
+  const link = bodyOf(await merchant.createLink({ type: 'multi_use', redirect_urls: {}, max_uses: null }), 201)
+  assert.deepEqual(Object.keys(link).toSorted(), always.toSorted())
+  assert.deepEqual(bodyOf(await merchant.retrieveLink(link.id), 200), link)
+})
+
 test('[C4.link-create.created, C4.link.present, C4.link.absent] a link made of what it must have is ACTIVE and has no other field', async () => {
   const earliest = p.kaha.clock.now()
   const link = bodyOf(await merchant.createLink(), 201)

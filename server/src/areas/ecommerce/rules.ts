@@ -114,8 +114,8 @@ function checkMaxUses({ type, reserved_count, success_count }: LinkRow, maxUses:
   }
 }
 
-/** Null when none is left. */
-function mergedUrls(
+/** Null when there are none. */
+export function mergedUrls(
   present: LinkRow['redirect_urls'],
   changed: NonNullable<LinkChange['redirect_urls']>,
 ): LinkRow['redirect_urls'] {

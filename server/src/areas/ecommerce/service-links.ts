@@ -13,6 +13,7 @@ import {
   expiryOf,
   idBounds,
   linkEnded,
+  mergedUrls,
   notFound,
 } from './rules.ts'
 import type { EcommerceDependencies } from './service.ts'
@@ -45,7 +46,7 @@ export function linkCases({ db, clock, cursors, identity, payments, idempotency,
       line_items: [...input.line_items],
       description: input.description ?? null,
       order_reference: input.order_reference ?? null,
-      redirect_urls: input.redirect_urls ?? null,
+      redirect_urls: mergedUrls(null, input.redirect_urls ?? {}),
       metadata: input.metadata ?? {},
       max_uses: input.max_uses ?? null,
       reserved_count: 0,
