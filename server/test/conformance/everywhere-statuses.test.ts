@@ -204,6 +204,19 @@ test('[X0.limits.content-type, S7.access.json] a body that is not declared as JS
   }
 })
 
+test('X0.limits.content-type: a request without a body may name any type, for client libraries name that of a form', async () => {
+  const form = { 'content-type': 'application/x-www-form-urlencoded' }
+  const bare = operations.filter(({ body, bodyOptional }) => body === undefined || bodyOptional === true)
+  for (const operation of bare) {
+    for (const length of [{}, { 'content-length': '0' }]) {
+      const { body: _, ...request } = await rightCall(operation, subjects)
+      const headers = { ...request.headers, ...form, ...length }
+      const answer = await ask({ ...request, headers, key: partnerKey })
+      assert.ok(answer.status in operation.success, `${operation.id}: ${answer.status} ${answer.text}`)
+    }
+  }
+})
+
 test('[X0.rate.answer, B3.errors.rate] every operation answers 429 with Retry-After to a key that is over its rate', async (t) => {
   const frozen = Date.now()
   const limited = await platform(t, { settings: { KAHA_RATE_LIMIT: '1' }, choices: { wall: () => frozen } })

@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http'
 import { Readable } from 'node:stream'
 import type { AnswerOf, BodyOf, Operation, ParamsOf, QueryOf } from '@kaha/contract'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
@@ -178,7 +179,10 @@ function mountRoute<P>(room: FastifyInstance, area: Area<P>, { operation, handle
     config: { operationId: operation.id },
     onRequest: async (request) => {
       request.principal = await area.authenticate(request, operation)
-      const encoding = request.headers['content-encoding']
+      const { headers } = request.raw
+      // Client libraries name the type of a form where they send nothing.
+      if (lacksBody(headers)) delete headers['content-type']
+      const encoding = headers['content-encoding']
       if (encoding !== undefined && encoding !== 'identity') {
         throw new Fault('UNSUPPORTED_MEDIA_TYPE', 'Send the body without a content-encoding.')
       }
@@ -221,6 +225,9 @@ function mountRoute<P>(room: FastifyInstance, area: Area<P>, { operation, handle
     },
   })
 }
+
+const lacksBody = (headers: IncomingHttpHeaders): boolean =>
+  headers['transfer-encoding'] === undefined && Number(headers['content-length'] ?? 0) === 0
 
 type Serializer = ReturnType<FastifyReply['compileSerializationSchema']>
 
