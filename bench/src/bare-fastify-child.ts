@@ -32,7 +32,7 @@ async function listen({ target, merchantId, bytes, contentType }: BareRoute): Pr
   const app = fastify({ logger: false, forceCloseConnections: true })
   held.defer(() => app.close())
   app.get('/page', async (_request, reply) => {
-    const rows = await ecommerceStore.listLinks(queries, principal, filters)
+    const { rows } = await ecommerceStore.listLinks(queries, principal, filters)
     if (rows.length !== rowsMax) throw new Error(`the query found ${rows.length} rows`)
     reply.header('content-type', contentType)
     return bytes

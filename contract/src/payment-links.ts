@@ -135,7 +135,8 @@ export const listPaymentLinks = operation({
   method: 'GET',
   path: '/ecom/v1/payment-links',
   summary: 'List payment links',
-  description: 'Links of the entity of the key and of all entities under it, newest first.',
+  description:
+    'Links of the entity of the key and of all entities under it, newest first. A page ends where it has 4 MiB of line items and metadata, and may then hold fewer than `page_size` while `has_more` is true: go on with `next_cursor`.',
   auth: 'key',
   scope: 'payment_links.read',
   query: Closed({

@@ -248,6 +248,26 @@ test('C4.link-list.ok: every page of every size joins into the whole list, newes
   )
 })
 
+test('C4.link-list.bytes: a page of links as large as they may be ends at 4 MiB, and the next one goes on behind it', async () => {
+  const own = await ownBranch(p)
+  const metadata = Object.fromEntries(Array.from({ length: 4 }, (_, at) => [`note ${at}`, 'n'.repeat(500)]))
+  const line = { sku: 'MUG', name: 'M'.repeat(255), unit_price: 98, quantity: 1, metadata }
+  const made = idsOf(await make(own, 22, { line_items: Array.from({ length: 100 }, () => line) }))
+  const found: string[] = []
+  for (let cursor: string | null = ''; cursor !== null;) {
+    const { data, pagination } = bodyOf(await own.listLinks({ page_size: '200', ...(cursor && { cursor }) }), 200)
+    const bytes = data.map(({ line_items: lines, metadata: notes }: any) => JSON.stringify([lines, notes]).length)
+    const all = bytes.reduce((sum: number, one: number) => sum + one, 0)
+    assert.ok(all - bytes.at(-1) < 4 * 1024 * 1024, `${data.length} links with ${all} bytes`)
+    if (pagination.has_more) assert.ok(all + bytes.at(-1) > 4 * 1024 * 1024, 'it ended too soon')
+    found.push(...idsOf(data))
+    cursor = pagination.next_cursor
+  }
+  assert.deepEqual(found, made)
+  assert.ok(bodyOf(await own.listLinks({ page_size: '200' }), 200).data.length < made.length)
+  assert.deepEqual(idsOf(bodyOf(await own.listLinks({ page_size: '10' }), 200).data), made.slice(0, 10))
+})
+
 test('C4.link-list.ok: while links are being made, pages have no gap and no double: all that was there before is found once', async () => {
   const own = await ownBranch(p)
   const made = new Set(idsOf(await make(own, 30)))

@@ -125,14 +125,14 @@ export function linkCases({ db, clock, cursors, identity, payments, idempotency,
           'known',
         )
       const { from, before } = idBounds(query.date_from, query.date_to)
-      const found = await store.listLinks(db, principal, {
+      const { rows, stoppedAt } = await store.listLinks(db, principal, {
         before: position?.[0] ?? before,
         from,
         statuses: query.status ?? null,
         branchReference: query.merchant_branch_reference_number ?? null,
         rowsMax: pageSize + 1,
       })
-      return listedBy(cursors, found, pageSize, bound)
+      return listedBy(cursors, rows, pageSize, bound, stoppedAt)
     },
 
     /** Whether a further payment could start now; a link that ended has none. */

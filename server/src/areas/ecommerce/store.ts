@@ -112,15 +112,29 @@ const findLinkByToken = statement(
   `select ${linkColumns} from ecommerce.links l where l.token = $1`,
 )
 
-// Ids carry the time of creation, so both date filters are bounds of the one index.
+// Ids carry the time of creation, so both date filters are bounds of the one index. A link may be as large as a body: 200 of those would keep
+// this process for seconds, so a page ends behind the link with which it has grown too large.
 const listLinks = perLevel(
   'ecommerce.listLinks',
-  (entity) => `select ${linkColumns} from ecommerce.links l
-    where l.${entity} = $1 and l.id < $2 and l.id >= $3
-      and ($4::text[] is null or case when ${expired} then 'EXPIRED' else l.state end = any ($4))
-      and ($5::text is null or l.branch_reference_number = $5)
-    order by l.id desc limit $6`,
+  (entity) => `
+   select * from (
+     select l.*, lead(l.id) over (order by l.id desc) is not null as goes_on,
+            sum(octet_length(l.line_items::text) + octet_length(l.metadata::text))
+              over (order by l.id desc rows between unbounded preceding and 1 preceding) as bytes_before
+       from (
+         select ${linkColumns} from ecommerce.links l
+          where l.${entity} = $1 and l.id < $2 and l.id >= $3
+            and ($4::text[] is null or case when ${expired} then 'EXPIRED' else l.state end = any ($4))
+            and ($5::text is null or l.branch_reference_number = $5)
+          order by l.id desc limit $6
+       ) l
+   ) l
+    where coalesce(l.bytes_before, 0) < $7
+    order by l.id desc`,
 )
+
+/** Of line items and metadata, as text: at this much a page of links ends. */
+const pageBytesMax = 4 * 1024 * 1024
 
 const cap = `case l.type when 'one_time' then 1 else coalesce(l.max_uses, 2147483647) end`
 
@@ -281,15 +295,20 @@ export const ecommerceStore = {
   /** For a caller that holds an intent of the link. */
   readLink: async (on: Queries, id: string) => (await on.run<LinkRow>(readLink, [id]))[0],
   findLinkByToken: async (on: Queries, token: string) => (await on.run<LinkRow>(findLinkByToken, [token]))[0],
-  listLinks: (on: Queries, principal: Principal, filters: LinkFilters) =>
-    on.run<LinkRow>(listLinks[principal.level], [
+  /** `stoppedAt`: the last link of a page that ended by its size, where more follow. */
+  async listLinks(on: Queries, principal: Principal, filters: LinkFilters) {
+    const rows = await on.run<LinkRow & { goes_on: boolean }>(listLinks[principal.level], [
       principal.entityId,
       filters.before,
       filters.from,
       filters.statuses,
       filters.branchReference,
       filters.rowsMax,
-    ]),
+      pageBytesMax,
+    ])
+    const last = rows.at(-1)
+    return { rows, stoppedAt: last?.goes_on === true ? last.id : null }
+  },
   takeUse: async (on: Queries, linkId: string, attemptId: string) =>
     (await on.run(takeUse, [linkId, attemptId])).length === 1,
   readUses: async (on: Queries, linkId: string) =>

@@ -55,6 +55,8 @@ export const paymentLinks = joined(
       'metadata has at most 50 keys of 40 characters with values of 500, else 400 INVALID_METADATA',
 
     'C4.link-list.ok': 'listing links is 200 with the list envelope',
+    'C4.link-list.bytes':
+      'a page of links ends where it has 4 MiB of line items and metadata: it may be short while has_more says that the list goes on',
     'C4.link-list.scoped': 'a list of links shows those of the entity of the key and of everything under it',
     'C4.link-list.status':
       'status keeps the links in any of the states of a comma-separated list, and an unknown state is 400',
