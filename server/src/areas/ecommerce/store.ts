@@ -33,13 +33,15 @@ export interface KeptAnswer {
 export const answerPlace = (entityId: string, operation: string, key: string): string =>
   `ecommerce.idempotency.response:${entityId}/${operation}/${key}`
 
-const expired = `(l.state = 'ACTIVE' and l.expires_at <= kernel.now())`
-const linkColumns = `
+const expiredAt = (now: string) => `(l.state = 'ACTIVE' and l.expires_at <= ${now})`
+const linkStateAt = (now: string) => `case when ${expiredAt(now)} then 'EXPIRED' else l.state end`
+const linkColumnsAt = (now: string) => `
   l.id, l.partner_id, l.merchant_id, l.branch_id, l.branch_reference_number, l.token, l.type,
-  case when ${expired} then 'EXPIRED' else l.state end as state, l.amount, l.currency, l.line_items, l.description,
+  ${linkStateAt(now)} as state, l.amount, l.currency, l.line_items, l.description,
   l.order_reference, l.redirect_urls, l.metadata, l.max_uses, l.reserved_count, l.success_count, l.expires_at, l.cancelled_at,
   l.cancellation_reason, l.created_at,
-  case when ${expired} then greatest(l.expires_at, l.updated_at) else l.updated_at end as updated_at`
+  case when ${expiredAt(now)} then greatest(l.expires_at, l.updated_at) else l.updated_at end as updated_at`
+const linkColumns = linkColumnsAt('kernel.now()')
 
 // The lock tells a first request that still runs from one that has answered: a repeat is refused at once and does not queue behind it.
 // It goes with its transaction, so a process that dies frees the key.
@@ -112,6 +114,9 @@ const findLinkByToken = statement(
   `select ${linkColumns} from ecommerce.links l where l.token = $1`,
 )
 
+// A subquery is run once: asked for each of the links that a filter passes over, the time cost more than those did.
+const onceNow = '(select kernel.now())'
+
 // Ids carry the time of creation, so both date filters are bounds of the one index. A link may be as large as a body: 200 of those would keep
 // this process for seconds, so a page ends behind the link with which it has grown too large.
 const listLinks = perLevel(
@@ -122,9 +127,9 @@ const listLinks = perLevel(
             sum(octet_length(l.line_items::text) + octet_length(l.metadata::text))
               over (order by l.id desc rows between unbounded preceding and 1 preceding) as bytes_before
        from (
-         select ${linkColumns} from ecommerce.links l
+         select ${linkColumnsAt(onceNow)} from ecommerce.links l
           where l.${entity} = $1 and l.id < $2 and l.id >= $3
-            and ($4::text[] is null or case when ${expired} then 'EXPIRED' else l.state end = any ($4))
+            and ($4::text[] is null or ${linkStateAt(onceNow)} = any ($4))
             and ($5::text is null or l.branch_reference_number = $5)
           order by l.id desc limit $6
        ) l
