@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { createPaymentLink, type Operation } from '@kaha/contract'
 import { platform } from '../platform.ts'
-import { badTimes, badValues, type Bad, type Schema } from './bad-values.ts'
+import { badTimes, badValues, namesElsewhere, type Bad, type Schema } from './bad-values.ts'
 import { areaOf, assertRefused, call, catalogues, type Call } from './call.ts'
 import { operations, rightCall, subjectsOf } from './operations.ts'
 import { idempotent } from './people.ts'
@@ -19,7 +19,7 @@ const byId = operations.filter(({ params }) => params !== undefined)
 
 /** The code that completions promise for a broken rule of a field. */
 function codeFor({ area }: Operation, { path, kind }: Pick<Bad, 'path' | 'kind'>): string {
-  if (area === 'reporting') return 'BAD_REQUEST'
+  if (area === 'reporting' || kind === 'unknown') return 'BAD_REQUEST'
   const [top = '', second] = path
   if (kind === 'value' && (top === 'date_from' || top === 'date_to')) return 'INVALID_DATE_RANGE'
   if (top === 'cursor') return 'INVALID_CURSOR'
@@ -125,7 +125,9 @@ for (const operation of withQuery) {
       await refuses(`${name.toUpperCase()}=x`, 'BAD_REQUEST')
       await refuses(`${name}[]=x`, 'BAD_REQUEST')
     }
+    const known = Object.keys(operation.query?.properties ?? {})
     const unknown = [
+      ...namesElsewhere.filter((name) => !known.includes(name)).map((name) => `${name}=x`),
       'unknown=1',
       '__proto__=1',
       'constructor=1',
@@ -142,7 +144,7 @@ for (const operation of withQuery) {
 test('[X0.input.unknown-parameter] an operation without parameters refuses any', async () => {
   for (const operation of operations.filter(({ query }) => query === undefined)) {
     const right = await rightCall(operation, subjects)
-    for (const query of ['x=1', 'page_size=5', '__proto__=1']) {
+    for (const query of ['x=1', 'page_size=5', '__proto__=1', ...namesElsewhere.map((name) => `${name}=x`)]) {
       const path = withParameter(right, query)
       assertRefused(path, await ask({ ...right, path }), 400, 'BAD_REQUEST')
     }

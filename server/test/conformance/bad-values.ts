@@ -136,6 +136,10 @@ function exampleOf(given: Schema): unknown {
   return schema.format === 'uri' ? 'https://shop.example.com/' : 'x'
 }
 
+const unknownNames = ['unknown', 'constructor', 'toString', 'hasOwnProperty', 'ID', '']
+/** Fields that other operations have, with codes of their own there. */
+export const namesElsewhere = ['metadata', 'cursor', 'date_from', 'date_to', 'card']
+
 /** Everything that can be wrong with one body, one thing at a time, from a body that is right. */
 export function* badValues(
   schema: Schema,
@@ -146,7 +150,8 @@ export function* badValues(
   const at = (name: string) => [...path, name]
   if (path.length === 0)
     for (const value of [null, 'x', 1, true, [], [right]]) yield { what: 'no object', path, kind: 'missing', value }
-  for (const name of ['unknown', 'constructor', 'toString', 'hasOwnProperty', 'ID', ''])
+  const known = Object.keys(schema.properties ?? {})
+  for (const name of [...unknownNames, ...namesElsewhere].filter((one) => !known.includes(one)))
     yield {
       what: `${name || 'an empty name'} as a property`,
       path: at(name),

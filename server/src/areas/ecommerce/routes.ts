@@ -61,8 +61,9 @@ const tooMany = (retryAfterSeconds: number) =>
 /** The code of a field whose code is not its own name. */
 function codeOfField({ field, rule }: Violation): string | undefined {
   const path = field.split('.')
+  if (rule === 'unknown') return undefined
   const isPartOfCard = path[0] === 'payment_method' && path[1] === 'card'
-  if (isPartOfCard && rule !== 'unknown' && rule !== 'required') return 'INVALID_CARD'
+  if (isPartOfCard && rule !== 'required') return 'INVALID_CARD'
   if (path.includes('metadata')) return 'INVALID_METADATA'
   if (path[0] === 'date_from' || path[0] === 'date_to') return 'INVALID_DATE_RANGE'
   if (path[0] === 'cursor') return 'INVALID_CURSOR'

@@ -48,6 +48,7 @@ export function webhooksArea(identity: Identity): Area<Principal> {
 
 /** The code of a field whose code is not its own name. */
 function codeOfField({ field, rule }: Violation): string | undefined {
+  if (rule === 'unknown') return undefined
   const [top] = field.split('.')
   if ((top === 'date_from' || top === 'date_to') && rule !== 'required') return 'INVALID_DATE_RANGE'
   if (top === 'cursor') return 'INVALID_CURSOR'

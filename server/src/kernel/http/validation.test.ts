@@ -107,6 +107,7 @@ const broken: readonly (readonly [value: unknown, field: string, rule: string])[
   [{ ...right, notes: { a: 'b', c: 'd' } }, 'notes', 'max_keys'],
   [{ ...right, notes: { abcd: 'b' } }, 'notes', 'max_key_length'],
   [{ ...right, notes: { a: 'bcde' } }, 'notes.a', 'max_length'],
+  [{ ...right, notes: { '/~1': 'bcde' } }, 'notes./~1', 'max_length'],
   [{ ...right, '4242424242424242': 1 }, '[removed]', 'unknown'],
   [{ ...right, ['k'.repeat(500)]: 1 }, 'k'.repeat(100), 'unknown'],
 ]

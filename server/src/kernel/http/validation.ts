@@ -71,6 +71,9 @@ const allowedOf = ({ params }: ErrorObject): string | undefined => {
   return [format, pattern].find((word) => typeof word === 'string')
 }
 
+/** A key as it is, of one in a JSON pointer (RFC 6901, 4). */
+const keyOf = (token: string): string => token.replaceAll('~1', '/').replaceAll('~0', '~')
+
 const charactersMax = 100
 
 // Of a value that may have one of several types, each type has an error of its own.
@@ -83,7 +86,7 @@ const typesIn = (error: ErrorObject, all: readonly ErrorObject[]): string =>
 
 function violationOf(error: ErrorObject, all: readonly ErrorObject[]): Violation {
   // A key that is too long is told of at the map, not at the key.
-  const parts = error.instancePath.split('/').slice(1)
+  const parts = error.instancePath.split('/').slice(1).map(keyOf)
   const last = error.params['missingProperty'] ?? error.params['additionalProperty']
   if (typeof last === 'string') parts.push(last)
   const rule = error.propertyName === undefined ? ruleOf(error) : 'max_key_length'
