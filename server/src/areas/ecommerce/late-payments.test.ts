@@ -111,6 +111,21 @@ test('C4.uses.cap: settled twice, by two processes at once, a payment spends one
   assert.deepEqual(await room.events(id), ['payment.succeeded'])
 })
 
+test('C4.link.updated-at: a payment that waited for the link while that was changed does not turn updated_at back', async () => {
+  const link = bodyOf(await room.shop.createLink({ type: 'multi_use' }), 201)
+  const { id } = await room.intent({ payment_link_id: link.id })
+  const silent = processorThat({ authorize: async () => ({ kind: 'pending' }) })
+  const { latestAttempt } = await room.payments(silent).confirm(await room.read(id), card, null)
+  const at = clock.now()
+  await jump(room, 1_000)
+  const { updated_at } = bodyOf(await room.shop.updateLink(link.id, { description: 'Changed meanwhile' }), 200)
+
+  const attemptId = latestAttempt?.id ?? ''
+  await db.tx((tx) => owner.settle(tx, { linkId: link.id, attemptId, succeeded: true, at }))
+  const told = await linkNow(link.id)
+  assert.deepEqual([told.successful_payment_count, told.updated_at], [1, updated_at])
+})
+
 test('while the processor takes its time over a question, other intents expire at their time and are told of', async () => {
   const { id: silent } = await room.intent()
   await room

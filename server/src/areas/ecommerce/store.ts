@@ -174,7 +174,7 @@ const spendUse = statement(
       where u.attempt_id = $1 and u.link_id = link.id and u.state = 'RESERVED' returning u.link_id
    )
    update ecommerce.links l
-      set reserved_count = l.reserved_count - 1, success_count = l.success_count + 1, updated_at = $2,
+      set reserved_count = l.reserved_count - 1, success_count = l.success_count + 1, updated_at = greatest($2, l.updated_at),
           state = case when l.state = 'ACTIVE' and l.expires_at > kernel.now() and l.success_count + 1 >= ${cap} then 'CONSUMED'
                        else l.state end
      from used where l.id = used.link_id
