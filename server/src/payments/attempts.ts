@@ -177,6 +177,13 @@ export function createAttempts({
     if ('refusal' in move) throw new Error(`no first move ${event}`)
     const isFirst = intent.latestAttempt === null && (attemptCount ?? 0) === 0 && move.emits === null
     await db.tx(async (tx) => {
+      if (intent.latestAttempt?.method === 'qrph') await storeOverdue(tx, intent.id, 'code_expired')
+      const got =
+        intent.linkId === null || !holdsUse(by.method, move.to)
+          ? 'taken'
+          : await owner.reserve(tx, { linkId: intent.linkId, attemptId })
+      await store.lockIntent(tx, intent.id)
+      // Now that nobody else changes the intent: what others stored while this waited is not later.
       const at = clock.now()
       const attempt: NewAttempt = {
         id: attemptId,
@@ -190,12 +197,6 @@ export function createAttempts({
         leaseSeconds,
         at,
       }
-      if (intent.latestAttempt?.method === 'qrph') await storeOverdue(tx, intent.id, 'code_expired')
-      const got =
-        intent.linkId === null || !holdsUse(by.method, move.to)
-          ? 'taken'
-          : await owner.reserve(tx, { linkId: intent.linkId, attemptId })
-      await store.lockIntent(tx, intent.id)
       if (isFirst && got === 'taken' && (await store.insertFirstAttempt(tx, attempt))) return
       const present = intentOf(await storeOverdue(tx, intent.id, 'challenge_abandoned'))
       refuseUnlessOpen(present)

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { after, test } from 'node:test'
 import { failureCategories } from '@kaha/contract'
 import { cards, platform } from '../platform.ts'
-import { bodyOf, hourMs, jump, refusal, shop, withoutWorker, type Shop } from './shop.ts'
+import { bodyOf, hourMs, jump, refusal, shop, whileHeld, withoutWorker, type Shop } from './shop.ts'
 
 // The table of states, row by row, as a merchant sees it. Rows that no operation reaches yet are shown by payments/machine-rules.test.ts.
 // No worker runs unless a test starts one.
@@ -124,6 +124,20 @@ test('C4.intent.updated-at: it tells when the shown state came about, and readin
     assert.deepEqual(await read(id, own), read1)
     last = read1.updated_at
   }
+})
+
+test('C4.intent.updated-at: an attempt that waited for another change of its intent is not shown as older than that', async () => {
+  const { id } = await merchant.newIntent()
+  const hold = `select from payments.intents where id = '${id}' for update`
+  const confirm = () => merchant.confirm(id, cards.ineligible)
+  let released = ''
+  const [answer] = await whileHeld(p, hold, [confirm], async () => {
+    await jump(p, 5_000)
+    released = p.kaha.clock.now().toISOString()
+  })
+  const { status, updated_at } = bodyOf(answer, 200)
+  assert.equal(status, 'DECLINED')
+  assert.ok(updated_at >= released, `${updated_at}, though others could change it until ${released}`)
 })
 
 test('C4.machine.requires-action.confirm: an intent that waits for a challenge takes no other card', async () => {
