@@ -218,6 +218,7 @@ test('a number that JSON can write and no amount can be is refused; the same amo
     '9007199254740993',
     '1e12',
     '100.00000001',
+    '9799.99999999999999999',
   ]) {
     assertRefused(path, await ask(withAmount(amount)), 400, 'INVALID_AMOUNT')
   }
