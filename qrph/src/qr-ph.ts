@@ -90,8 +90,8 @@ const forms: Readonly<Record<string, RegExp>> = {
   '28-03': /^.{1,25}$/u,
   '52': /^[0-9]{4}$/,
   '53': currencyForm,
-  // Thirteen characters at most, and never nothing.
-  '54': /^(?=.{1,13}$)(?![0.]+$)[0-9]+(?:\.[0-9]{1,2})?$/,
+  // Thirteen characters at most, and never nothing. The point may stand without decimals.
+  '54': /^(?=.{1,13}$)(?![0.]+$)[0-9]+(?:\.[0-9]{0,2})?$/,
   '58': /^[A-Z]{2}$/,
   '59': /^.{1,25}$/u,
   '60': /^.{1,15}$/u,

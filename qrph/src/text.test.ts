@@ -63,6 +63,11 @@ for (const { why, text } of vectors.invalid) {
 
 const [plain = '', full = '', accented = ''] = vectors.valid.map(({ text }) => text)
 
+test('E6.text.amount: an amount is read in each form that EMVCo takes, with decimals, without, and with a point alone', () => {
+  for (const amount of ['98.73', '98.7', '98', '98.', '0.01', '9999999999999', '999999999999.'])
+    assert.equal(read(writeQrPh({ ...shop, amount })).amount, amount)
+})
+
 const reasons: readonly (readonly [what: string, text: string, reason: string])[] = [
   ['nothing', '', 'empty'],
   ['a web address', 'https://example.com/pay', 'not_emvco 00'],
@@ -239,6 +244,10 @@ test('a field that the format does not take is refused before it is written', ()
     { amount: '1,458.31' },
     { amount: '1.005' },
     { amount: '0.00' },
+    { amount: '0.' },
+    { amount: '.50' },
+    { amount: '.' },
+    { amount: '9.8.' },
     { amount: '12345678901.23' },
     { acquirer: 'bank' },
     { mcc: '12' },
