@@ -257,6 +257,32 @@ test('a payer who is back at a link while the bank takes its time is not told to
   assert.match(await back(), /You have already paid here\./)
 })
 
+test('C4.checkout.twice: a payer who never got the answer to a form finds its payment back at the link, now and later', async () => {
+  const cookies = new Map<string, string>()
+  const visit = async (address: string) => {
+    const cookie = Array.from(cookies, ([name, value]) => `${name}=${value}`).join('; ')
+    const answer = await fetch(address, { headers: { cookie }, redirect: 'manual' })
+    for (const line of answer.headers.getSetCookie()) {
+      const [, name = '', value = ''] = /^(\w+)=([^;]*); Path=\/pay\/l\/[^;]+; HttpOnly; SameSite=Lax$/.exec(line) ?? []
+      cookies.set(name, value)
+    }
+    return { status: answer.status, text: await answer.text(), location: answer.headers.get('location') }
+  }
+  const several = await link({ type: 'multi_use' })
+  const lost = await submit(several.url, await visit(several.url))
+  assert.equal(lost.status, 303)
+  for (let time = 0; time < 3; time += 1) {
+    const { text } = await visit(several.url)
+    assert.match(text, /You have already paid here\./)
+    assert.ok(text.includes(lost.location ?? '-'))
+  }
+  assert.equal((await intentsOf(several.id)).length, 1)
+
+  const single = await link()
+  const paid = await submit(single.url, await visit(single.url))
+  assert.equal((await visit(single.url)).location, paid.location)
+})
+
 test('a receipt says what was given back of its payment, once it was', async () => {
   const { id, checkout_url: url } = await newIntent()
   bodyOf(await merchant.confirm(id), 200)

@@ -32,7 +32,7 @@ import {
   type FormOf,
   type PageAddress,
 } from './views.ts'
-import { rememberedPayment, rememberPayment } from './visit.ts'
+import { remember, remembered } from './visit.ts'
 
 export interface CheckoutDependencies {
   readonly ecommerce: EcommerceService
@@ -48,6 +48,13 @@ const formBytesMax = 16 * 1024
 const nonceCharacters = 22
 const tokenForm = /^[\w-]{22}$/
 const prefix = '/pay'
+
+/** `waits`: for the bank to pay its code. */
+interface OwnPayment extends PageAddress {
+  readonly token: string
+  readonly waits: boolean
+  readonly isPaid: boolean
+}
 
 type TokenRequest = FastifyRequest<{ Params: { token: string } }>
 
@@ -156,23 +163,34 @@ export async function mountCheckout(app: FastifyInstance, deps: CheckoutDependen
   }
 
   /** The page of the payment that this browser has made with the link, or is making. */
-  const ownPayment = async (
-    request: TokenRequest,
-    link: LinkRow,
-  ): Promise<(PageAddress & { readonly waits: boolean; readonly isPaid: boolean }) | undefined> => {
-    const token = rememberedPayment(request.headers.cookie) ?? ''
-    const intent = await found(token, ecommerce.findIntentByToken)
-    if (intent?.linkId !== link.id) return undefined
-    const waits = waitsForBank(intent)
-    const isPaid = intent.shown.status === 'SUCCEEDED'
-    const stands = waits || isPaid || intent.shown.status === 'PROCESSING'
-    return stands ? { ...pageAddressOf(request, 'i', token), waits, isPaid } : undefined
+  const ownPayment = async (request: TokenRequest, link: LinkRow): Promise<OwnPayment | undefined> => {
+    const { cookie } = request.headers
+    const byForm = (nonce: string) => ecommerce.findIntentByForm(link.id, nonce)
+    const made = [
+      await found(remembered('form', cookie) ?? '', byForm),
+      await found(remembered('payment', cookie) ?? '', ecommerce.findIntentByToken),
+    ]
+    for (const intent of made) {
+      if (intent?.linkId !== link.id) continue
+      const waits = waitsForBank(intent)
+      const isPaid = intent.shown.status === 'SUCCEEDED'
+      if (!waits && !isPaid && intent.shown.status !== 'PROCESSING') continue
+      const token = ecommerce.checkoutTokenOf(intent.id)
+      return { ...pageAddressOf(request, 'i', token), token, waits, isPaid }
+    }
+    return undefined
   }
 
-  const showLink = async (request: TokenRequest, reply: FastifyReply, link: LinkRow, form: FormOf, status = 200) => {
+  const showLink = async (
+    request: TokenRequest,
+    reply: FastifyReply,
+    link: LinkRow,
+    form: FormOf,
+    own: OwnPayment | undefined,
+    status = 200,
+  ) => {
     const payee = await payeeOf(link)
     const address = pageAddressOf(request, 'l')
-    const own = await ownPayment(request, link)
     // A code that this payer may be paying right now comes before another payment.
     if (own?.waits === true && form.problem === undefined) return redirect(reply, own)
     if (ecommerce.hasFreeUse(link)) {
@@ -237,8 +255,15 @@ export async function mountCheckout(app: FastifyInstance, deps: CheckoutDependen
       room.get<{ Params: { token: string } }>(
         '/l/:token',
         { config: { operationId: 'checkout.link' } },
-        async (request, reply) =>
-          showLink(request, reply, await findLink(request), formFor(request.params.token, randomText(nonceCharacters))),
+        async (request, reply) => {
+          const link = await findLink(request)
+          const { url } = pageAddressOf(request, 'l')
+          const own = await ownPayment(request, link)
+          if (own !== undefined) reply.header('set-cookie', remember('payment', own.token, url))
+          const form = formFor(request.params.token, randomText(nonceCharacters))
+          reply.header('set-cookie', remember('form', form.nonce, url))
+          return showLink(request, reply, link, form, own)
+        },
       )
 
       room.post<{ Params: { token: string } }>(
@@ -255,13 +280,12 @@ export async function mountCheckout(app: FastifyInstance, deps: CheckoutDependen
           if (visited === undefined && !ecommerce.hasFreeUse(link)) return redirect(reply, pageAddressOf(request, 'l'))
           const intent = visited ?? (await ecommerce.intentOfVisit(link, form.nonce))
           if (intent === undefined) return redirect(reply, pageAddressOf(request, 'l'))
-          reply.header(
-            'set-cookie',
-            rememberPayment(ecommerce.checkoutTokenOf(intent.id), pageAddressOf(request, 'l').url),
-          )
-          return submit(request, reply, intent, form, 0, (problem) =>
-            showLink(request, reply, link, { ...formFor(request.params.token, form.nonce), problem }, 400),
-          )
+          const token = ecommerce.checkoutTokenOf(intent.id)
+          reply.header('set-cookie', remember('payment', token, pageAddressOf(request, 'l').url))
+          return submit(request, reply, intent, form, 0, async (problem) => {
+            const again = { ...formFor(request.params.token, form.nonce), problem }
+            return showLink(request, reply, link, again, await ownPayment(request, link), 400)
+          })
         },
       )
 

@@ -1,16 +1,19 @@
-const name = 'kaha_payment'
+const names = { payment: 'kaha_payment', form: 'kaha_form' } as const
+
+/** What a browser remembers of a link: the token of the payment that it made there, and the nonce of the form that it was given last. */
+export type Remembered = keyof typeof names
 
 /**
- * The `Set-Cookie` by which a browser remembers, for one link and until it is closed, the payment that it made there: its way back
- * leads to the result. The value is the token of the payment's own page, which that browser has in its address bar anyway.
+ * The `Set-Cookie` by which a browser remembers something for one link and until it is closed: its way back leads to the result, by the form
+ * where the answer to that never came. Both values are in the pages that this browser has anyway.
  */
-export function rememberPayment(token: string, linkUrl: string): string {
+export function remember(what: Remembered, value: string, linkUrl: string): string {
   const { pathname, protocol } = new URL(linkUrl)
-  return `${name}=${token}; Path=${pathname}; HttpOnly; SameSite=Lax${protocol === 'https:' ? '; Secure' : ''}`
+  return `${names[what]}=${value}; Path=${pathname}; HttpOnly; SameSite=Lax${protocol === 'https:' ? '; Secure' : ''}`
 }
 
-/** The token that `rememberPayment` left in a browser, read from the `Cookie` of a request. */
-export function rememberedPayment(cookies: string | undefined): string | undefined {
+/** What `remember` left in a browser, read from the `Cookie` of a request. */
+export function remembered(what: Remembered, cookies: string | undefined): string | undefined {
   const pairs = cookies?.split(';').map((pair) => pair.trim().split('=')) ?? []
-  return pairs.find(([key]) => key === name)?.[1]
+  return pairs.find(([key]) => key === names[what])?.[1]
 }
