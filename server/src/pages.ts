@@ -6,7 +6,7 @@ import { icon } from './areas/ecommerce/checkout/assets.ts'
 import { kahaMark } from './areas/ecommerce/checkout/marks.ts'
 import { docsPage, documentsOf, type OpenApi } from './docs-page.ts'
 import { html, htmlString, type HtmlText } from './kernel/html.ts'
-import { readAsset } from './kernel/http/asset.ts'
+import { readStylesheet } from './kernel/http/asset.ts'
 import { pageHeaders } from './kernel/http/page-headers.ts'
 
 const documentsFolder = join(import.meta.dirname, '../../contract/openapi')
@@ -14,10 +14,7 @@ const socketsDocument = join(import.meta.dirname, '../../contract/asyncapi/termi
 const json = 'application/json; charset=utf-8'
 
 // The same house as the payer's pages.
-const stylesheet = readAsset(import.meta.url, 'pages.css', 'text/css; charset=utf-8', [
-  'areas/ecommerce/checkout/checkout.css',
-  'pages.css',
-])
+const stylesheet = readStylesheet(import.meta.url, 'pages.css', ['areas/ecommerce/checkout/checkout.css', 'pages.css'])
 
 /** The plain pages around the APIs: what answers here, the start page of the documentation with its documents, and the place of the dashboard. */
 export function mountPages(app: FastifyInstance, addresses: Addresses, sandbox: boolean): void {

@@ -1,14 +1,11 @@
 import { attributes, html, htmlString, type HtmlPart } from '../kernel/html.ts'
-import { readAsset } from '../kernel/http/asset.ts'
+import { readAsset, readStylesheet } from '../kernel/http/asset.ts'
 import { formatMoney, type Language } from '../kernel/money.ts'
 import { currencyIn, type MadeCode, type Outcome, type Reading } from './bank.ts'
 import { bankWords } from './bank-texts.ts'
 
 // The same house as the page of the simulated card issuer.
-export const stylesheet = readAsset(import.meta.url, 'bank.css', 'text/css; charset=utf-8', [
-  'challenge.css',
-  'bank-page.css',
-])
+export const stylesheet = readStylesheet(import.meta.url, 'bank.css', ['challenge.css', 'bank-page.css'])
 export const script = readAsset(import.meta.url, 'bank-page.js', 'text/javascript; charset=utf-8')
 
 /** Where the pages are, in one language. */

@@ -1,4 +1,4 @@
-import { readAsset } from '../kernel/http/asset.ts'
+import { readStylesheet } from '../kernel/http/asset.ts'
 import { attributes, html, htmlString, type HtmlPart } from '../kernel/html.ts'
 import { formatMoney, type Language } from '../kernel/money.ts'
 import type { ChallengeResult } from '../payments/connectors/simulator-challenges.ts'
@@ -17,7 +17,7 @@ export interface ChallengeView {
   readonly otherLanguageUrl: string
 }
 
-export const stylesheet = readAsset(import.meta.url, 'challenge.css', 'text/css; charset=utf-8')
+export const stylesheet = readStylesheet(import.meta.url, 'challenge.css')
 
 const en = {
   language: 'English',

@@ -11,6 +11,10 @@ export interface Asset {
   readonly headers: Readonly<Record<string, string>>
 }
 
+/** Reads a style sheet: what all pages have in common, and then its parts. */
+export const readStylesheet = (beside: string, file: string, parts: readonly string[] = [file]): Asset =>
+  readAsset(beside, file, 'text/css; charset=utf-8', [new URL('page.css', import.meta.url).href, ...parts])
+
 /** Reads an asset that is made of `parts`, which lie beside the module at `beside`. */
 export function readAsset(beside: string, file: string, contentType: string, parts: readonly string[] = [file]): Asset {
   const bytes = Buffer.concat(parts.map((part) => readFileSync(new URL(part, beside))))

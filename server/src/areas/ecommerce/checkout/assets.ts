@@ -1,6 +1,6 @@
-import { readAsset, type Asset } from '../../../kernel/http/asset.ts'
+import { readAsset, readStylesheet, type Asset } from '../../../kernel/http/asset.ts'
 
-export const stylesheet = readAsset(import.meta.url, 'checkout.css', 'text/css; charset=utf-8', [
+export const stylesheet = readStylesheet(import.meta.url, 'checkout.css', [
   'checkout.css',
   'pay-page.css',
   'result-page.css',
