@@ -175,6 +175,7 @@ test(
       assert.ok(!everything.includes(card.replaceAll(/(\d{4})(?=\d)/g, '$1 ')))
       for (const text of pages) assert.ok(!text.includes(card))
     }
+    assert.ok(cookies.length > 0)
     assert.ok(cookies.every(({ httpOnly, sameSite, expires }) => httpOnly && sameSite === 'Lax' && expires === -1))
   },
 )
