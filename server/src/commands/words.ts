@@ -74,7 +74,7 @@ export function greet({ addresses, seed, link, storyTold, dropTold, dataDir, log
       ...names.map((name, index) => `  ${name.padEnd(width)}  ${keys[index]}`),
       '',
       `  Bank app       ${addresses.sandbox}/bank (pays QR Ph codes, from a text or a picture)`,
-      `  API documents  ${base}/docs`,
+      `  Documentation  ${base}/docs`,
       `  For clients    ${join(dataDir, 'sandbox.json')} (addresses and all keys)`,
       ...(logPath === undefined ? [] : [`  Log            ${logPath}`]),
       '',
