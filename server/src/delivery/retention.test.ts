@@ -125,8 +125,8 @@ test('what is queued of an event that retention has dropped holds up nobody: not
   await dispatchStore.dispatchDue(room.workDb, 4)
   await room.query('delete from delivery.events where id = $1', [dropped?.id])
   room.work()
-  await eventually(() => receiver.received.length === 2 * others.length)
-  assert.ok((await room.events()).every(({ status }) => status === 'DELIVERED'))
+  await eventually(async () => (await room.events()).every(({ status }) => status === 'DELIVERED'))
+  assert.equal(receiver.received.length, 2 * others.length)
 })
 
 // Of whoever would drop a table, in this database alone.
