@@ -185,33 +185,56 @@ const everything = {
   to: null,
 }
 
-test('a page walks along the index of its order, and what is PENDING is found by its own, for a key of each level', async () => {
-  for (const [index, caller] of callers.entries()) {
+/** How a page of everything would be looked for, without the ways that are switched off. */
+const scansOf = (caller: Caller, sort: Sort, off: readonly string[]): Promise<Scan[]> =>
+  p.kaha.db.tx(async (tx) => {
+    for (const way of off) await sql(tx, `set local enable_${way} = off`)
+    const seen: Scan[] = []
+    const asked = { ...everything, sort, order: 'desc' } as const
+    await transactionStore.listTransactions(explaining(tx, seen), caller, asked, null, 21)
+    return seen
+  })
+
+test('a page walks along the index of its order, for a key of each level', async () => {
+  for (const caller of callers) {
     for (const [sort, suffix] of [
       ['created_at', ''],
       ['updated_at', '_by_update'],
       ['amount', '_by_amount'],
     ] as const) {
-      const scans = await p.kaha.db.tx(async (tx) => {
-        // So few rows as here would be read and sorted.
-        for (const way of ['seqscan', 'bitmapscan', 'sort']) await sql(tx, `set local enable_${way} = off`)
-        const seen: Scan[] = []
-        const filtered = { ...everything, sort, order: 'desc' } as const
-        await transactionStore.listTransactions(explaining(tx, seen), caller, filtered, null, 21)
-        return seen
-      })
-      const open = scans.filter((scan) => scan['Index Name'] === 'transactions_open')
-      assert.deepEqual(
-        open.map((scan) => [...(scan['Index Cond'] ?? '').matchAll(/(\w+) = /g)].map(([, column]) => column)),
-        [['partner_id', 'merchant_id', 'branch_id'].slice(0, index + 1)],
-      )
+      // So few rows as here would be read and sorted.
+      const scans = await scansOf(caller, sort, ['seqscan', 'bitmapscan', 'sort'])
       const walked = scans.map((scan) => scan['Index Name']).filter((name) => name?.startsWith('transactions_of_'))
       assert.deepEqual(walked, [`transactions_of_${caller.level}${suffix}`])
     }
   }
 })
 
+test('what is PENDING is found by a walk along its own index, few or thousands, for a key of each level', async () => {
+  const areFound = async () => {
+    for (const [index, caller] of callers.entries()) {
+      const scans = await scansOf(caller, 'created_at', ['seqscan'])
+      const open = scans.filter((scan) => scan['Index Name'] === 'transactions_open')
+      const columnsOf = (scan: Scan) =>
+        [...(scan['Index Cond'] ?? '').matchAll(/(\w+) = /g)].map(([, column]) => column)
+      assert.deepEqual(
+        open.map((scan) => [scan['Node Type'], columnsOf(scan)]),
+        [['Index Scan', ['partner_id', 'merchant_id', 'branch_id'].slice(0, index + 1)]],
+      )
+    }
+  }
+  await areFound()
+  await rowsOf(
+    p,
+    `select payments.open_transaction(gen_random_uuid(), $1, $2, $3, 100, 'PHP', 'QR_PH', null, now(), null) from generate_series(1, 3000)`,
+    [...people.branch.path],
+  )
+  await rowsOf(p, 'analyze payments.transactions')
+  await areFound()
+})
+
 interface Scan {
+  readonly 'Node Type': string
   readonly 'Relation Name'?: string
   readonly 'Index Name'?: string
   readonly 'Index Cond'?: string

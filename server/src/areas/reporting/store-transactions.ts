@@ -112,9 +112,10 @@ function pageOf(caller: Caller, filters: TransactionFilters, after: After | null
   const value = (one: unknown): string => `$${values.push(one)}`
   const { sort, order } = filters
   const compared = order === 'asc' ? '>' : '<'
-  const stored: string[] = placeOf(level, filters, value)
-  if (filters.paymentMethod !== null) stored.push(`t.payment_method = ${value(filters.paymentMethod)}`)
-  if (filters.cardBrand !== null) stored.push(`t.card_brand = ${value(filters.cardBrand)}`)
+  const theirs = placeOf(level, filters, value)
+  const fits: string[] = []
+  if (filters.paymentMethod !== null) fits.push(`t.payment_method = ${value(filters.paymentMethod)}`)
+  if (filters.cardBrand !== null) fits.push(`t.card_brand = ${value(filters.cardBrand)}`)
   // What comes after a row of the list is on its side of this end, too. With both, PostgreSQL begins at the end and passes all pages before.
   const isPassed = (end: Order) => after !== null && sort === 'created_at' && order === end
   const created = {
@@ -122,8 +123,9 @@ function pageOf(caller: Caller, filters: TransactionFilters, after: After | null
     to: filters.to === null || isPassed('desc') ? null : `${value(filters.to)}::timestamptz`,
   }
   const end = (at: string) => (sort === 'amount' ? untold(at) : at)
-  if (created.from !== null) stored.push(`t.created_at >= ${end(created.from)}`)
-  if (created.to !== null) stored.push(`t.created_at <= ${end(created.to)}`)
+  if (created.from !== null) fits.push(`t.created_at >= ${end(created.from)}`)
+  if (created.to !== null) fits.push(`t.created_at <= ${end(created.to)}`)
+  const stored = [...theirs, ...fits]
   const statuses = filters.statuses === null ? null : value(filters.statuses)
   const last = after === null ? null : { position: value(after.position), id: value(after.id) }
   const place = last === null ? null : { position: `${last.position}::${sorts[sort]}`, id: `${last.id}::uuid` }
@@ -135,13 +137,18 @@ function pageOf(caller: Caller, filters: TransactionFilters, after: After | null
   const stands = `t.${sort}`
   const lapses = sort === 'updated_at' ? 'l.updated_at' : stands
   const filtered = [...stored, ...withStatus('t.status')]
-  const part = (conditions: readonly string[]): string => `
-      (select t.id, ${stands} as position, null::text as lapsed_status, null::timestamptz as lapsed_at from payments.transaction_report t
+  const part = (source: string, conditions: readonly string[]): string => `
+      (select t.id, ${stands} as position, null::text as lapsed_status, null::timestamptz as lapsed_at from ${source} t
         where ${conditions.join(' and ')}
         ${inOrder(stands)})
       union all`
   const walk = ({ from, within, apart }: Walk): string =>
-    part([ended, ...(apart === true ? [unweighed(filtered)] : filtered), ...onward(stands, from), ...within])
+    part('payments.transaction_report', [
+      ended,
+      ...(apart === true ? [unweighed(filtered)] : filtered),
+      ...onward(stands, from),
+      ...within,
+    ])
   const walks = (): Walk[] =>
     sort === 'updated_at'
       ? updatesOf(created, order, place)
@@ -150,7 +157,7 @@ function pageOf(caller: Caller, filters: TransactionFilters, after: After | null
         : [{ from: place, within: [] }]
   const parts = filters.statuses?.every((status) => status === 'PENDING') === true ? [] : walks().map(walk)
   if (filters.statuses === null || filters.statuses.includes('PENDING'))
-    parts.push(part([...pendingOf(caller, value), ...stored, ...onward(stands)]))
+    parts.push(part(pendingOf(caller, theirs, value), [...fits, ...onward(stands), standing]))
   // What has lapsed is looked up by its ids: `offset 0` keeps PostgreSQL from walking through all others where it takes them for few.
   const found = `
     with lapsed as materialized (select l.id, l.status, l.updated_at from payments.transaction_lapses l where l.${entityColumns[level]} = $1),
@@ -264,13 +271,27 @@ function amountsOf(
 // In the words of the indexes that are walked.
 const ended = `t.status <> 'PENDING'`
 
-/** What the caller has that is PENDING and has not lapsed. The index begins with the partner and the merchant, whoever asks. */
-const pendingOf = ({ partnerId, merchantId }: Caller, value: (one: unknown) => string): string[] => [
-  `t.status = 'PENDING'`,
-  `t.partner_id = ${value(partnerId)}`,
-  ...(merchantId === null ? [] : [`t.merchant_id = ${value(merchantId)}`]),
-  't.id <> all (array(select l.id from lapsed l))',
-]
+/**
+ * What is PENDING of all that is asked for. Its index begins with the partner and the merchant, whoever asks, and is walked in its order, up
+ * to an end of which PostgreSQL is told nothing. Where it takes them for many it would gather them by a bitmap, which looks up each payment
+ * that has ended since the last vacuum, again for each page: a walk strikes them off the index.
+ */
+function pendingOf(
+  { partnerId, merchantId }: Caller,
+  theirs: readonly string[],
+  value: (one: unknown) => string,
+): string {
+  const over = [
+    `t.partner_id = ${value(partnerId)}`,
+    ...(merchantId === null ? [] : [`t.merchant_id = ${value(merchantId)}`]),
+  ]
+  return `
+    (select * from payments.transaction_report t where ${[`t.status = 'PENDING'`, ...over, ...theirs].join(' and ')}
+      order by t.merchant_id, t.branch_id, t.currency limit (select ${Number.MAX_SAFE_INTEGER}))`
+}
+
+// What has lapsed is stored as PENDING.
+const standing = 't.id <> all (array(select l.id from lapsed l))'
 
 // A little more than payments.tells_time lets the time of an id be from that of its row.
 const idMsMax = 3_600_001
