@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import Type from 'typebox'
 import fc from 'fast-check'
 import { nestingMax } from '../json-depth.ts'
-import { compile, isMalformed, readJson, readQuery } from './validation.ts'
+import { compile, isMalformed, readJson, readQuery, unheldNumber } from './validation.ts'
 
 const seed = Date.now() & 0x7fffffff
 const time = compile(Type.String({ format: 'date-time' }))
@@ -195,4 +195,12 @@ test('depth is no danger: as many levels as are allowed are read, and a hundred 
   assert.throws(() => readJson(nested(nestingMax, '"\\u0000"')), { code: 'BAD_REQUEST', message: /NUL/ })
   for (const levels of [nestingMax + 1, 100_000])
     assert.throws(() => readJson(nested(levels)), { code: 'BAD_REQUEST', message: /nested deeper than 100 levels/ })
+})
+
+test('a number that memory does not hold is told by its name, which is cut and scrubbed as any that a caller chose', () => {
+  const told = (text: string) => unheldNumber(Buffer.from(text))
+  assert.deepEqual(told('{"a":[1,{"b":1e400}]}'), { field: 'a.1.b', rule: 'digits' })
+  assert.deepEqual(told('{"4242424242424242":1e400}'), { field: '[removed]', rule: 'digits' })
+  assert.deepEqual(told(`{"${'k'.repeat(500)}":1e400}`), { field: 'k'.repeat(100), rule: 'digits' })
+  for (const text of ['', '{}', '{"a":1.0}']) assert.equal(told(text), null, text)
 })

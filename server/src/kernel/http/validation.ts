@@ -91,8 +91,11 @@ function violationOf(error: ErrorObject, all: readonly ErrorObject[]): Violation
   if (typeof last === 'string') parts.push(last)
   const rule = error.propertyName === undefined ? ruleOf(error) : 'max_key_length'
   const allowed = error.keyword === 'type' ? typesIn(error, all) : allowedOf(error)
-  return { field: scrub(parts.join('.')).slice(0, charactersMax), rule, ...(allowed === undefined ? {} : { allowed }) }
+  return { field: fieldOf(parts), rule, ...(allowed === undefined ? {} : { allowed }) }
 }
+
+/** Names as they may be told: a caller's own may be anything. */
+const fieldOf = (names: readonly string[]): string => scrub(names.join('.')).slice(0, charactersMax)
 
 export type Validator = (value: unknown) => Violation | null
 
@@ -170,7 +173,7 @@ export function readJson(bytes: Buffer): unknown {
 /** The first number of a body that readJson took and memory does not hold: it would be taken for another. */
 export function unheldNumber(bytes: Buffer): Violation | null {
   const names = bytes.length === 0 ? undefined : unheldIn(parseAsWritten(utf8.decode(bytes)))
-  return names === undefined ? null : { field: names.join('.'), rule: 'digits' }
+  return names === undefined ? null : { field: fieldOf(names), rule: 'digits' }
 }
 
 /** Whether all texts of a JSON value can be kept, and no key reaches into a prototype. */
