@@ -55,14 +55,15 @@ const lineOf = (shown: object): string =>
     .map(cellOf)
     .join(',')
 
+const caller = {
+  level: 'merchant',
+  entityId: p.merchant.id,
+  partnerId: p.seed.partner.id,
+  merchantId: p.merchant.id,
+} as const
+
 /** What the pages of a list say, put together. */
 async function linesOf({ sort, order, statuses }: Pick<TransactionFilters, 'sort' | 'order' | 'statuses'>) {
-  const caller = {
-    level: 'merchant',
-    entityId: p.merchant.id,
-    partnerId: p.seed.partner.id,
-    merchantId: p.merchant.id,
-  } as const
   const none = { merchantId: null, branchId: null, activationCode: null, paymentMethod: null, cardBrand: null }
   const filters = { ...none, from: null, to: null, sort, order, statuses }
   const lines: string[] = []
@@ -97,12 +98,6 @@ test('by amount, a time keeps the transactions that were created in it, whenever
     { at: Date },
   ]
   const ago = (minutes: number) => new Date(at.getTime() - minutes * 60_000)
-  const caller = {
-    level: 'merchant',
-    entityId: p.merchant.id,
-    partnerId: p.seed.partner.id,
-    merchantId: p.merchant.id,
-  } as const
   const none = {
     merchantId: null,
     branchId: null,
