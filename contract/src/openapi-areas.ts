@@ -121,6 +121,8 @@ export interface AreaPage {
   readonly sealedCodes?: readonly string[]
   /** How callers say who they are; X-API-Key when absent. */
   readonly auth?: 'basic' | 'signed'
+  /** Headers of every answer that name the request; x-correlation-id when absent. */
+  readonly correlationHeaders?: readonly string[]
   /** Schemas that have a name in the document. */
   readonly schemas: Readonly<Record<string, TSchema>>
   readonly deliveries?: Deliveries
@@ -293,6 +295,7 @@ export const areaPages: Readonly<Record<Area, AreaPage>> = {
       'INTERNAL_ERROR',
       'UNAVAILABLE',
     ],
+    correlationHeaders: ['x-correlation-id', 'x-request-id'],
     envelope: TerminalsError,
     schemas: {
       ...terminalSchemas,

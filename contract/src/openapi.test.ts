@@ -115,6 +115,19 @@ test('a body is refused for its size or its type only where there is one', () =>
   }
 })
 
+test('every answer is shown with the headers that name the request: in area D two', () => {
+  for (const operation of operations) {
+    const expected = operation.area === 'terminals' ? ['x-correlation-id', 'x-request-id'] : ['x-correlation-id']
+    const { components } = documents[operation.area]()
+    for (const answer of Object.values<any>(of(operation).responses)) {
+      const name: string | undefined = answer.$ref?.replace('#/components/responses/', '')
+      const { headers } = name === undefined ? answer : (components['responses'] as any)[name]
+      const named = Object.keys(headers).filter((header) => header.startsWith('x-'))
+      assert.deepEqual(named, expected, operation.id)
+    }
+  }
+})
+
 test('an error code that the catalogue of the area lacks is not documented but refused', () => {
   const wrong = { ...(areaPages.webhooks.operations['listWebhookEvents'] as Operation), errors: ['INVALID_CARD'] }
   assert.throws(() => refusalsOf(wrong), /listWebhookEvents names INVALID_CARD/)

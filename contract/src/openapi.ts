@@ -189,7 +189,7 @@ function operationOf(operation: Operation, page: AreaPage, shown: Schemas, share
         {
           description: success.description,
           headers: {
-            ...correlation,
+            ...correlationOf(page),
             ...(operation.idempotency === undefined ? {} : { 'Idempotent-Replayed': header('IdempotentReplayed') }),
           },
           ...(success.empty === undefined ? { content: contentOf(success, shown) } : {}),
@@ -264,7 +264,8 @@ const idempotencyKey = {
 }
 
 const header = (name: string): Tree => ({ $ref: `#/components/headers/${name}` })
-const correlation = { 'x-correlation-id': header('CorrelationId') }
+const correlationOf = ({ correlationHeaders = ['x-correlation-id'] }: AreaPage): Tree =>
+  Object.fromEntries(correlationHeaders.map((name) => [name, header('CorrelationId')]))
 
 const headersOf = (creates: boolean): Tree => ({
   CorrelationId: {
@@ -297,7 +298,10 @@ function responseOf(
   }
   const response = {
     description: codes.map(({ code, wire }) => `- \`${wire}\`: ${meaningOf(code)}`).join('\n'),
-    headers: { ...correlation, ...(status === 429 || status === 503 ? { 'Retry-After': header('RetryAfter') } : {}) },
+    headers: {
+      ...correlationOf(page),
+      ...(status === 429 || status === 503 ? { 'Retry-After': header('RetryAfter') } : {}),
+    },
     content: json({
       schema: { $ref: `#/components/schemas/${isSealed ? 'SealedError' : 'Error'}` },
       ...(isSealed
