@@ -204,9 +204,7 @@ const claimDue = statement(
 // dispatch locks.
 const readHanded = statement(
   'delivery.readHanded',
-  `select c.place::integer, e.type, e.body
-     from unnest($1::uuid[]) with ordinality as c (event_id, place)
-    cross join lateral (select e.type, e.body from delivery.events e where e.id = c.event_id offset 0) e`,
+  `select e.id, e.type, e.body from delivery.events e where e.id = any ($1::uuid[]) and e.id >= $2 and e.id <= $3`,
 )
 
 const readLanes = statement(
@@ -248,8 +246,8 @@ export interface OldestDue {
 
 type Line<Columns> = { readonly [Column in keyof Columns]: Columns[Column] | null }
 
-interface HandedLine {
-  readonly place: number
+interface HandedEvent {
+  readonly id: string
   readonly type: string
   readonly body: string
 }
@@ -286,19 +284,28 @@ export const claimStore = {
   /** Their first attempts, under the first fence. */
   async handed(on: Queries, { ids, eventIds, destinationIds, atMs }: Handed): Promise<Taken> {
     const [id, eventId, destinationId] = [elementsOf(ids), elementsOf(eventIds), elementsOf(destinationIds)]
-    const [lines, lanes] = await Promise.all([
-      on.run<HandedLine>(readHanded, [eventIds]),
+    const inOrder = eventId.toSorted()
+    const [events, lanes] = await Promise.all([
+      on.run<HandedEvent>(readHanded, [eventIds, inOrder[0], inOrder.at(-1)]),
       on.run<LaneRow>(readLanes, [arrayOf([...new Set(destinationId)])]),
     ])
-    const deliveries = lines.map(({ place, type, body }) => ({
-      id: BigInt(id[place - 1] ?? 0),
-      event_id: eventId[place - 1] ?? '',
-      destination_id: destinationId[place - 1] ?? '',
-      type,
-      body,
-      claimed_at_ms: atMs,
-      ...first,
-    }))
+    const eventOf = new Map(events.map((event) => [event.id, event]))
+    const deliveries = eventId.flatMap((event_id, index) => {
+      const event = eventOf.get(event_id)
+      if (event === undefined) return []
+      const { type, body } = event
+      return [
+        {
+          id: BigInt(id[index] ?? 0),
+          event_id,
+          destination_id: destinationId[index] ?? '',
+          type,
+          body,
+          claimed_at_ms: atMs,
+          ...first,
+        },
+      ]
+    })
     return { deliveries, lanes: new Map(lanes.map((one) => [one.destination_id, toldOf(one)])) }
   },
 
