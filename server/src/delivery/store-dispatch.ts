@@ -1,4 +1,4 @@
-import { arrayOf } from '../kernel/array.ts'
+import { arrayOf, elementsOf } from '../kernel/array.ts'
 import { statement, type Queries } from '../kernel/db.ts'
 import type { ClaimRequest, Handed } from './store-claim.ts'
 
@@ -28,15 +28,16 @@ export interface DispatchedDue extends Dispatched {
 // paused or deleted since the statement began is caught by its lane, which is locked and read anew: what is added here and what such a
 // change drops exclude each other. Owners are looked up once per kind of event: a batch is mostly the events of a few branches.
 //
-// Deliveries that are `handed`, by a condition on their lane and their place in it, are in the hands of the caller from the beginning, which
-// saves their claim. Never where others of the lane are due: they would be overtaken for as long as events come.
-const dispatchTaken = (handed: string, lease: string) => `
+// Deliveries that are `handed`, the first so many of a kind for a lane by its `room`, are in the hands of the caller from the beginning,
+// which saves their claim. Never where others of the lane are due: they would be overtaken for as long as events come.
+const dispatchTaken = (room: string, roomOfAll: string, lease: string) => `
+   kind as materialized (
+     select row_number() over () as kind, t.type, t.dialect, t.branch_id, t.merchant_id, t.partner_id, t.group_id, array_agg(t.event_id) as ids
+       from taken t group by t.type, t.dialect, t.branch_id, t.merchant_id, t.partner_id, t.group_id
+   ),
    matched as materialized (
-     select d.id as destination_id, k.ids
-       from (
-         select t.type, t.dialect, t.branch_id, t.merchant_id, t.partner_id, t.group_id, array_agg(t.event_id) as ids
-           from taken t group by t.type, t.dialect, t.branch_id, t.merchant_id, t.partner_id, t.group_id
-       ) k
+     select d.id as destination_id, k.kind, k.ids
+       from kind k
       cross join lateral (values (k.branch_id), (k.merchant_id), (k.partner_id), (k.group_id)) as owner (id)
       cross join lateral (
         select d.id
@@ -46,33 +47,38 @@ const dispatchTaken = (handed: string, lease: string) => `
       ) d
    ),
    lane as materialized (
-     select k.ids, l.*
+     select k.kind, k.ids, l.*
        from (select * from matched order by destination_id) k
       cross join lateral (
         select l.destination_id, l.look_at, l.head_at, l.version, l.slow
           from delivery.lanes l where l.destination_id = k.destination_id and l.state || '' = 'OPEN' for update
       ) l
    ),
-   pair as materialized (
-     select l.event_id, l.destination_id, l.look_at, l.head_at, l.version, ${handed} as handed
+   part as materialized (
+     select l.destination_id, l.look_at, l.head_at, l.version, l.kind, l.ids, cardinality(l.ids) as events,
+            least(${room} - l.earlier, ${roomOfAll} - l.earlier_of_all) as room
        from (
-         select e.id as event_id, l.*, row_number() over (partition by l.destination_id) as place, row_number() over () as place_of_all
-           from lane l cross join unnest(l.ids) as e (id)
+         select l.*, sum(cardinality(l.ids)) over (partition by l.destination_id rows unbounded preceding) - cardinality(l.ids) as earlier,
+                sum(cardinality(l.ids)) over (rows unbounded preceding) - cardinality(l.ids) as earlier_of_all
+           from lane l
        ) l
       cross join moment m
    ),
    queued as (
-     insert into delivery.queue (event_id, destination_id, run_at, dispatched_at, fence, lease_until)
-     select p.event_id, p.destination_id, m.now, m.now, p.handed::integer, case when p.handed then clock_timestamp() + ${lease} end
-       from pair p, moment m
+     insert into delivery.queue (event_id, destination_id, ended_before, run_at, dispatched_at, fence, lease_until)
+     select e.id, p.destination_id, false, m.now, m.now, (e.place <= p.room)::integer,
+            case when e.place <= p.room then clock_timestamp() + ${lease} end
+       from moment m cross join part p cross join unnest(p.ids) with ordinality as e (id, place)
      returning id, event_id, destination_id, fence
    ),
    moved as (
      insert into delivery.lanes (destination_id, look_at, head_at, version)
-     select p.destination_id, least(p.look_at, min(case when p.handed then m.now + ${lease} else m.now end)), least(p.head_at, m.now),
-            p.version + 1
-       from pair p, moment m
-      group by p.destination_id, p.look_at, p.head_at, p.version, m.now
+     select l.destination_id, least(l.look_at, case when l.handed then m.now + ${lease} else m.now end), least(l.head_at, m.now), l.version + 1
+       from (
+         select p.destination_id, p.look_at, p.head_at, p.version, bool_and(p.events <= p.room) as handed
+           from part p group by p.destination_id, p.look_at, p.head_at, p.version
+       ) l
+      cross join moment m
      on conflict (destination_id) do update set look_at = excluded.look_at, head_at = excluded.head_at, version = excluded.version
    ),
    gone as (
@@ -80,11 +86,12 @@ const dispatchTaken = (handed: string, lease: string) => `
    ),
    unheard as (
      insert into delivery.unsubscribed (event_id, at)
-     select t.event_id, m.now from taken t, moment m where t.event_id not in (select p.event_id from pair p)
+     select e.id, m.now from moment m cross join kind k cross join unnest(k.ids) as e (id)
+      where k.kind not in (select p.kind from part p)
      on conflict (event_id) do nothing
    )
-   select (select count(*) from pair p where not p.handed)::integer as queued,
-          array(select (extract(epoch from m.now - t.created_at) * 1000)::integer from taken t, moment m) as lags`
+   select (select count(*) from queued q where q.fence = 0)::integer as queued,
+          array(select date_part('epoch', m.now - t.created_at) * 1000 from taken t, moment m)::text as lags`
 
 // The whole way at once, for as long as nothing goes wrong with any of the events.
 const dispatchDue = statement(
@@ -104,8 +111,9 @@ const dispatchDue = statement(
         for update skip locked
    ),
    ${dispatchTaken(
-     `not l.slow and l.look_at > m.now and l.place_of_all <= $2::integer
-      and l.place <= coalesce((select b.room from busy b where b.destination_id = l.destination_id), $6::integer)`,
+     `case when l.slow or l.look_at <= m.now then 0
+           else coalesce((select b.room from busy b where b.destination_id = l.destination_id), $6::integer) end`,
+     '$2::integer',
      'm.lease',
    )},
           handed.*, (select extract(epoch from m.now)::float8 * 1000 from moment m) as handed_at_ms,
@@ -156,7 +164,7 @@ const dispatchClaimed = statement(
            for update
       ) o
    ),
-   ${dispatchTaken('false', `interval '0'`)}`,
+   ${dispatchTaken('0', '0', `interval '0'`)}`,
 )
 
 const failDispatch = statement(
@@ -169,7 +177,12 @@ const failDispatch = statement(
    returning o.event_id`,
 )
 
-type DispatchedLine = Dispatched & {
+interface DispatchedLine {
+  readonly queued: number
+  readonly lags: string
+}
+
+type DispatchedDueLine = DispatchedLine & {
   readonly handed_count: number
   readonly handed_ids: string | null
   readonly handed_event_ids: string | null
@@ -186,7 +199,7 @@ const none: HandRequest = { rowsMax: 0, full: [], busy: [], quickRoom: 0, leaseM
 export const dispatchStore = {
   /** Makes the deliveries of at most `rowsMax` events that are due, and hands over those that the request has room for. */
   async dispatchDue(on: Queries, rowsMax: number, room: HandRequest = none): Promise<DispatchedDue> {
-    const [row] = await on.run<DispatchedLine>(dispatchDue, [
+    const [row] = await on.run<DispatchedDueLine>(dispatchDue, [
       rowsMax,
       room.rowsMax,
       arrayOf(room.full),
@@ -202,7 +215,7 @@ export const dispatchStore = {
       destinationIds: row?.handed_destination_ids ?? '{}',
       atMs: row?.handed_at_ms ?? 0,
     }
-    return { queued: row?.queued ?? 0, lags: row?.lags ?? [], handed, lookInMs: row?.look_in_ms ?? 0 }
+    return { ...dispatchedOf(row), handed, lookInMs: row?.look_in_ms ?? 0 }
   },
 
   /** Takes at most `rowsMax` events that are due, to dispatch them one by one. */
@@ -211,10 +224,15 @@ export const dispatchStore = {
   /** Queues the deliveries of those that are still ours. */
   async dispatchClaimed(on: Queries, events: readonly ClaimedEvent[]): Promise<Dispatched> {
     const columns = [events.map((event) => event.event_id), events.map(({ fence }) => fence)]
-    const [row] = await on.run<Dispatched>(dispatchClaimed, columns)
-    return row ?? { queued: 0, lags: [] }
+    const [row] = await on.run<DispatchedLine>(dispatchClaimed, columns)
+    return dispatchedOf(row)
   },
 
   fail: (on: Queries, event: ClaimedEvent, waitMs: number) =>
     on.run(failDispatch, [event.event_id, event.fence, waitMs]),
 }
+
+const dispatchedOf = (line: DispatchedLine | undefined): Dispatched => ({
+  queued: line?.queued ?? 0,
+  lags: elementsOf(line?.lags ?? '{}').map(Number),
+})

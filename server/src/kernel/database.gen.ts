@@ -93,6 +93,7 @@ export interface Tables {
     readonly lease_until: Date | null
     readonly fence: number
     readonly dispatched_at: Date
+    readonly ended_before: boolean
   }
   readonly 'delivery.secrets': {
     readonly id: string
