@@ -45,6 +45,8 @@ export interface DeliveryRoom extends AsyncDisposable {
   happen(count?: number, fields?: Partial<NewEvent>): Promise<NewEvent[]>
   /** The events of the branch, newest first. */
   events(): Promise<readonly EventRow[]>
+  /** How many of them stand at each status. */
+  statuses(): Promise<Record<string, number>>
   query<Row extends object>(text: string, values?: readonly unknown[]): Promise<Row[]>
   /** Another process on the same database. */
   another(options?: DeliveryRoomOptions): Promise<DeliveryRoom>
@@ -97,6 +99,17 @@ export async function startDeliveryRoom(options: DeliveryRoomOptions = {}): Prom
 
   const people = options.people ?? entities(clock)
   const { branch } = people
+  const list = async () => {
+    const { rows } = await delivery.events.list(branch, {
+      branchId: branch.entityId,
+      type: null,
+      statuses: null,
+      from: '00000000-0000-0000-0000-000000000000',
+      before: 'ffffffff-ffff-ffff-ffff-ffffffffffff',
+      rowsMax: 1_000,
+    })
+    return rows
+  }
   const held = building.move()
   return {
     target,
@@ -127,16 +140,11 @@ export async function startDeliveryRoom(options: DeliveryRoomOptions = {}): Prom
       bus.hint('events')
       return events
     },
-    async events() {
-      const { rows } = await delivery.events.list(branch, {
-        branchId: branch.entityId,
-        type: null,
-        statuses: null,
-        from: '00000000-0000-0000-0000-000000000000',
-        before: 'ffffffff-ffff-ffff-ffff-ffffffffffff',
-        rowsMax: 1_000,
-      })
-      return rows
+    events: list,
+    async statuses() {
+      const found: Record<string, number> = {}
+      for (const { status } of await list()) found[status] = (found[status] ?? 0) + 1
+      return found
     },
     query: (text, values = []) => db.run({ name: '', text }, values),
     another: (more = {}) => startDeliveryRoom({ ...options, ...more, target, masterKey, people }),

@@ -1,4 +1,4 @@
-import { columnOf, sparseColumnOf } from '../kernel/array.ts'
+import { arrayOf, numbersOf, sparseColumnOf, textsOf } from '../kernel/array.ts'
 import { statement, type Queries } from '../kernel/db.ts'
 
 /** A delivery that somebody holds by the fence of a claim. */
@@ -60,7 +60,7 @@ const results = `
 
 // Of a result with its row `q` of the queue, which is null where it is not ours any more.
 const heldColumns = `
-            r.id, r.fence, q.event_id, q.destination_id, q.dispatched_at, r.ended, r.run_at,
+            r.id, r.fence, q.event_id, q.destination_id, q.dispatched_at, q.ended_before, r.ended, r.run_at,
             q.attempts_before + q.attempt_no + (r.started_at is not null)::integer as attempt_count,
             to_timestamp(r.started_at / 1000) as started_at, r.duration_ms, r.status, r.error_class, r.error_message, r.owner,
             r.request_headers, r.answer`
@@ -126,7 +126,8 @@ const keptAndLearnt = `
    select h.id, h.fence from held h where h.event_id is null`
 
 // Rows are found by the array, in the order of ids: a condition that `is true` is asked of each, and leads to no other way to find them. The
-// join is a full one because PostgreSQL never makes those by a nested loop, which for 500 results takes 250,000 steps.
+// join is a full one because PostgreSQL never makes those by a nested loop, which for 500 results takes 250,000 steps. The end of a delivery
+// that has not ended before is inserted without looking for an earlier one, which takes a tenth of the statement.
 const settleEnded = statement(
   'delivery.settleEnded',
   `with moment as materialized (select kernel.now() as now),
@@ -143,12 +144,18 @@ const settleEnded = statement(
    recorded as (
      insert into delivery.deliveries (event_id, destination_id, state, attempt_count, dispatched_at, ended_at)
      select h.event_id, h.destination_id, h.ended, h.attempt_count, h.dispatched_at, m.now
-       from held h, moment m where h.event_id is not null
+       from held h, moment m where not h.ended_before
+   ),
+   recorded_again as (
+     insert into delivery.deliveries (event_id, destination_id, state, attempt_count, dispatched_at, ended_at)
+     select h.event_id, h.destination_id, h.ended, h.attempt_count, h.dispatched_at, m.now
+       from held h, moment m where h.ended_before
      on conflict (event_id, destination_id) do update
         set state = excluded.state, attempt_count = excluded.attempt_count, dispatched_at = excluded.dispatched_at, ended_at = excluded.ended_at
    ),${keptAndLearnt}`,
 )
 
+// After a setback an earlier end is looked for in any case: it could be what the result met.
 const settleWaiting = statement(
   'delivery.settleWaiting',
   `with moment as materialized (select kernel.now() as now),
@@ -161,11 +168,12 @@ const settleWaiting = statement(
        ) q on true
    ),
    waiting as (
-     insert into delivery.queue (id, event_id, destination_id, dispatched_at, attempt_no, setback_count, run_at)
-     select h.id, h.event_id, h.destination_id, h.dispatched_at, h.attempt_no, h.setback_count, h.run_at
+     insert into delivery.queue (id, event_id, destination_id, ended_before, dispatched_at, attempt_no, setback_count, run_at)
+     select h.id, h.event_id, h.destination_id, h.ended_before or h.setback_count > 0, h.dispatched_at, h.attempt_no, h.setback_count, h.run_at
        from held h where h.event_id is not null
      on conflict (id) do update
-        set attempt_no = excluded.attempt_no, setback_count = excluded.setback_count, run_at = excluded.run_at, lease_until = null
+        set ended_before = excluded.ended_before, attempt_no = excluded.attempt_no, setback_count = excluded.setback_count,
+            run_at = excluded.run_at, lease_until = null
    ),${keptAndLearnt}`,
 )
 
@@ -260,7 +268,10 @@ const closeLanes = statement(
 /** One text for each. */
 export const nameOf = (held: Held): string => `${held.id} ${held.fence}`
 
-const columns = (held: readonly Held[]) => [columnOf(held, (row) => row.id), columnOf(held, (row) => row.fence)]
+const columns = (held: readonly Held[]) => [
+  numbersOf('bigint', held, ({ id }) => id),
+  numbersOf('integer', held, ({ fence }) => fence),
+]
 
 const iso = (date: Date | null | undefined): string | null => date?.toISOString() ?? null
 
@@ -273,20 +284,20 @@ export const settleStore = {
       ...columns(settlements.map(({ held }) => held)),
       sparseColumnOf(settlements, ({ end }) => end),
       sparseColumnOf(settlements, ({ runAt }) => iso(runAt)),
-      columnOf(settlements, ({ attempt }) => attempt?.startedAt.getTime() ?? null),
-      columnOf(settlements, ({ attempt }) => attempt?.durationMs ?? null),
-      columnOf(settlements, ({ attempt }) => attempt?.status ?? null),
+      numbersOf('float8', settlements, ({ attempt }) => attempt?.startedAt.getTime() ?? null),
+      numbersOf('integer', settlements, ({ attempt }) => attempt?.durationMs ?? null),
+      numbersOf('integer', settlements, ({ attempt }) => attempt?.status ?? null),
       sparseColumnOf(settlements, ({ attempt }) => attempt?.errorClass ?? null),
       sparseColumnOf(settlements, ({ attempt }) => attempt?.errorMessage ?? null),
       sparseColumnOf(settlements, ({ attempt }) => attempt?.owner ?? null),
-      columnOf(settlements, ({ attempt }) => (attempt === null ? null : JSON.stringify(attempt.requestHeaders))),
-      columnOf(settlements, ({ attempt }) => attempt?.answer ?? null),
-      columnOf(changes, (change) => change.destinationId),
-      columnOf(changes, (change) => change.slow),
-      columnOf(changes, (change) => iso(change.failingSince)),
-      columnOf(changes, (change) => change.disable?.reason ?? null),
-      columnOf(changes, (change) => change.disable?.url ?? null),
-      columnOf(changes, (change) => iso(change.disable?.failingBefore)),
+      textsOf(settlements, ({ attempt }) => attempt && JSON.stringify(attempt.requestHeaders)),
+      textsOf(settlements, ({ attempt }) => attempt?.answer ?? null),
+      arrayOf(changes.map((change) => change.destinationId)),
+      arrayOf(changes.map((change) => change.slow)),
+      arrayOf(changes.map((change) => iso(change.failingSince))),
+      arrayOf(changes.map((change) => change.disable?.reason ?? null)),
+      arrayOf(changes.map((change) => change.disable?.url ?? null)),
+      arrayOf(changes.map((change) => iso(change.disable?.failingBefore))),
     ]),
 
   /** Resolves to those that are still ours. */

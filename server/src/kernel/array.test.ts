@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { freshDatabase } from '../../test/cluster.ts'
-import { arrayOf, elementsOf, sparseColumnOf } from './array.ts'
+import { arrayOf, elementsOf, numbersOf, sparseColumnOf, textsOf } from './array.ts'
 import { createDb, statement } from './db.ts'
 
 const echo = statement(
@@ -35,6 +35,41 @@ test('whatever texts and numbers an array holds, PostgreSQL reads the same', asy
         booleans: boolean,
       })
     }),
+    { numRuns: 200 },
+  )
+})
+
+test('whatever a column in binary form holds, PostgreSQL reads the same', async () => {
+  await using database = await freshDatabase()
+  await using db = createDb({ target: database.target, onError: assert.fail })
+  const echoed = statement(
+    'test.echoColumns',
+    'select $1::text[] as texts, $2::bigint[]::text[] as bigints, $3::integer[] as integers, $4::float8[] as floats',
+  )
+  const column = <Value>(values: fc.Arbitrary<Value>) => fc.array(fc.option(values))
+  await fc.assert(
+    fc.asyncProperty(
+      column(fc.oneof(fc.string({ unit: 'binary' }), fc.constantFrom('', 'NULL', '{}', '"', '\\', 'ñ', '₱'))),
+      column(fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n })),
+      column(fc.integer()),
+      column(fc.double({ noNaN: true }).map((value) => value + 0)),
+      async (texts, bigints, integers, floats) => {
+        const storable = texts.map((one) => one?.replaceAll('\0', '') ?? null)
+        const itself = <Value>(value: Value) => value
+        const [row] = await db.run(echoed, [
+          textsOf(storable, itself),
+          numbersOf('bigint', bigints, itself),
+          numbersOf('integer', integers, itself),
+          numbersOf('float8', floats, itself),
+        ])
+        assert.deepEqual(row, {
+          texts: storable,
+          bigints: bigints.map((one) => one?.toString() ?? null),
+          integers,
+          floats,
+        })
+      },
+    ),
     { numRuns: 200 },
   )
 })

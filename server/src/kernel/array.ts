@@ -2,18 +2,16 @@
  * An array as PostgreSQL reads it. Given to the driver as a text, since its own writing of an array takes longer than the statement that
  * reads it: it quotes and escapes every element, numbers too.
  */
-export const arrayOf = (values: readonly Element[]): string => columnOf(values, (value) => value)
-
-/** One value of each row, as such an array. */
-export function columnOf<Row>(rows: readonly Row[], valueOf: (row: Row) => Element): string {
+export function arrayOf(values: readonly Element[]): string {
   let elements = ''
-  for (const row of rows) elements += (elements === '' ? '' : ',') + elementOf(valueOf(row))
+  for (const value of values) elements += (elements === '' ? '' : ',') + elementOf(value)
   return `{${elements}}`
 }
 
-/** The same, but empty where every value is null, for an `unnest` of several arrays: it fills up those that are shorter. */
+/** The same of one value of each row, but empty where all are null, for an `unnest` of several arrays: it fills up those that are shorter. */
 export function sparseColumnOf<Row>(rows: readonly Row[], valueOf: (row: Row) => Element): string {
-  return rows.every((row) => valueOf(row) === null) ? '{}' : columnOf(rows, valueOf)
+  const values = rows.map(valueOf)
+  return values.every((value) => value === null) ? '{}' : arrayOf(values)
 }
 
 /** The elements of such an array where none is quoted or null: numbers and ids. */
@@ -30,3 +28,65 @@ function elementOf(value: Element): string {
 
 // Ids, times and words need no quotes.
 const plain = /^[\w:.+-]+$/
+
+/** How numbers of a type stand in PostgreSQL's binary form: its oid, and its values, big-endian. */
+interface NumberType<Value> {
+  readonly oid: number
+  readonly bytes: number
+  write(into: Buffer, value: Value, at: number): void
+}
+
+const numberTypes = {
+  bigint: { oid: 20, bytes: 8, write: (into, value, at) => void into.writeBigInt64BE(value, at) },
+  integer: { oid: 23, bytes: 4, write: (into, value, at) => void into.writeInt32BE(value, at) },
+  float8: { oid: 701, bytes: 8, write: (into, value, at) => void into.writeDoubleBE(value, at) },
+} satisfies { bigint: NumberType<bigint>; integer: NumberType<number>; float8: NumberType<number> }
+
+type ValueOf<Type extends keyof typeof numberTypes> = Parameters<(typeof numberTypes)[Type]['write']>[1]
+
+const headBytes = 20
+const textOid = 25
+
+/** Dimensions, whether there are nulls, type; length and first index of the one dimension. */
+function withHead(bytes: Buffer, oid: number, length: number): Buffer {
+  for (const [place, field] of [1, 1, oid, length, 1].entries()) bytes.writeInt32BE(field, place * 4)
+  return bytes
+}
+
+/**
+ * One value of each row, as an array in PostgreSQL's binary form, for a parameter of just that type of array. For long columns: nothing is
+ * quoted or read letter by letter, on either side.
+ */
+export function numbersOf<Type extends keyof typeof numberTypes, Row>(
+  name: Type,
+  rows: readonly Row[],
+  valueOf: (row: Row) => ValueOf<Type> | null,
+): Buffer {
+  const type: NumberType<never> = numberTypes[name]
+  const bytes = withHead(Buffer.allocUnsafe(headBytes + rows.length * (4 + type.bytes)), type.oid, rows.length)
+  let at = headBytes
+  for (const row of rows) {
+    const value = valueOf(row)
+    bytes.writeInt32BE(value === null ? -1 : type.bytes, at)
+    at += 4
+    if (value === null) continue
+    type.write(bytes, value as never, at)
+    at += type.bytes
+  }
+  return bytes.subarray(0, at)
+}
+
+/** The same of texts. */
+export function textsOf<Row>(rows: readonly Row[], valueOf: (row: Row) => string | null): Buffer {
+  const values = rows.map(valueOf)
+  let size = headBytes
+  for (const value of values) size += 4 + (value === null ? 0 : Buffer.byteLength(value))
+  const bytes = withHead(Buffer.allocUnsafe(size), textOid, rows.length)
+  let at = headBytes
+  for (const value of values) {
+    const length = value === null ? -1 : bytes.write(value, at + 4)
+    bytes.writeInt32BE(length, at)
+    at += 4 + Math.max(0, length)
+  }
+  return bytes
+}
