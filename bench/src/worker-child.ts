@@ -70,20 +70,21 @@ async function open({ target, receiverOrigin, endpoints, inHandMax }: WorkerPlac
 
 const appendEvents = statement(
   'bench.appendEvents',
-  `select count(delivery.append_event(e.id, 'signed', $2, e.partner_id, e.merchant_id, e.branch_id, e.intent_id, null, e.body, $3))
-     from json_to_recordset($1) as e (id uuid, partner_id uuid, merchant_id uuid, branch_id uuid, intent_id uuid, body text)`,
+  `select count(delivery.append_event(e.id, 'signed', $2, e.partner_id, e.merchant_id, e.branch_id, e.intent_id, null, e.body, e.at))
+     from json_to_recordset($1) as e (id uuid, partner_id uuid, merchant_id uuid, branch_id uuid, intent_id uuid, body text, at timestamptz)`,
 )
 const eventsPerStatement = 1_000
 
-/** Events in the outbox, of all sources in turns, as so many payments would have left them. */
+/** Events in the outbox, of all sources in turns, as so many payments would have left them until now: a thousand a second. */
 async function append({ events }: { events: number }): Promise<{ id: string; path: string; body: string }[]> {
   const all: { id: string; path: string; body: string }[] = []
+  const first = kaha.clock.now().getTime() - events
   while (all.length < events) {
-    const at = kaha.clock.now()
     const rows = Array.from({ length: Math.min(eventsPerStatement, events - all.length) }, (_, index) => {
       const source = sources[(all.length + index) % sources.length]
       if (source === undefined) throw new Error('there is no source')
-      return { ...source, ...eventOf(source, at) }
+      const at = new Date(first + all.length + index)
+      return { ...source, ...eventOf(source, at), at }
     })
     const columns = rows.map((row) => ({
       id: row.id,
@@ -92,8 +93,9 @@ async function append({ events }: { events: number }): Promise<{ id: string; pat
       branch_id: row.branchId,
       intent_id: row.intentId,
       body: row.body,
+      at: row.at,
     }))
-    await kaha.db.run(appendEvents, [JSON.stringify(columns), eventType, at])
+    await kaha.db.run(appendEvents, [JSON.stringify(columns), eventType])
     all.push(...rows.map(({ id, path, body }) => ({ id, path, body })))
   }
   return all
