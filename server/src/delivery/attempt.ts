@@ -46,7 +46,7 @@ export function createAttempt({ clock, egress, dialects, open, random, deadlineM
     const dialect = dialects[lane.dialect]
     if (dialect === undefined) return setback(new Error(`no dialect ${lane.dialect} is spoken here`))
     try {
-      const prepared = await dialect.prepare({
+      const preparing = dialect.prepare({
         eventId: row.event_id,
         destinationId: row.destination_id,
         type: row.type,
@@ -54,6 +54,7 @@ export function createAttempt({ clock, egress, dialects, open, random, deadlineM
         keys: lane.secrets.map(open),
         wallMs: clock.wall(),
       })
+      const prepared = preparing instanceof Promise ? await preparing : preparing
       const result = await egress.post({
         url: lane.url,
         ...prepared,
@@ -85,7 +86,6 @@ export function judge({ work, dialect, prepared, startedAt, result, random, wall
   const answer = result.ok ? result.answer : undefined
   const failure = result.ok ? undefined : result.failure
   const { row, lane } = work
-  const held = { id: row.id, fence: row.fence }
   const delivered = answer !== undefined && dialect.acknowledges(answer.status)
   const owner = delivered ? 'none' : (failure?.owner ?? 'destination')
   const attempt = attemptRow(
@@ -101,7 +101,7 @@ export function judge({ work, dialect, prepared, startedAt, result, random, wall
     const change =
       slow === lane.slow ? null : { destinationId: row.destination_id, slow, failingSince: null, disable: null }
     return {
-      settlement: { held, end: 'DELIVERED', runAt: null, attempt },
+      settlement: { held: row, end: 'DELIVERED', runAt: null, attempt },
       change,
       outcome: 'delivered',
       owner,
@@ -128,7 +128,7 @@ export function judge({ work, dialect, prepared, startedAt, result, random, wall
         : null,
   }
   return {
-    settlement: { held, end, runAt: waitMs === null ? null : new Date(startedAt.getTime() + waitMs), attempt },
+    settlement: { held: row, end, runAt: waitMs === null ? null : new Date(startedAt.getTime() + waitMs), attempt },
     change: change.slow === null && change.failingSince === null && change.disable === null ? null : change,
     outcome: gone ? 'gone' : end === null ? 'failed' : 'exhausted',
     owner,
@@ -169,10 +169,9 @@ function attemptRow(
 }
 
 function afterSetback({ row }: Work, startedAt: Date, random: () => number, cause: unknown): Attempted {
-  const held = { id: row.id, fence: row.fence }
   const runAt = new Date(startedAt.getTime() + waitAfterSetback(row.setback_count + 1, random))
   return {
-    settlement: { held, end: null, runAt, attempt: null },
+    settlement: { held: row, end: null, runAt, attempt: null },
     change: null,
     outcome: 'setback',
     owner: 'ours',

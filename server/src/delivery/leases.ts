@@ -5,14 +5,10 @@ import { nameOf, settleStore, type Held } from './store-settle.ts'
 
 /** The leases that this process holds, each from a claim until its result is stored. Renewed until then. */
 export interface Leases extends AsyncDisposable {
-  hold(held: Held): Lease
-}
-
-export interface Lease {
-  readonly held: Held
+  hold(held: Held): void
   /** Whether nobody else can have taken it yet. */
-  inForce(): boolean
-  end(): void
+  inForce(held: Held): boolean
+  end(held: Held): void
 }
 
 const renewedMax = 1_000
@@ -22,22 +18,21 @@ const marginShare = 1 / 5
 /** Renews a lease at a third of its length, so most attempts end before theirs is. One that somebody else has taken is let go. */
 export function startLeases({ db, log, leaseMs }: { db: Db; log: Log; leaseMs: number }): Leases {
   // When each was had, on the monotonic clock.
-  const heldSince = new Map<Lease, number>()
+  const heldSince = new Map<Held, number>()
 
   const turn = async (): Promise<number> => {
     const now = performance.now()
     const old = heldSince
       .entries()
       .filter(([, since]) => now - since >= leaseMs / 3)
-      .map(([lease]) => lease)
+      .map(([held]) => held)
       .take(renewedMax)
       .toArray()
     if (old.length > 0) {
-      const held = old.map((lease) => lease.held)
-      const ours = new Set((await settleStore.renew(db, held, leaseMs)).map(nameOf))
-      for (const lease of old) {
-        if (!ours.has(nameOf(lease.held))) heldSince.delete(lease)
-        else if (heldSince.has(lease)) heldSince.set(lease, now)
+      const ours = new Set((await settleStore.renew(db, old, leaseMs)).map(nameOf))
+      for (const held of old) {
+        if (!ours.has(nameOf(held))) heldSince.delete(held)
+        else if (heldSince.has(held)) heldSince.set(held, now)
       }
     }
     return old.length === renewedMax ? 0 : leaseMs / 6
@@ -45,15 +40,9 @@ export function startLeases({ db, log, leaseMs }: { db: Db; log: Log; leaseMs: n
 
   const loop = startLoop('delivery.leases', log, turn)
   return {
-    hold(held) {
-      const lease = {
-        held,
-        inForce: () => performance.now() - (heldSince.get(lease) ?? -Infinity) < leaseMs * (1 - marginShare),
-        end: () => void heldSince.delete(lease),
-      }
-      heldSince.set(lease, performance.now())
-      return lease
-    },
+    hold: (held) => void heldSince.set(held, performance.now()),
+    inForce: (held) => performance.now() - (heldSince.get(held) ?? -Infinity) < leaseMs * (1 - marginShare),
+    end: (held) => void heldSince.delete(held),
     [Symbol.asyncDispose]: () => loop[Symbol.asyncDispose](),
   }
 }

@@ -6,7 +6,7 @@ import type { Log } from '../kernel/log.ts'
 import { startLoop } from '../kernel/loop.ts'
 import type { Attempted, Work } from './attempt.ts'
 import type { Figures } from './figures.ts'
-import { startLeases, type Lease } from './leases.ts'
+import { startLeases, type Leases } from './leases.ts'
 import { createPace } from './pace.ts'
 import { waitAfterSetback } from './schedule.ts'
 import { createSettler } from './settler.ts'
@@ -52,19 +52,19 @@ export function startSender(dependencies: SenderDependencies): Sender {
   const settler = createSettler({ db, log, setbackOf })
   const leases = startLeases({ db, log, leaseMs: options.leaseMs })
   const pace = createPace(() => loop.wake())
-  const flights = createFlights(dependencies, {
+  const flights = createFlights(dependencies, leases, {
     ended() {
       pace.slotFreed(slots.inHand)
       hearFreed()
     },
-    settle(attempted, { row }, lease) {
+    settle(attempted, { row }) {
       const { settlement, change } = attempted
       settler.add({
         eventId: row.event_id,
         settlement,
         change,
         settled(ours) {
-          lease.end()
+          leases.end(row)
           if (!ours) dependencies.figures.resultLost()
           // Whoever waits behind one that failed is for the queue again, which knows by now how to go on with a destination that fails.
           if (attempted.outcome !== 'delivered') void giveBack(dependencies, flights.takeBack(row.destination_id))
@@ -74,8 +74,6 @@ export function startSender(dependencies: SenderDependencies): Sender {
       })
     },
   })
-
-  const hold = (held: Held) => leases.hold(held)
 
   let lookedAnewAt = 0
   const changedMeanwhile = new Set<string | null>()
@@ -91,7 +89,7 @@ export function startSender(dependencies: SenderDependencies): Sender {
   const begin = async <Brought extends Taken>(take: () => Promise<Brought>): Promise<Brought> => {
     changedMeanwhile.clear()
     const taken = await take()
-    flights.begin(taken, hold)
+    flights.begin(taken)
     for (const destinationId of changedMeanwhile) await lookAnew(destinationId)
     return taken
   }
@@ -148,7 +146,7 @@ export function startSender(dependencies: SenderDependencies): Sender {
 
 interface Flights {
   /** Takes each delivery in hand: an attempt begins at once, or when another to the same destination has ended. */
-  begin(taken: Taken, hold: (held: Held) => Lease): void
+  begin(taken: Taken): void
   /** What is in hand for a destination and has not begun: no longer in hand. */
   takeBack(destinationId: string): readonly Held[]
   takeBackAll(): readonly Held[]
@@ -158,39 +156,38 @@ interface Flights {
 
 interface FlightEvents {
   ended(): void
-  settle(attempted: Attempted, work: Work, lease: Lease): void
+  settle(attempted: Attempted, work: Work): void
 }
 
-interface Flight {
-  readonly work: Work
-  readonly lease: Lease
-}
-
-function createFlights({ slots, attempt, figures, log }: SenderDependencies, events: FlightEvents): Flights {
+function createFlights(
+  { slots, attempt, figures, log }: SenderDependencies,
+  leases: Pick<Leases, 'hold' | 'inForce' | 'end'>,
+  events: FlightEvents,
+): Flights {
   let flying = 0
   let landed = () => {}
-  const nextInLine = new Map<string, Flight[]>()
+  const nextInLine = new Map<string, Work[]>()
   const cutOff: Held[] = []
   const stop = new AbortController()
   setMaxListeners(0, stop.signal)
   let landing = false
 
-  const fly = async (flight: Flight) => {
+  const fly = async (work: Work) => {
     flying += 1
-    end(flight, await attempt(flight.work, stop.signal))
+    end(work, await attempt(work, stop.signal))
     flying -= 1
     if (flying === 0) landed()
   }
 
-  const end = ({ work, lease }: Flight, attempted: Attempted) => {
+  const end = (work: Work, attempted: Attempted) => {
     const { event_id, destination_id } = work.row
     slots.end(destination_id)
     if (attempted.outcome === 'delivered') beginNext(destination_id)
     events.ended()
     const setback = attempted.outcome === 'setback'
     if (setback && stop.signal.aborted) {
-      lease.end()
-      cutOff.push(lease.held)
+      leases.end(work.row)
+      cutOff.push(work.row)
       return
     }
     if (setback) {
@@ -198,11 +195,11 @@ function createFlights({ slots, attempt, figures, log }: SenderDependencies, eve
       log.warn(what, 'an attempt failed on our side; it is repeated and not counted')
     }
     figures.attempted(attempted)
-    events.settle(attempted, work, lease)
+    events.settle(attempted, work)
   }
 
-  const newLine = (destinationId: string): Flight[] => {
-    const line: Flight[] = []
+  const newLine = (destinationId: string): Work[] => {
+    const line: Work[] = []
     nextInLine.set(destinationId, line)
     return line
   }
@@ -210,12 +207,12 @@ function createFlights({ slots, attempt, figures, log }: SenderDependencies, eve
   const beginNext = (destinationId: string) => {
     const line = nextInLine.get(destinationId) ?? []
     for (let [next] = line; next !== undefined; [next] = line) {
-      if (next.lease.inForce()) {
+      if (leases.inForce(next.row)) {
         if (!slots.begin(destinationId)) return
         void fly(next)
       } else {
         slots.give(destinationId)
-        next.lease.end()
+        leases.end(next.row)
       }
       line.shift()
     }
@@ -225,26 +222,27 @@ function createFlights({ slots, attempt, figures, log }: SenderDependencies, eve
   const takeBack = (destinationId: string): Held[] => {
     const line = nextInLine.get(destinationId) ?? []
     nextInLine.delete(destinationId)
-    return line.map(({ lease }) => {
+    return line.map(({ row }) => {
       slots.give(destinationId)
-      lease.end()
-      return lease.held
+      leases.end(row)
+      return row
     })
   }
 
   const takeBackAll = () => [...nextInLine.keys()].flatMap(takeBack)
 
   return {
-    begin({ deliveries, lanes }, hold) {
+    begin({ deliveries, lanes }) {
       const hadAt = performance.now()
       for (const row of deliveries) {
         const lane = lanes.get(row.destination_id)
         if (lane === undefined) throw new Error(`the claim brought no destination ${row.destination_id}`)
         if (row.expired) figures.leaseExpired()
         slots.take(row.destination_id, lane.slow)
-        const flight = { work: { row, lane, hadAt }, lease: hold({ id: row.id, fence: row.fence }) }
-        if (!landing && slots.begin(row.destination_id)) void fly(flight)
-        else (nextInLine.get(row.destination_id) ?? newLine(row.destination_id)).push(flight)
+        leases.hold(row)
+        const work = { row, lane, hadAt }
+        if (!landing && slots.begin(row.destination_id)) void fly(work)
+        else (nextInLine.get(row.destination_id) ?? newLine(row.destination_id)).push(work)
       }
     },
     takeBack,
