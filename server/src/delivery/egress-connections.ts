@@ -339,6 +339,11 @@ export function connectionsTo<E extends Exchange<E>>(
       origins.get(exchange.origin)?.waiting.delete(exchange)
       return 'wait'
     },
+    /** All exchanges that have not ended. */
+    underWay(): E[] {
+      const sent = [...open].flatMap(({ exchange }) => exchange ?? [])
+      return [...sent, ...[...origins.values()].flatMap(({ waiting }) => [...waiting])]
+    },
     /** Closes all connections. The caller abandons what is under way. */
     async close(): Promise<void> {
       closing = true

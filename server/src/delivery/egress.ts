@@ -128,32 +128,32 @@ export function egress(options: EgressOptions): Egress {
     answered: (sent, truncated) => end(sent, { ok: true, answer: answerOf(sent, truncated) }),
     failed: (sent, error, phase) => end(sent, failed(failureOf(error, phase), sent.startedAt)),
   })
-  const target = readTargets(targets)
-  const underWay = new Set<Sent>()
+  const target = readTargets(targets, userAgent)
   const heard = new WeakSet<AbortSignal>()
   let closed = false
 
   function end(sent: Sent, result: EgressResult): void {
     clearTimeout(sent.deadline)
-    underWay.delete(sent)
     sent.resolve(result)
   }
 
   const tooLate = (sent: Sent) => end(sent, failed(late[connections.abandon(sent)], sent.startedAt))
 
-  function stopAll(signal?: AbortSignal): void {
-    for (const sent of underWay) {
-      if (signal !== undefined && sent.signal !== signal) continue
-      connections.abandon(sent)
-      end(sent, failed(stopped, sent.startedAt))
-    }
+  function stop(sent: Sent): void {
+    connections.abandon(sent)
+    end(sent, failed(stopped, sent.startedAt))
   }
 
   // One listener for each signal, since a signal takes long to add one and longer to find it again among many.
   function hear(signal: AbortSignal): void {
     if (heard.has(signal)) return
     heard.add(signal)
-    signal.addEventListener('abort', () => stopAll(signal), { once: true })
+    const stopAll = () =>
+      connections
+        .underWay()
+        .filter((sent) => sent.signal === signal)
+        .forEach(stop)
+    signal.addEventListener('abort', stopAll, { once: true })
   }
 
   function post(request: EgressRequest): Promise<EgressResult> {
@@ -162,7 +162,7 @@ export function egress(options: EgressOptions): Egress {
     const to = target(request.url)
     if (typeof to === 'string') return Promise.resolve(failed(refusal(to), startedAt))
     if (closed || signal?.aborted) return Promise.resolve(failed(stopped, startedAt))
-    const written = writtenOf(to, userAgent, request)
+    const written = writtenOf(to.start, request)
     if (written === null) return Promise.resolve(failed(byPhase.wait, startedAt))
 
     return new Promise((resolve) => {
@@ -181,7 +181,6 @@ export function egress(options: EgressOptions): Egress {
       }
       sent.deadline = setTimeout(tooLate, request.deadlineMs ?? deadlineMs, sent)
       if (signal !== undefined) hear(signal)
-      underWay.add(sent)
       connections.run(sent)
     })
   }
@@ -194,8 +193,9 @@ export function egress(options: EgressOptions): Egress {
     },
     async [Symbol.asyncDispose]() {
       closed = true
+      const underWay = connections.underWay()
       const connectionsClosed = connections.close()
-      stopAll()
+      underWay.forEach(stop)
       await connectionsClosed
     },
   }
@@ -203,18 +203,37 @@ export function egress(options: EgressOptions): Egress {
 
 const targetsReadMax = 1_000
 
-/** Where URLs lead. Those used last are remembered: a destination's is the same for each of its deliveries. */
-function readTargets(targets: Targets): (url: string) => ReturnType<typeof targetOf> {
-  const read = new Map<string, ReturnType<typeof targetOf>>()
+/** Where a URL leads, and how each request to it begins. */
+interface ReadTarget {
+  readonly origin: string
+  readonly start: string
+}
+
+/** Where URLs lead, or why they do not. Those used last are remembered: a destination's is the same for each of its deliveries. */
+function readTargets(targets: Targets, userAgent: string): (url: string) => ReadTarget | string {
+  const read = new Map<string, ReadTarget | string>()
   return (url) => {
     let target = read.get(url)
     if (target === undefined) {
       if (read.size >= targetsReadMax) read.clear()
-      target = targetOf(url, targets)
+      const to = targetOf(url, targets)
+      target = typeof to === 'string' ? to : { origin: to.origin, start: startOf(to, userAgent) }
       read.set(url, target)
     }
     return target
   }
+}
+
+function startOf({ origin, path }: { origin: string; path: string }, userAgent: string): string {
+  const host = origin.slice(origin.indexOf('//') + 2)
+  const lines = [
+    `POST ${path} HTTP/1.1`,
+    `host: ${host}`,
+    'connection: keep-alive',
+    `user-agent: ${userAgent}`,
+    'accept-encoding: identity',
+  ]
+  return lines.join('\r\n')
 }
 
 // A name is a token, a value has no control characters (RFC 9110, 5.1 and 5.5). ASCII only: what else there is, receivers read differently.
@@ -222,19 +241,14 @@ const fieldName = /^[\w!#$%&'*+.^`|~-]+$/
 const fieldValue = /^[\t -~]*$/
 
 /** A request as it goes out, or null for one that cannot be written. */
-function writtenOf(
-  { origin, path }: { origin: string; path: string },
-  userAgent: string,
-  { headers, body }: EgressRequest,
-) {
-  const host = origin.slice(origin.indexOf('//') + 2)
-  let head = `POST ${path} HTTP/1.1\r\nhost: ${host}\r\nconnection: keep-alive\r\nuser-agent: ${userAgent}\r\naccept-encoding: identity\r\n`
+function writtenOf(start: string, { headers, body }: EgressRequest): string | null {
+  let head = start
   for (const name in headers) {
     const value = headers[name] ?? ''
     if (!fieldName.test(name) || !fieldValue.test(value)) return null
-    head += `${name}: ${value}\r\n`
+    head += `\r\n${name}: ${value}`
   }
-  return `${head}content-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`
+  return `${head}\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`
 }
 
 function answerOf({ status, retryAfter, chunks, bodyBytes, startedAt }: Sent, truncated: boolean): EgressAnswer {
