@@ -34,7 +34,7 @@ export function createFigures({
   db: Db
   inFlight: () => number
 }): Figures {
-  const attempts = metrics.counter(
+  const attempts = metrics.tallies(
     'kaha_delivery_attempts_total',
     'Delivery attempts, by outcome and by owner of the failure.',
     ['outcome', 'owner'],
@@ -91,7 +91,10 @@ export function createFigures({
   )
 
   return {
-    attempted: ({ outcome, owner }) => attempts.inc({ outcome, owner }),
+    attempted({ outcome, owner }) {
+      const tally = attempts.find(({ labels }) => labels.outcome === outcome && labels.owner === owner)
+      if (tally !== undefined) tally.count += 1
+    },
     leaseExpired: () => expiries.inc(),
     resultLost: () => lost.inc(),
     dispatched: (lagMs) => lag.observe(lagMs / 1_000),

@@ -14,7 +14,20 @@ export interface Metrics {
     labelNames: readonly L[],
     known?: readonly Readonly<Record<L, string>>[],
   ): Counter<L>
+  /** A counter of known series for what happens thousands of times a second: each a plain number, which is read when somebody asks. */
+  tallies<L extends string>(
+    name: string,
+    help: string,
+    labelNames: readonly L[],
+    known: readonly Readonly<Record<L, string>>[],
+  ): readonly Tally<L>[]
   histogram<L extends string>(name: string, help: string, labelNames: readonly L[], buckets: number[]): Histogram<L>
+}
+
+/** One series. The caller raises `count`. */
+export interface Tally<L extends string> {
+  readonly labels: Readonly<Record<L, string>>
+  count: number
 }
 
 const secondsBuckets = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
@@ -59,6 +72,20 @@ export function createMetrics(): Metrics {
       const counter = new Counter({ name, help, labelNames: [...labelNames], registers })
       for (const labels of known) counter.inc(labels, 0)
       return counter
+    },
+    tallies(name, help, labelNames, known) {
+      const tallies = known.map((labels) => ({ labels, count: 0 }))
+      new Counter({
+        name,
+        help,
+        labelNames: [...labelNames],
+        registers,
+        collect() {
+          this.reset()
+          for (const { labels, count } of tallies) this.inc(labels, count)
+        },
+      })
+      return tallies
     },
     histogram: (name, help, labelNames, buckets) =>
       new Histogram({ name, help, labelNames: [...labelNames], buckets, registers }),
