@@ -55,7 +55,7 @@ export interface Disabling {
 // of its own: it is read off its deliveries, so nobody waits for anybody who settles another delivery of the same event.
 const results = `
        unnest($1::bigint[], $2::integer[], $3::text[], $4::timestamptz[], $5::float8[], $6::integer[],
-              $7::integer[], $8::text[], $9::text[], $10::text[], $11::text[], $12::text[])
+              $7::integer[], $8::text[], $9::text[], $10::text[], $11::json[], $12::text[])
          as r (id, fence, ended, run_at, started_at, duration_ms, status, error_class, error_message, owner, request_headers, answer)`
 
 // Of a result with its row `q` of the queue, which is null where it is not ours any more.
@@ -71,7 +71,7 @@ const keptAndLearnt = `
      insert into delivery.attempts (event_id, destination_id, number, started_at, duration_ms, status, error_class, error_message, owner,
        request_headers, answer)
      select h.event_id, h.destination_id, h.attempt_count, h.started_at, h.duration_ms, h.status, h.error_class, h.error_message,
-            h.owner, h.request_headers::json, h.answer
+            h.owner, h.request_headers, h.answer
        from held h where h.started_at is not null and h.event_id is not null
    ),
    changed as materialized (
@@ -290,8 +290,8 @@ export const settleStore = {
       sparseColumnOf(settlements, ({ attempt }) => attempt?.errorClass ?? null),
       sparseColumnOf(settlements, ({ attempt }) => attempt?.errorMessage ?? null),
       sparseColumnOf(settlements, ({ attempt }) => attempt?.owner ?? null),
-      textsOf(settlements, ({ attempt }) => attempt && JSON.stringify(attempt.requestHeaders)),
-      textsOf(settlements, ({ attempt }) => attempt?.answer ?? null),
+      textsOf('json', settlements, ({ attempt }) => attempt && JSON.stringify(attempt.requestHeaders)),
+      textsOf('text', settlements, ({ attempt }) => attempt?.answer ?? null),
       arrayOf(changes.map((change) => change.destinationId)),
       arrayOf(changes.map((change) => change.slow)),
       arrayOf(changes.map((change) => iso(change.failingSince))),

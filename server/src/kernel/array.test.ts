@@ -44,7 +44,7 @@ test('whatever a column in binary form holds, PostgreSQL reads the same', async 
   await using db = createDb({ target: database.target, onError: assert.fail })
   const echoed = statement(
     'test.echoColumns',
-    'select $1::text[] as texts, $2::bigint[]::text[] as bigints, $3::integer[] as integers, $4::float8[] as floats',
+    'select $1::text[] as texts, $2::json[]::text[] as jsons, $3::bigint[]::text[] as bigints, $4::integer[] as integers, $5::float8[] as floats',
   )
   const column = <Value>(values: fc.Arbitrary<Value>) => fc.array(fc.option(values))
   await fc.assert(
@@ -55,15 +55,18 @@ test('whatever a column in binary form holds, PostgreSQL reads the same', async 
       column(fc.double({ noNaN: true }).map((value) => value + 0)),
       async (texts, bigints, integers, floats) => {
         const storable = texts.map((one) => one?.replaceAll('\0', '') ?? null)
+        const json = (one: string | null) => (one === null ? null : JSON.stringify(one))
         const itself = <Value>(value: Value) => value
         const [row] = await db.run(echoed, [
-          textsOf(storable, itself),
+          textsOf('text', storable, itself),
+          textsOf('json', storable, json),
           numbersOf('bigint', bigints, itself),
           numbersOf('integer', integers, itself),
           numbersOf('float8', floats, itself),
         ])
         assert.deepEqual(row, {
           texts: storable,
+          jsons: storable.map(json),
           bigints: bigints.map((one) => one?.toString() ?? null),
           integers,
           floats,

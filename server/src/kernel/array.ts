@@ -33,25 +33,26 @@ const plain = /^[\w:.+-]+$/
 interface NumberType<Value> {
   readonly oid: number
   readonly bytes: number
-  write(into: Buffer, value: Value, at: number): void
+  write(into: DataView, at: number, value: Value): void
 }
 
 const numberTypes = {
-  bigint: { oid: 20, bytes: 8, write: (into, value, at) => void into.writeBigInt64BE(value, at) },
-  integer: { oid: 23, bytes: 4, write: (into, value, at) => void into.writeInt32BE(value, at) },
-  float8: { oid: 701, bytes: 8, write: (into, value, at) => void into.writeDoubleBE(value, at) },
+  bigint: { oid: 20, bytes: 8, write: (into, at, value) => into.setBigInt64(at, value) },
+  integer: { oid: 23, bytes: 4, write: (into, at, value) => into.setInt32(at, value) },
+  float8: { oid: 701, bytes: 8, write: (into, at, value) => into.setFloat64(at, value) },
 } satisfies { bigint: NumberType<bigint>; integer: NumberType<number>; float8: NumberType<number> }
 
-type ValueOf<Type extends keyof typeof numberTypes> = Parameters<(typeof numberTypes)[Type]['write']>[1]
+type ValueOf<Type extends keyof typeof numberTypes> = Parameters<(typeof numberTypes)[Type]['write']>[2]
 
 const headBytes = 20
-const textOid = 25
+const textTypes = { text: 25, json: 114 }
 
 /** Dimensions, whether there are nulls, type; length and first index of the one dimension. */
-function withHead(bytes: Buffer, oid: number, length: number): Buffer {
-  for (const [place, field] of [1, 1, oid, length, 1].entries()) bytes.writeInt32BE(field, place * 4)
-  return bytes
+function writeHead(into: DataView, oid: number, length: number): void {
+  for (const [place, field] of [1, 1, oid, length, 1].entries()) into.setInt32(place * 4, field)
 }
+
+const viewOf = ({ buffer, byteOffset, length }: Buffer) => new DataView(buffer, byteOffset, length)
 
 /**
  * One value of each row, as an array in PostgreSQL's binary form, for a parameter of just that type of array. For long columns: nothing is
@@ -63,29 +64,37 @@ export function numbersOf<Type extends keyof typeof numberTypes, Row>(
   valueOf: (row: Row) => ValueOf<Type> | null,
 ): Buffer {
   const type: NumberType<never> = numberTypes[name]
-  const bytes = withHead(Buffer.allocUnsafe(headBytes + rows.length * (4 + type.bytes)), type.oid, rows.length)
+  const bytes = Buffer.allocUnsafe(headBytes + rows.length * (4 + type.bytes))
+  const view = viewOf(bytes)
+  writeHead(view, type.oid, rows.length)
   let at = headBytes
   for (const row of rows) {
     const value = valueOf(row)
-    bytes.writeInt32BE(value === null ? -1 : type.bytes, at)
+    view.setInt32(at, value === null ? -1 : type.bytes)
     at += 4
     if (value === null) continue
-    type.write(bytes, value as never, at)
+    type.write(view, at, value as never)
     at += type.bytes
   }
   return bytes.subarray(0, at)
 }
 
-/** The same of texts. */
-export function textsOf<Row>(rows: readonly Row[], valueOf: (row: Row) => string | null): Buffer {
+/** The same of texts, or of JSON. */
+export function textsOf<Row>(
+  name: keyof typeof textTypes,
+  rows: readonly Row[],
+  valueOf: (row: Row) => string | null,
+): Buffer {
   const values = rows.map(valueOf)
   let size = headBytes
   for (const value of values) size += 4 + (value === null ? 0 : Buffer.byteLength(value))
-  const bytes = withHead(Buffer.allocUnsafe(size), textOid, rows.length)
+  const bytes = Buffer.allocUnsafe(size)
+  const view = viewOf(bytes)
+  writeHead(view, textTypes[name], rows.length)
   let at = headBytes
   for (const value of values) {
     const length = value === null ? -1 : bytes.write(value, at + 4)
-    bytes.writeInt32BE(length, at)
+    view.setInt32(at, length)
     at += 4 + Math.max(0, length)
   }
   return bytes
