@@ -67,14 +67,17 @@ const dropSilentNodes = statement(
   `delete from terminals.nodes where beat_at < clock_timestamp() - interval '1 hour'`,
 )
 
-// By device id or by key, and what the keys are connected as: an operator may have moved that to another key.
+// By device id or by key, and what the keys are connected as: an operator may have moved that to another key. Each by itself, and then all by
+// their ids: of a join PostgreSQL may make a walk through all the terminals of a group, and did, for each that connected.
 const lockTerminals = statement(
   'terminals.lockTerminals',
   `select ${columns} from terminals.terminals t
-    where t.id in (select d.id from unnest($1::uuid[], $2::text[]) a(group_id, device_id)
-                     join terminals.terminals d on d.group_id = a.group_id and d.device_id = a.device_id
-                    union all select k.id from terminals.terminals k where k.key_id = any($3::uuid[])
-                    union all select s.terminal_id from terminals.sockets s where s.key_id = any($3::uuid[]))
+    where t.id = any (array(
+      select d.id from unnest($1::uuid[], $2::text[]) a(group_id, device_id)
+       cross join lateral (
+         select d.id from terminals.terminals d where d.group_id = a.group_id and d.device_id = a.device_id offset 0) d
+       union all select k.id from terminals.terminals k where k.key_id = any($3::uuid[])
+       union all select s.terminal_id from terminals.sockets s where s.key_id = any($3::uuid[])))
     order by t.id for no key update`,
 )
 // Plans of what follows are kept, from when there were hardly any terminals: they must find rows by their keys all the same.
@@ -98,7 +101,9 @@ const connectAll = statement(
    back as (
      update terminals.terminals t set status = 'online', connection_id = g.connection_id, branch_id = g.branch_id, connected_at = $2,
        last_activity_at = $2, offline_at = null
-       from given g where t.id = g.terminal_id and t.group_id = g.group_id and not g.is_new returning ${columns}),
+       from given g
+      where t.id = any (array(select b.terminal_id from given b where not b.is_new)) and t.id = g.terminal_id and t.group_id = g.group_id
+      returning ${columns}),
    held as (
      insert into terminals.sockets (key_id, connection_id, node_id, group_id, terminal_id, connected_at)
      select g.key_id, g.connection_id, g.node_id, g.group_id, g.terminal_id, $2 from given g
@@ -109,9 +114,12 @@ const connectAll = statement(
 // Only what the connection itself has: its late close must not take away the one that came after it.
 const disconnectTerminals = statement(
   'terminals.disconnectTerminals',
-  `update terminals.terminals t set status = g.status, offline_at = g.offline_at
-     from json_to_recordset($1::json) as g(terminal_id uuid, connection_id uuid, status text, offline_at timestamptz)
-    where t.id = g.terminal_id and t.connection_id = g.connection_id and t.status = 'online' returning ${columns}`,
+  `with given as materialized (
+     select * from json_to_recordset($1::json) as g(terminal_id uuid, connection_id uuid, status text, offline_at timestamptz))
+   update terminals.terminals t set status = g.status, offline_at = g.offline_at
+     from given g
+    where t.id = any (array(select g.terminal_id from given g)) and t.id = g.terminal_id and t.connection_id = g.connection_id
+      and t.status = 'online' returning ${columns}`,
 )
 const expireReconnecting = statement(
   'terminals.expireReconnecting',
