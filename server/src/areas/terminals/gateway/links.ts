@@ -12,6 +12,8 @@ export interface Link {
   readonly deviceId: string | null
   /** System time of the last frame. */
   lastFrameMs: number
+  /** System time of the last frame that is stored, or of the beginning. */
+  storedFrameMs: number
   /** Pings since the last frame. */
   unanswered: number
   /** Another connection took its place. */
@@ -73,6 +75,7 @@ export function createLink(
   return {
     ...about,
     lastFrameMs: nowMs,
+    storedFrameMs: nowMs,
     unanswered: 0,
     replaced: false,
     byOperator: false,

@@ -1,5 +1,5 @@
 import type { Clock } from '../../../kernel/clock.ts'
-import type { Connections, Seen } from '../connections.ts'
+import type { Connections } from '../connections.ts'
 import type { Link, Links } from './links.ts'
 
 // Sockets are gone through in parts, so that thousands are not pinged in one moment.
@@ -57,23 +57,26 @@ export function startLiveness({
   }, pingMs / parts)
 
   let flushedAt = clock.wall()
-  // Terminals that a payment had locked: next time.
-  let left: readonly Seen[] = []
   let mustCheck = false
   let flushing: Promise<void> = Promise.resolve()
+  // Those that a payment has locked: next time.
+  const touch = async () => {
+    const said = [...links.all()].flatMap((link) => {
+      const { connectionId, terminalId, lastFrameMs, storedFrameMs } = link
+      if (terminalId === null || lastFrameMs === storedFrameMs) return []
+      return [{ link, lastFrameMs, connectionId, at: new Date(lastFrameMs + clock.offsetMs) }]
+    })
+    const left = new Set((await connections.touch(said)).map(({ connectionId }) => connectionId))
+    for (const { link, lastFrameMs } of said) if (!left.has(link.connectionId)) link.storedFrameMs = lastFrameMs
+  }
   const flush = async () => {
     const since = flushedAt
     flushedAt = clock.wall()
-    const seen = [...links.all()]
-      .filter(({ terminalId, lastFrameMs }) => terminalId !== null && lastFrameMs >= since)
-      .map(({ connectionId, lastFrameMs }) => ({ connectionId, at: new Date(lastFrameMs + clock.offsetMs) }))
-    const again = new Set(seen.map(({ connectionId }) => connectionId))
-    seen.push(...left.filter(({ connectionId }) => !again.has(connectionId) && links.find(connectionId) !== undefined))
     // A process that was silent for long may have been taken for dead: whoever it lost must come anew.
     if (flushedAt - since > silenceMsMax) mustCheck = true
     await connections.beat()
     await settle()
-    left = await connections.touch(seen)
+    await touch()
     if (!mustCheck) return
     const missing = await connections.missing([...links.all()].map(({ connectionId }) => connectionId))
     mustCheck = false
