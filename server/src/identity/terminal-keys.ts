@@ -37,6 +37,8 @@ export interface TerminalIdentity {
 }
 
 const foundTogetherMax = 128
+// A statement for a dozen keys costs little more than one for two, and whoever connects waits for his registration far longer.
+const findRestMs = 5
 const keysCachedMax = 20_000
 // However a hint was lost, a revoked key works for a second at most.
 const cachedMsMax = 1_000
@@ -76,7 +78,8 @@ export function createTerminalIdentity({
       return slots.map((slot) => bySlot.get(slot))
     },
     itemsMax: foundTogetherMax,
-    lanesMax: 2,
+    restMs: findRestMs,
+    restFrom: 1,
   })
 
   const lookUp = async (apiKey: string) => {
@@ -123,12 +126,20 @@ export function createTerminalIdentity({
   }
 }
 
-const principalOf = (row: TerminalKeyRow, keyring: Keyring): TerminalPrincipal => ({
-  keyId: row.id,
-  role: row.role,
-  groupId: row.group_id,
-  partnerId: row.partner_id,
-  merchantId: row.merchant_id,
-  branchId: row.branch_id,
-  secret: createSecretKey(Buffer.from(keyring.open(row.sealed_secret, sealPlaces.terminalSecret(row.id)))),
-})
+// Opened for who signs, which is nobody on a socket.
+function principalOf(row: TerminalKeyRow, keyring: Keyring): TerminalPrincipal {
+  let secret: KeyObject | undefined
+  return {
+    keyId: row.id,
+    role: row.role,
+    groupId: row.group_id,
+    partnerId: row.partner_id,
+    merchantId: row.merchant_id,
+    branchId: row.branch_id,
+    get secret() {
+      return (secret ??= createSecretKey(
+        Buffer.from(keyring.open(row.sealed_secret, sealPlaces.terminalSecret(row.id))),
+      ))
+    },
+  }
+}

@@ -152,3 +152,28 @@ test('after a batch of a few it rests, so that the next is larger; after one alo
     mock.timers.reset()
   }
 })
+
+test('where a batch of one is a few already, who comes after one alone waits for others', async () => {
+  mock.timers.enable({ apis: ['setTimeout'] })
+  try {
+    const batches: string[][] = []
+    const does = together({
+      async work(items: readonly string[]) {
+        batches.push([...items])
+        return items
+      },
+      itemsMax: 40,
+      restMs: 5,
+      restFrom: 1,
+    })
+    await does('a')
+    const waiting = [does('b')]
+    for (let turns = 0; turns < 10; turns += 1) await turn()
+    waiting.push(does('c'))
+    mock.timers.tick(5)
+    await Promise.all(waiting)
+    assert.deepEqual(batches, [['a'], ['b', 'c']])
+  } finally {
+    mock.timers.reset()
+  }
+})

@@ -15,6 +15,8 @@ export interface TogetherOptions<Item, Result> {
   readonly lanesMax?: number
   /** To rest after a batch of a few, so that the next is larger: a batch costs as much as several items, however small it is. Default 0. */
   readonly restMs?: number
+  /** How many such a few are at least. Default 4. */
+  readonly restFrom?: number
 }
 
 interface Waiting<Item, Result> {
@@ -26,7 +28,6 @@ interface Waiting<Item, Result> {
 
 const waitingMax = 30_000
 // Who comes alone waits for nobody, and large batches come by themselves.
-const restFrom = 4
 const restBelow = 32
 
 /**
@@ -36,7 +37,7 @@ const restBelow = 32
  * that got none. UNAVAILABLE when too many wait.
  */
 export function together<Item, Result>(options: TogetherOptions<Item, Result>): (item: Item) => Promise<Result> {
-  const { work, itemsMax, apart = () => [], lanesMax = 1, restMs = 0 } = options
+  const { work, itemsMax, apart = () => [], lanesMax = 1, restMs = 0, restFrom = 4 } = options
   let waiting: Waiting<Item, Result>[] = []
   const busy = new Set<string>()
   let lanes = 0
