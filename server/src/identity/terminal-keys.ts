@@ -79,7 +79,7 @@ export function createTerminalIdentity({
     },
     itemsMax: foundTogetherMax,
     restMs: findRestMs,
-    restFrom: 1,
+    restFrom: 2,
   })
 
   const lookUp = async (apiKey: string) => {
