@@ -47,6 +47,8 @@ export interface DeliveryRoom extends AsyncDisposable {
   events(): Promise<readonly EventRow[]>
   /** How many of them stand at each status. */
   statuses(): Promise<Record<string, number>>
+  /** Lets no row of this event into the table, until what it resolves to is called. */
+  refuse(table: string, eventId: string | undefined): Promise<() => Promise<unknown>>
   query<Row extends object>(text: string, values?: readonly unknown[]): Promise<Row[]>
   /** Another process on the same database. */
   another(options?: DeliveryRoomOptions): Promise<DeliveryRoom>
@@ -110,6 +112,8 @@ export async function startDeliveryRoom(options: DeliveryRoomOptions = {}): Prom
     })
     return rows
   }
+  const query = <Row extends object>(text: string, values: readonly unknown[] = []) =>
+    db.run<Row>({ name: '', text }, values)
   const held = building.move()
   return {
     target,
@@ -146,7 +150,19 @@ export async function startDeliveryRoom(options: DeliveryRoomOptions = {}): Prom
       for (const { status } of await list()) found[status] = (found[status] ?? 0) + 1
       return found
     },
-    query: (text, values = []) => db.run({ name: '', text }, values),
+    async refuse(table, eventId) {
+      await query(`
+        create function delivery.refuse_one() returns trigger language plpgsql as $$
+        begin
+          if new.event_id = '${eventId}' then raise exception 'planted'; end if;
+          return new;
+        end $$`)
+      await query(
+        `create trigger refuse_one before insert on ${table} for each row execute function delivery.refuse_one()`,
+      )
+      return () => query(`drop trigger refuse_one on ${table}`)
+    },
+    query,
     another: (more = {}) => startDeliveryRoom({ ...options, ...more, target, masterKey, people }),
     [Symbol.asyncDispose]: () => held.disposeAsync(),
   }

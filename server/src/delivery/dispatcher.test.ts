@@ -93,15 +93,7 @@ test('A2.events.state.submitting-failed, A2.events.state.submit-failed-retried: 
   await using receiver = await startReceiver()
   await room.endpoint(receiver.url)
   const [poison, ...others] = await room.happen(50)
-  await room.query(`
-    create function delivery.refuse_one() returns trigger language plpgsql as $$
-    begin
-      if new.event_id = '${poison?.id}' then raise exception 'planted'; end if;
-      return new;
-    end $$`)
-  await room.query(
-    'create trigger refuse_one before insert on delivery.queue for each row execute function delivery.refuse_one()',
-  )
+  const allow = await room.refuse('delivery.queue', poison?.id)
   room.work()
   await room.sandboxClock.idle()
   assert.equal(receiver.received.length, others.length)
@@ -110,7 +102,7 @@ test('A2.events.state.submitting-failed, A2.events.state.submit-failed-retried: 
   assert.ok((await shown())?.next_attempt_at)
   assert.match(await room.metrics.registry.metrics(), /kaha_delivery_dispatch_failures_total [1-9]/)
 
-  await room.query('drop trigger refuse_one on delivery.queue')
+  await allow()
   await room.sandboxClock.advanceBy(10_000)
   assert.deepEqual([(await shown())?.status, (await shown())?.attempt_count], ['DELIVERED', 1])
   assert.equal(receiver.received.length, others.length + 1)

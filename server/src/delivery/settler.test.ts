@@ -19,20 +19,12 @@ test('a result that cannot be stored holds up no other, and its attempt is repea
   await using receiver = await startReceiver()
   await room.endpoint(receiver.url)
   const [poison, ...others] = await room.happen(40)
-  await room.query(`
-    create function delivery.refuse_one() returns trigger language plpgsql as $$
-    begin
-      if new.event_id = '${poison?.id}' then raise exception 'planted'; end if;
-      return new;
-    end $$`)
-  await room.query(
-    'create trigger refuse_one before insert on delivery.attempts for each row execute function delivery.refuse_one()',
-  )
+  const allow = await room.refuse('delivery.attempts', poison?.id)
   room.work()
   await room.sandboxClock.idle()
   assert.deepEqual(await room.statuses(), { SUBMITTED: 1, DELIVERED: others.length })
   assert.deepEqual(await queue(room), [{ attempt_no: 0, setback_count: 1, leased: false, waits: 1 }])
-  await room.query('drop trigger refuse_one on delivery.attempts')
+  await allow()
   await room.sandboxClock.advanceBy(seconds(10))
   assert.deepEqual(await room.statuses(), { DELIVERED: 40 })
   assert.equal((await room.events()).find(({ id }) => id === poison?.id)?.attempt_count, 1)

@@ -37,7 +37,7 @@ export interface TerminalIdentity {
 }
 
 const foundTogetherMax = 128
-// A statement for a dozen keys costs little more than one for two, and whoever connects waits for his registration far longer.
+// A statement for a dozen keys costs little more than one for two, and whoever connects waits far longer to be registered.
 const findRestMs = 5
 const keysCachedMax = 20_000
 // However a hint was lost, a revoked key works for a second at most.

@@ -115,18 +115,24 @@ test('where no connection came free, those who waited as long as the batch are t
   ])
 })
 
+function resting(options: { readonly restFrom?: number } = {}) {
+  const batches: string[][] = []
+  const does = together({
+    async work(items: readonly string[]) {
+      batches.push([...items])
+      return items
+    },
+    itemsMax: 40,
+    restMs: 5,
+    ...options,
+  })
+  return { batches, does }
+}
+
 test('after a batch of a few it rests, so that the next is larger; after one alone, or many, it does not', async () => {
   mock.timers.enable({ apis: ['setTimeout'] })
   try {
-    const batches: string[][] = []
-    const does = together({
-      async work(items: readonly string[]) {
-        batches.push([...items])
-        return items
-      },
-      itemsMax: 40,
-      restMs: 5,
-    })
+    const { batches, does } = resting()
     const several = (name: string, count: number) => Promise.all(Array.from({ length: count }, () => does(name)))
     await several('alone', 1)
     await several('few', 4)
@@ -156,16 +162,7 @@ test('after a batch of a few it rests, so that the next is larger; after one alo
 test('where a batch of one is a few already, who comes after one alone waits for others', async () => {
   mock.timers.enable({ apis: ['setTimeout'] })
   try {
-    const batches: string[][] = []
-    const does = together({
-      async work(items: readonly string[]) {
-        batches.push([...items])
-        return items
-      },
-      itemsMax: 40,
-      restMs: 5,
-      restFrom: 1,
-    })
+    const { batches, does } = resting({ restFrom: 1 })
     await does('a')
     const waiting = [does('b')]
     for (let turns = 0; turns < 10; turns += 1) await turn()
