@@ -9,9 +9,15 @@ const terminalId = Type.String({
   description: 'The device id of a terminal, or its connection id.',
 })
 const timestamp = Timestamp('The time of this message.')
+const wholeMax = Number.MAX_SAFE_INTEGER
 const requestId = Type.Optional(
-  Nullable(
-    Type.String({ minLength: 1, maxLength: 128, description: 'Yours: answers and errors to the message have it too.' }),
+  Type.Union(
+    [
+      Type.String({ minLength: 1, maxLength: 128 }),
+      Type.Integer({ minimum: -wholeMax, maximum: wholeMax }),
+      Type.Null(),
+    ],
+    { description: 'Yours: answers and errors to the message have it too.' },
   ),
 )
 const action = <const Name extends string>(name: Name) => Type.Unsafe<Name>({ type: 'string', const: name })
@@ -24,7 +30,9 @@ const voidFields = {
   error: Type.Optional(Type.String({ maxLength: 255 })),
 }
 const pushed = { timestamp, groupId: Type.String({ description: 'The group.' }), version: action('v1') }
-const requestIdBack = Type.Optional(Type.String({ description: 'That of the message that this answers.' }))
+const requestIdBack = Type.Optional(
+  Type.Union([Type.String(), Type.Integer()], { description: 'That of the message that this answers.' }),
+)
 
 /** A client that sends a longer frame is disconnected. */
 export const terminalFrameBytesMax = 65_536
@@ -34,7 +42,7 @@ const Perhaps = (charactersMax: number) => Type.Optional(Nullable(Type.String({ 
 
 /** What a terminal may say and nobody reads: whatever stands there is no cause to refuse what is said beside it. */
 const Unread = (description: string) => Type.Optional(Type.Unsafe<string | null>({ description }))
-const requestIdOfTerminal = Unread('Yours: an error to the message has it too, where it is a text.')
+const requestIdOfTerminal = Unread('Yours: an error to the message has it too, where it is a text or a whole number.')
 
 /**
  * What a terminal reports of a payment: read leniently, for what counts in it is looked at one by one. It tells of money, so it is not refused

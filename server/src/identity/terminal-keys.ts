@@ -28,6 +28,8 @@ export interface TerminalIdentity {
    * change of state counts from the next request on, within a second in other processes.
    */
   authenticate(apiKey: string | undefined): Promise<TerminalPrincipal>
+  /** Counts one more request of a caller that is known, on a socket. Throws RATE_LIMITED as above. */
+  count(principal: Pick<TerminalPrincipal, 'keyId'>): void
   /** Grows with each change of the state of a key or of an account. */
   changes(): Promise<bigint>
   /** Those of these keys that do not count any more: not ACTIVE, or of an account that is not. */
@@ -103,7 +105,17 @@ export function createTerminalIdentity({
     return found
   }
 
+  const count = ({ keyId }: Pick<TerminalPrincipal, 'keyId'>) => {
+    const waitSeconds = rateLimit.take(keyId)
+    if (waitSeconds > 0) {
+      throw new Fault('RATE_LIMITED', 'Too many requests with this key; slow down and try again.', {
+        retryAfterSeconds: waitSeconds,
+      })
+    }
+  }
+
   return {
+    count,
     changes: () => terminalKeyStore.changes(db),
     stopped: (keyIds) => terminalKeyStore.stopped(db, keyIds),
     merchantOf: (groupId) => terminalKeyStore.merchantOf(db, groupId),
@@ -115,12 +127,7 @@ export function createTerminalIdentity({
           'The API key is missing, not known or not active; send one that is in x-api-key.',
         )
       }
-      const waitSeconds = rateLimit.take(found.principal.keyId)
-      if (waitSeconds > 0) {
-        throw new Fault('RATE_LIMITED', 'Too many requests with this key; slow down and try again.', {
-          retryAfterSeconds: waitSeconds,
-        })
-      }
+      count(found.principal)
       return found.principal
     },
   }

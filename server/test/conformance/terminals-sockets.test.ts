@@ -163,7 +163,26 @@ test('[D5.message.action, D5.message.request-id, D5.message.get-terminals, D5.me
   assert.equal(action, 'terminalsResponse')
   assert.ok(timestamp.endsWith('Z') && requestId.startsWith('ask-'))
   assert.deepEqual(terminals, (await shop.ask({ path: '/v1/terminals' })).json.terminals)
-  for (const one of [till, terminal]) assert.equal((await one.ask({ action: 'ping' })).action, 'pong')
+  for (const one of [till, terminal]) {
+    assert.equal((await one.ask({ action: 'ping' })).action, 'pong')
+    // Many count their messages.
+    one.send({ action: 'ping', requestId: 7 })
+    one.send({ action: 'none', requestId: 8 })
+    one.send({ action: 'ping', requestId: 8.5 })
+    await one.settled()
+    const answered = one.received.filter(({ requestId: id }) => typeof id === 'number')
+    assert.deepEqual(
+      answered.map(({ action: is, requestId: id }) => [is, id]),
+      [
+        ['pong', 7],
+        ['error', 8],
+      ],
+    )
+    assert.match(
+      one.received.find(({ action: is, requestId: id }) => is === 'error' && id === undefined).message,
+      /requestId/,
+    )
+  }
   await terminal.close()
   await update()
 })

@@ -122,6 +122,37 @@ test('[D5.errors.rate-limited] every operation answers 429 with Retry-After to a
   }
 })
 
+test('[D5.socket.rate] what a till asks for on its socket counts with its other requests, what a terminal reports does not', async (t) => {
+  const frozen = Date.now()
+  const limited = await platform(t, { settings: { KAHA_RATE_LIMIT: '2' }, choices: { wall: () => frozen } })
+  const there = shopOf(limited)
+  t.after(() => there[Symbol.asyncDispose]())
+  // Of the till's four in a burst the handshake is the first.
+  const [device, till] = [await there.connect(), await there.till()]
+  till.send({ action: 'payment', terminalId: there.first.device_id, paymentRequest: sale })
+  const { transactionId } = await device.next('payment')
+  for (let said = 0; said < 20; said += 1) device.send({ action: 'paymentStatus', transactionId, status: 'PENDING' })
+  device.send(result(transactionId))
+  assert.equal((await till.next('paymentComplete')).transactionId, transactionId)
+  assert.deepEqual(
+    device.received.filter(({ action }) => action === 'error'),
+    [],
+  )
+  for (let sent = 0; sent < 2; sent += 1)
+    assert.equal((await till.ask({ action: 'getTerminals' })).action, 'terminalsResponse')
+  for (const asked of [
+    { action: 'getTerminals' },
+    { action: 'payment', terminalId: there.first.device_id, paymentRequest: sale },
+    { action: 'cancelPayment', transactionId },
+    { action: 'voidPayment', transactionId },
+  ]) {
+    const { error, code } = await till.ask(asked)
+    assert.deepEqual([asked.action, error, code], [asked.action, 'Too Many Requests', 'RATE_LIMITED'])
+  }
+  assert.equal((await till.ask({ action: 'ping' })).action, 'pong')
+  assert.equal((await there.ask({ path: '/v1/transactions' }, frozen)).status, 429)
+})
+
 test('[D5.errors.internal] a defect of ours is 500 in every operation, and tells nothing of its cause', async (t) => {
   const broken = await platform(t)
   const there = shopOf(broken)

@@ -80,6 +80,8 @@ export const terminalSockets = joined(
     'D5.socket-errors.other-group': 'Forbidden, Cannot send message to connection in different group',
     'D5.socket-errors.other': 'any other refusal is the status name and message of the matching HTTP error',
     'D5.socket.same-rules': 'payments over WebSocket obey the rules and deadlines of payments over HTTP',
+    'D5.socket.rate':
+      'what a till asks for on its socket counts with the requests of its key: over the rate it is Too Many Requests, RATE_LIMITED; what a terminal reports is never refused so',
     'D5.socket.slow': 'a consumer with more than 1 MiB buffered is closed',
     'D5.socket-errors.internal': 'Internal Server Error, Failed to process message',
     'D5.disconnect.other': 'other closes with 4000',

@@ -1,6 +1,7 @@
 import { STATUS_CODES } from 'node:http'
 import { terminalRequests, terminalsWireCodes } from '@kaha/contract'
 import type { Static } from 'typebox'
+import type { TerminalIdentity } from '../../../identity/terminal-keys.ts'
 import type { Clock } from '../../../kernel/clock.ts'
 import { Fault } from '../../../kernel/fault.ts'
 import { complaintOf } from '../../../kernel/http/complaints.ts'
@@ -55,6 +56,7 @@ const keptOf = (action: Action, value: Record<string, unknown>): unknown => {
 }
 
 export interface ActionsDependencies {
+  readonly identity: Pick<TerminalIdentity, 'count'>
   readonly service: TerminalsService
   readonly cases: TerminalCases
   readonly connections: Pick<Connections, 'isHeld'>
@@ -69,15 +71,17 @@ export interface ActionsDependencies {
 export type Act = (link: Link, frame: Buffer, isBinary: boolean) => Promise<void>
 
 export function createActions(deps: ActionsDependencies): Act {
-  const { service, cases, connections, clock, tellEnd, onError } = deps
+  const { identity, service, cases, connections, clock, tellEnd, onError } = deps
   const timestamp = () => clock.now().toISOString()
 
   const speakerOf = ({ terminalId, connectionId, principal }: Link): Speaker => {
     if (terminalId === null) throw refuse('GROUP_MISMATCH', 'Only terminals report of payments.')
     return { groupId: principal.groupId, terminalId, connectionId }
   }
+  // A request like one over HTTP, and counted with those. What a terminal reports is never too much: it tells of money.
   const desktopOnly = async ({ principal, connectionId }: Link, message: string) => {
     if (principal.role !== 'desktop') throw pair('GROUP_MISMATCH', message)
+    identity.count(principal)
     if (!(await connections.isHeld(connectionId, principal.keyId))) throw notConnected()
   }
 
@@ -145,7 +149,8 @@ export function createActions(deps: ActionsDependencies): Act {
     },
   }
 
-  const echo = (requestId: unknown) => (typeof requestId === 'string' ? { requestId } : {})
+  const echo = (requestId: unknown) =>
+    typeof requestId === 'string' || Number.isSafeInteger(requestId) ? { requestId } : {}
 
   const errorOf = (error: unknown, requestId: unknown) => {
     const fault = error instanceof Fault ? error : undefined

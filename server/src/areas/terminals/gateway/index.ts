@@ -85,7 +85,7 @@ export function createGateway(deps: GatewayDependencies): Gateway {
     clientTracking: false,
   })
   const deliverer = createDeliverer({ db, bus, clock, links, cases, onError })
-  const act = createActions({ service, cases, connections, clock, tellEnd: deliverer.tellEnd, onError })
+  const act = createActions({ identity, service, cases, connections, clock, tellEnd: deliverer.tellEnd, onError })
   const liveness = startLiveness({
     links,
     clock,
