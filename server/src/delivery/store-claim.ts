@@ -19,12 +19,15 @@ export interface ClaimRequest {
   readonly leaseMs: number
 }
 
-/** Deliveries that their dispatch made ours: an array of each column, as PostgreSQL writes and reads them. */
+/** Deliveries that their dispatch made ours, one destination's after the other's: arrays, as PostgreSQL writes and reads them. */
 export interface Handed {
   readonly count: number
   readonly ids: string
   readonly eventIds: string
+  /** Each once. */
   readonly destinationIds: string
+  /** How many are each one's. */
+  readonly counts: string
   /** Business time of the dispatch, in ms since 1970. */
   readonly atMs: number
 }
@@ -282,12 +285,12 @@ export const claimStore = {
   },
 
   /** Their first attempts, under the first fence. */
-  async handed(on: Queries, { ids, eventIds, destinationIds, atMs }: Handed): Promise<Taken> {
-    const [id, eventId, destinationId] = [elementsOf(ids), elementsOf(eventIds), elementsOf(destinationIds)]
-    const inOrder = eventId.toSorted()
+  async handed(on: Queries, { ids, eventIds, destinationIds, counts, atMs }: Handed): Promise<Taken> {
+    const [id, eventId, count] = [elementsOf(ids), elementsOf(eventIds), elementsOf(counts).map(Number)]
+    const destinationId = elementsOf(destinationIds).flatMap((one, place) => Array<string>(count[place] ?? 0).fill(one))
     const [events, lanes] = await Promise.all([
-      on.run<HandedEvent>(readHanded, [eventIds, inOrder[0], inOrder.at(-1)]),
-      on.run<LaneRow>(readLanes, [arrayOf([...new Set(destinationId)])]),
+      on.run<HandedEvent>(readHanded, [eventIds, ...endsOf(eventId)]),
+      on.run<LaneRow>(readLanes, [destinationIds]),
     ])
     const eventOf = new Map(events.map((event) => [event.id, event]))
     const deliveries = eventId.flatMap((event_id, index) => {
@@ -315,6 +318,16 @@ export const claimStore = {
 }
 
 const first = { fence: 1, attempt_no: 0, setback_count: 0, expired: false }
+
+/** The least and the greatest. */
+function endsOf([one = '', ...others]: readonly string[]): [string, string] {
+  let [least, most] = [one, one]
+  for (const id of others) {
+    if (id < least) least = id
+    else if (id > most) most = id
+  }
+  return [least, most]
+}
 
 const toldOf = (line: Omit<LaneRow, 'secrets'> & Line<Pick<LaneRow, 'secrets'>>): LaneRow => ({
   ...line,

@@ -91,7 +91,7 @@ const dispatchTaken = (room: string, roomOfAll: string, lease: string) => `
      on conflict (event_id) do nothing
    )
    select (select count(*) from queued q where q.fence = 0)::integer as queued,
-          array(select date_part('epoch', m.now - t.created_at) * 1000 from taken t, moment m)::text as lags`
+          array(select (date_part('epoch', m.now - t.created_at) * 1000)::bigint from taken t, moment m)::text as lags`
 
 // The whole way at once, for as long as nothing goes wrong with any of the events.
 const dispatchDue = statement(
@@ -123,9 +123,13 @@ const dispatchDue = statement(
               where o.run_at <= (select now from moment) and o.lease_until > clock_timestamp()),
             interval '1 minute')) * 1000 else 0 end::float8 as look_in_ms
      from (
-       select count(*)::integer as handed_count, array_agg(q.id)::text as handed_ids, array_agg(q.event_id)::text as handed_event_ids,
-              array_agg(q.destination_id)::text as handed_destination_ids
-         from queued q where q.fence > 0
+       select sum(d.count)::integer as handed_count, '{' || string_agg(d.ids, ',') || '}' as handed_ids,
+              '{' || string_agg(d.event_ids, ',') || '}' as handed_event_ids, array_agg(d.destination_id)::text as handed_destination_ids,
+              array_agg(d.count)::text as handed_counts
+         from (
+           select q.destination_id, count(*) as count, string_agg(q.id::text, ',') as ids, string_agg(q.event_id::text, ',') as event_ids
+             from queued q where q.fence > 0 group by q.destination_id
+         ) d
      ) handed`,
 )
 
@@ -183,10 +187,11 @@ interface DispatchedLine {
 }
 
 type DispatchedDueLine = DispatchedLine & {
-  readonly handed_count: number
+  readonly handed_count: number | null
   readonly handed_ids: string | null
   readonly handed_event_ids: string | null
   readonly handed_destination_ids: string | null
+  readonly handed_counts: string | null
   readonly handed_at_ms: number
   readonly look_in_ms: number
 }
@@ -213,6 +218,7 @@ export const dispatchStore = {
       ids: row?.handed_ids ?? '{}',
       eventIds: row?.handed_event_ids ?? '{}',
       destinationIds: row?.handed_destination_ids ?? '{}',
+      counts: row?.handed_counts ?? '{}',
       atMs: row?.handed_at_ms ?? 0,
     }
     return { ...dispatchedOf(row), handed, lookInMs: row?.look_in_ms ?? 0 }
