@@ -112,7 +112,10 @@ async function gather(held: AsyncDisposableStack, options: CrowdOptions): Promis
   const make = async () => {
     for (let index = made; index < endpoints; index = made) {
       made += 1
-      await room.endpoint(`${urls[index % origins]}/${index}`, owners[index % branches])
+      // The endpoints of a branch are at all origins, and so are those made one after the other: whichever events come first, no origin gets
+      // more at a time than there may be connections to it.
+      const origin = urls[(index + Math.floor(index / branches)) % origins]
+      await room.endpoint(`${origin}/${index}`, owners[index % branches])
     }
   }
   await Promise.all(Array.from({ length: 4 }, make))
