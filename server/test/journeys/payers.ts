@@ -23,6 +23,10 @@ export interface Payer {
   readonly asked: string[]
 }
 
+// The browser itself tells of a page whose status is an error, which the tests look at, and of a payer who was in a field before an autofocus.
+const ofTheBrowser =
+  /^Failed to load resource: the server responded with a status of [45]|^Autofocus processing was blocked because a document already has a focused/
+
 /** Where to leave what must be closed at the end of a file. */
 export interface Hooks {
   after(close: () => unknown): void
@@ -62,10 +66,7 @@ export async function openPayers({ after }: Hooks): Promise<Payers | string> {
         if (!origins.includes(new URL(request.url()).origin)) complaints.push(`asked ${request.url()}`)
       })
       page.on('console', (message) => {
-        // The browser itself tells of a page whose status is an error; the tests look at those statuses.
-        if (!/^Failed to load resource: the server responded with a status of [45]/.test(message.text())) {
-          complaints.push(`console: ${message.text()}`)
-        }
+        if (!ofTheBrowser.test(message.text())) complaints.push(`console: ${message.text()}`)
       })
       page.on('pageerror', (error) => complaints.push(`thrown: ${error.message}`))
       page.on('dialog', (dialog) => {
