@@ -10,7 +10,7 @@ test('however many keys are looked up at once, the plan is made for the first fe
   await using database = await freshDatabase()
   await using db = createDb({ target: database.target, connectionsMax: 1, onError: () => {} })
   for (let looks = 1; looks <= 20; looks += 1) {
-    const hashes = Array.from({ length: looks }, () => randomBytes(32))
+    const hashes = Array.from({ length: looks }, () => randomBytes(32).toString('hex'))
     assert.deepEqual(await terminalKeyStore.find(db, hashes), [])
   }
   const [plans] = await sql<{ custom_plans: bigint; generic_plans: bigint }>(

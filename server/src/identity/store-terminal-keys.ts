@@ -6,8 +6,10 @@ type TerminalKeys = Tables['identity.terminal_keys']
 /** A key of area D, whose it is, and whether those may act. */
 export interface TerminalKeyRow extends Pick<
   TerminalKeys,
-  'api_key_hash' | 'id' | 'sealed_secret' | 'role' | 'group_id' | 'branch_id' | 'state'
+  'id' | 'sealed_secret' | 'role' | 'group_id' | 'branch_id' | 'state'
 > {
+  /** SHA-256 of the key, in hex. */
+  readonly hash: string
   readonly partner_id: string
   readonly merchant_id: string
   /** The merchant of the group, the branch of the key, and everything above them is ACTIVE. */
@@ -18,14 +20,14 @@ export interface TerminalKeyRow extends Pick<
 // that takes longer than the look. Of this it guesses always the same, and the rows are found one by one whatever it guesses.
 const findTerminalKeys = statement(
   'identity.findTerminalKeys',
-  `select k.*, m.partner_id, g.merchant_id,
+  `select n.hash, k.*, m.partner_id, g.merchant_id,
           not exists (
             select from identity.entities above
             where above.id in (k.branch_id, g.merchant_id, m.partner_id) and above.state <> 'ACTIVE'
           ) as account_active
      from json_array_elements_text($1::json) n(hash)
     cross join lateral (
-      select t.api_key_hash, t.id, t.sealed_secret, t.role, t.group_id, t.branch_id, t.state
+      select t.id, t.sealed_secret, t.role, t.group_id, t.branch_id, t.state
         from identity.terminal_keys t where t.api_key_hash = decode(n.hash, 'hex') offset 0) k
     cross join lateral (select t.merchant_id from identity.groups t where t.id = k.group_id offset 0) g
     cross join lateral (select t.partner_id from identity.entities t where t.id = g.merchant_id offset 0) m`,
@@ -92,6 +94,5 @@ export const terminalKeyStore = {
   /** Those of these keys that are not ACTIVE any more, or whose account is not. */
   stopped: async (on: Queries, keyIds: readonly string[]) =>
     (await on.run<{ id: string }>(listStopped, [keyIds])).map(({ id }) => id),
-  find: (on: Queries, hashes: readonly Buffer[]) =>
-    on.run<TerminalKeyRow>(findTerminalKeys, [JSON.stringify(hashes.map((hash) => hash.toString('hex')))]),
+  find: (on: Queries, hashes: readonly string[]) => on.run<TerminalKeyRow>(findTerminalKeys, [JSON.stringify(hashes)]),
 }

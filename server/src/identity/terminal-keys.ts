@@ -72,11 +72,8 @@ export function createTerminalIdentity({
   // Thousands of terminals come back in one moment.
   const find = together({
     async work(slots: readonly string[]) {
-      const rows = await terminalKeyStore.find(
-        db,
-        slots.map((slot) => Buffer.from(slot, 'hex')),
-      )
-      const bySlot = new Map(rows.map((row) => [row.api_key_hash.toString('hex'), row]))
+      const rows = await terminalKeyStore.find(db, slots)
+      const bySlot = new Map(rows.map((row) => [row.hash, row]))
       return slots.map((slot) => bySlot.get(slot))
     },
     itemsMax: foundTogetherMax,
