@@ -11,9 +11,10 @@ import { refuse } from './refusals.ts'
 import {
   connectionStore as store,
   type Gone,
+  type KnownTerminal,
   type NewSocket,
   type SocketRow,
-  type TerminalRow,
+  type ToldTerminal,
 } from './store-connections.ts'
 import { transactionStore } from './store-transactions.ts'
 
@@ -27,7 +28,8 @@ const togetherMax = 128
 const touchedTogetherMax = 64
 
 export interface Connected {
-  readonly terminal: TerminalRow | null
+  /** Null for a desktop. */
+  readonly terminalId: string | null
   /** A terminal that was never here before. */
   readonly isNew: boolean
 }
@@ -40,8 +42,8 @@ export interface Seen {
 
 export interface Connections {
   /**
-   * Makes this the connection of its key and of its device; whatever either had before is replaced and told. Resolves to the terminal, null for a
-   * desktop. Throws GROUP_MISMATCH for a device id that belongs to another key.
+   * Makes this the connection of its key and of its device; whatever either had before is replaced and told. Throws GROUP_MISMATCH for a device
+   * id that belongs to another key.
    */
   connect(principal: TerminalPrincipal, connectionId: string, deviceId: string | null): Promise<Connected>
   /** Ends a connection; one that was replaced before has nothing to end. */
@@ -90,8 +92,8 @@ export function createConnections({
     )
   }
 
-  const tellStatus = (row: TerminalRow, status: string) =>
-    bus.say('terminals', ['terminal', row.group_id, row.id, row.connection_id, status])
+  const tellStatus = ({ group_id, id, connection_id }: Omit<ToldTerminal, 'status'>, status: string) =>
+    bus.say('terminals', ['terminal', group_id, id, connection_id, status])
 
   const connectTogether = async (all: readonly Coming[]): Promise<(Connected | Fault)[]> => {
     const done = await db.tx(async (tx) => {
@@ -115,22 +117,21 @@ export function createConnections({
       const sockets = plans.flatMap((plan) => (plan instanceof Fault ? [] : [plan.socket]))
       const leaving = plans.flatMap((plan) => (plan instanceof Fault || plan.leaves === null ? [] : [plan.leaves]))
       const gone = leaving.length === 0 ? [] : await store.disconnectAll(tx, leaving)
-      const rows = await store.connectAll(tx, sockets, at)
+      await store.connectAll(tx, sockets, at)
       const replaced = plans.flatMap((plan) => (plan instanceof Fault || plan.loses === null ? [] : [plan.loses]))
       const changes = await lose(tx, [...gone.map(({ id }) => id), ...replaced])
-      return { before, plans, gone, changes, rows: new Map(rows.map((row) => [row.connection_id, row])) }
+      return { before, plans, sockets, gone, changes }
     })
     for (const plan of done.plans) {
       const older = plan instanceof Fault ? undefined : done.before.get(plan.socket.key_id)
       if (older !== undefined) bus.say('terminals', ['close', older.connection_id, 'api_key_used_elsewhere'])
     }
     for (const row of done.gone) tellStatus(row, 'disconnected')
-    for (const row of done.rows.values()) tellStatus(row, 'connected')
+    for (const { terminal_id: id, ...socket } of done.sockets)
+      if (id !== null) tellStatus({ id, ...socket }, 'connected')
     await ledger.follow(done.changes)
     return done.plans.map((plan) =>
-      plan instanceof Fault
-        ? plan
-        : { terminal: done.rows.get(plan.socket.connection_id) ?? null, isNew: plan.socket.is_new },
+      plan instanceof Fault ? plan : { terminalId: plan.socket.terminal_id, isNew: plan.socket.is_new },
     )
   }
 
@@ -237,7 +238,7 @@ interface Plan {
 function planned(
   all: readonly Coming[],
   before: ReadonlyMap<string, SocketRow>,
-  known: readonly TerminalRow[],
+  known: readonly KnownTerminal[],
   { nodeId, at }: { readonly nodeId: string; readonly at: Date },
 ): (Plan | Fault)[] {
   const byDevice = new Map(known.map((row) => [`${row.group_id} ${row.device_id ?? ''}`, row]))

@@ -21,6 +21,12 @@ export interface TerminalRow {
   readonly metadata: string | null
 }
 
+/** One whose line has come or gone, as others are told of it. */
+export type ToldTerminal = Pick<TerminalRow, 'id' | 'group_id' | 'connection_id' | 'status'>
+
+/** One that may be whoever connects. */
+export type KnownTerminal = ToldTerminal & Pick<TerminalRow, 'key_id' | 'device_id'>
+
 export interface SocketRow {
   readonly key_id: string
   readonly connection_id: string
@@ -48,9 +54,10 @@ export interface Gone {
 }
 
 // A deadline that has passed counts, whether or not a worker has stored it. The time is asked for once, not for each row.
-const columns = `t.id, t.group_id, t.partner_id, t.merchant_id, t.branch_id, t.key_id, t.device_id, t.connection_id,
-  case when t.offline_at <= (select kernel.now()) then 'offline' else t.status end as status, t.connected_at, t.last_activity_at, t.offline_at,
-  t.metadata`
+const statusNow = `case when t.offline_at <= (select kernel.now()) then 'offline' else t.status end`
+const columns = `t.id, t.group_id, t.partner_id, t.merchant_id, t.branch_id, t.key_id, t.device_id, t.connection_id, ${statusNow} as status,
+  t.connected_at, t.last_activity_at, t.offline_at, t.metadata`
+const toldColumns = `t.id, t.group_id, t.connection_id, ${statusNow} as status`
 
 const beat = statement(
   'terminals.beat',
@@ -71,7 +78,7 @@ const dropSilentNodes = statement(
 // their ids: of a join PostgreSQL may make a walk through all the terminals of a group, and did, for each that connected.
 const lockTerminals = statement(
   'terminals.lockTerminals',
-  `select ${columns} from terminals.terminals t
+  `select t.id, t.group_id, t.key_id, t.device_id, t.connection_id, ${statusNow} as status from terminals.terminals t
     where t.id = any (array(
       select d.id from unnest($1::uuid[], $2::text[]) a(group_id, device_id)
        cross join lateral (
@@ -87,29 +94,32 @@ const lockKeys = statement(
      from (select set_config('enable_seqscan', 'off', true) as by_keys offset 0) planned
     cross join unnest($1::text[]) k`,
 )
-// The terminals as new or as they come back, and the sockets of their keys: one statement for however many connect in one moment.
+const addTerminals = statement(
+  'terminals.addTerminals',
+  `insert into terminals.terminals (id, group_id, partner_id, merchant_id, branch_id, key_id, device_id, connection_id, status, connected_at,
+     last_activity_at)
+   select g.id, g.group_id, g.partner_id, g.merchant_id, g.branch_id, g.key_id, g.device_id, g.connection_id, 'online', $9, $9
+     from unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::uuid[], $5::uuid[], $6::uuid[], $7::text[], $8::uuid[])
+            as g(id, group_id, partner_id, merchant_id, branch_id, key_id, device_id, connection_id)`,
+)
+// The sockets, and the terminals that come back: one statement for however many connect in one moment.
 const connectAll = statement(
   'terminals.connectAll',
   `with given as materialized (
-     select * from json_to_recordset($1::json) as g(key_id uuid, connection_id uuid, node_id uuid, group_id uuid, terminal_id uuid, is_new boolean,
-       partner_id uuid, merchant_id uuid, branch_id uuid, device_id text)),
-   added as (
-     insert into terminals.terminals as t (id, group_id, partner_id, merchant_id, branch_id, key_id, device_id, connection_id, status,
-       connected_at, last_activity_at)
-     select g.terminal_id, g.group_id, g.partner_id, g.merchant_id, g.branch_id, g.key_id, g.device_id, g.connection_id, 'online', $2, $2
-       from given g where g.is_new returning ${columns}),
+     select * from unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::uuid[], $5::uuid[], $6::uuid[])
+       as g(key_id, connection_id, node_id, group_id, terminal_id, branch_id)),
    back as (
-     update terminals.terminals t set status = 'online', connection_id = g.connection_id, branch_id = g.branch_id, connected_at = $2,
-       last_activity_at = $2, offline_at = null
+     update terminals.terminals t set status = 'online', connection_id = g.connection_id, branch_id = g.branch_id, connected_at = $8,
+       last_activity_at = $8, offline_at = null
        from given g
-      where t.id = any (array(select b.terminal_id from given b where not b.is_new)) and t.id = g.terminal_id and t.group_id = g.group_id
-      returning ${columns}),
+      where t.id = any ($7::uuid[]) and t.id = g.terminal_id and t.group_id = g.group_id
+      returning t.id),
    held as (
      insert into terminals.sockets (key_id, connection_id, node_id, group_id, terminal_id, connected_at)
-     select g.key_id, g.connection_id, g.node_id, g.group_id, g.terminal_id, $2 from given g
+     select g.key_id, g.connection_id, g.node_id, g.group_id, g.terminal_id, $8 from given g
      on conflict (key_id) do update set connection_id = excluded.connection_id, node_id = excluded.node_id, terminal_id = excluded.terminal_id,
        connected_at = excluded.connected_at, dismissed = false)
-   select * from added union all select * from back`,
+   select count(*)::integer as back from back`,
 )
 // Only what the connection itself has: its late close must not take away the one that came after it.
 const disconnectTerminals = statement(
@@ -119,12 +129,12 @@ const disconnectTerminals = statement(
    update terminals.terminals t set status = g.status, offline_at = g.offline_at
      from given g
     where t.id = any (array(select g.terminal_id from given g)) and t.id = g.terminal_id and t.connection_id = g.connection_id
-      and t.status = 'online' returning ${columns}`,
+      and t.status = 'online' returning ${toldColumns}`,
 )
 const expireReconnecting = statement(
   'terminals.expireReconnecting',
   `update terminals.terminals t set status = 'offline', offline_at = null
-    where t.status = 'reconnecting' and t.offline_at <= kernel.now() returning ${columns}`,
+    where t.status = 'reconnecting' and t.offline_at <= kernel.now() returning ${toldColumns}`,
 )
 // Beside payments, which lock their terminals: it waits for none of them, holds none up for long, and is not waited for the disk.
 const touchTerminals = statement(
@@ -153,7 +163,7 @@ const dropSockets = statement(
 )
 const lockThose = statement(
   'terminals.lockThose',
-  `select ${columns} from terminals.terminals t where t.id = any($1::uuid[]) order by t.id for no key update`,
+  `select t.id, t.device_id from terminals.terminals t where t.id = any($1::uuid[]) order by t.id for no key update`,
 )
 
 const missingSockets = statement(
@@ -214,22 +224,44 @@ export const connectionStore = {
   lockKeys: (tx: Queries, keyIds: readonly string[]) => tx.run(lockKeys, [arrayOf(keyIds.toSorted())]),
   /** The terminals of these device ids, all of these keys, and those that the keys are connected as. */
   lockTerminalsOf: (tx: Queries, those: readonly Pick<NewSocket, 'group_id' | 'device_id' | 'key_id'>[]) =>
-    tx.run<TerminalRow>(lockTerminals, [
+    tx.run<KnownTerminal>(lockTerminals, [
       arrayOf(those.map(({ group_id }) => group_id)),
       arrayOf(those.map(({ device_id }) => device_id)),
       arrayOf(those.map(({ key_id }) => key_id)),
     ]),
-  /** Registers these sockets, and gives their terminals. */
-  async connectAll(tx: Queries, sockets: readonly NewSocket[], at: Date): Promise<TerminalRow[]> {
-    const rows = await tx.run<TerminalRow>(connectAll, [JSON.stringify(sockets), at])
-    const terminals = sockets.filter(({ terminal_id }) => terminal_id !== null).length
-    if (rows.length !== terminals) throw new Error('a terminal that was locked is gone')
-    return rows
+  /** Registers these sockets, with their terminals as new or as they come back. */
+  async connectAll(tx: Queries, sockets: readonly NewSocket[], at: Date): Promise<void> {
+    const added = sockets.filter(({ is_new }) => is_new)
+    if (added.length > 0) {
+      await tx.run(addTerminals, [
+        arrayOf(added.map(({ terminal_id }) => terminal_id)),
+        arrayOf(added.map(({ group_id }) => group_id)),
+        arrayOf(added.map(({ partner_id }) => partner_id)),
+        arrayOf(added.map(({ merchant_id }) => merchant_id)),
+        arrayOf(added.map(({ branch_id }) => branch_id)),
+        arrayOf(added.map(({ key_id }) => key_id)),
+        arrayOf(added.map(({ device_id }) => device_id)),
+        arrayOf(added.map(({ connection_id }) => connection_id)),
+        at,
+      ])
+    }
+    const back = sockets.flatMap(({ terminal_id, is_new }) => (terminal_id === null || is_new ? [] : [terminal_id]))
+    const [row] = await tx.run<{ back: number }>(connectAll, [
+      arrayOf(sockets.map(({ key_id }) => key_id)),
+      arrayOf(sockets.map(({ connection_id }) => connection_id)),
+      arrayOf(sockets.map(({ node_id }) => node_id)),
+      arrayOf(sockets.map(({ group_id }) => group_id)),
+      arrayOf(sockets.map(({ terminal_id }) => terminal_id)),
+      arrayOf(sockets.map(({ branch_id }) => branch_id)),
+      arrayOf(back),
+      at,
+    ])
+    if (row?.back !== back.length) throw new Error('a terminal that was locked is gone')
   },
   /** Without those whose connection is no longer the terminal's. */
   disconnectAll: (tx: Queries, gone: readonly Gone[]) =>
-    tx.run<TerminalRow>(disconnectTerminals, [JSON.stringify(gone)]),
-  expireReconnecting: (on: Queries) => on.run<TerminalRow>(expireReconnecting, []),
+    tx.run<ToldTerminal>(disconnectTerminals, [JSON.stringify(gone)]),
+  expireReconnecting: (on: Queries) => on.run<ToldTerminal>(expireReconnecting, []),
   /** Those that are not locked just now; gives their connections. */
   touch: async (on: Queries, seen: readonly { readonly connectionId: string; readonly at: Date }[]) => {
     const rows = await on.run<{ connection_id: string }>(touchTerminals, [
@@ -245,7 +277,8 @@ export const connectionStore = {
   /** Without those that were replaced or dropped before. */
   dropSockets: (tx: Queries, connectionIds: readonly string[]) =>
     tx.run<SocketRow>(dropSockets, [arrayOf(connectionIds)]),
-  lockThose: (tx: Queries, ids: readonly string[]) => tx.run<TerminalRow>(lockThose, [arrayOf(ids)]),
+  lockThose: (tx: Queries, ids: readonly string[]) =>
+    tx.run<Pick<TerminalRow, 'id' | 'device_id'>>(lockThose, [arrayOf(ids)]),
 
   /** Those of these connections that are registered no more. */
   missing: async (on: Queries, connectionIds: readonly string[]) =>

@@ -189,7 +189,7 @@ export function createGateway(deps: GatewayDependencies): Gateway {
       if (!isHandshake(request)) throw refuse('INVALID_REQUEST', noHandshake)
       const { principal, device } = await admit(request)
       const connectionId = newId(clock.now())
-      const { terminal, isNew } = await connections.connect(principal, connectionId, device)
+      const { terminalId, isNew } = await connections.connect(principal, connectionId, device)
       if (socket.destroyed || draining) {
         await connections.disconnect(connectionId, false)
         return gone()
@@ -197,7 +197,7 @@ export function createGateway(deps: GatewayDependencies): Gateway {
       let taken = false
       server.handleUpgrade(request, socket, head, (opened) => {
         taken = true
-        const about = { connectionId, principal, terminalId: terminal?.id ?? null, deviceId: device }
+        const about = { connectionId, principal, terminalId, deviceId: device }
         const link = createLink(opened, about, clock.wall(), onError, silentPingsMax * pingMs)
         links.add(link)
         serve(opened, link, isNew)
