@@ -125,7 +125,10 @@ export function createDestinations({ db, work, bus, clock, keyring }: Destinatio
         return held ? store.change(tx, scope, id, dialect, change) : undefined
       })
       const changed = await withOwnUrl(changing)
-      if (changed !== undefined && (change.disabled === true || change.url !== null)) bus.say('destinations', [id])
+      // By the row's id: the caller's may be in capitals.
+      if (changed !== undefined && (change.disabled === true || change.url !== null)) {
+        bus.say('destinations', [changed.id])
+      }
       if (changed !== undefined && change.disabled === false) bus.hint('deliveries')
       return changed
     },
@@ -136,7 +139,7 @@ export function createDestinations({ db, work, bus, clock, keyring }: Destinatio
         return held ? store.delete(tx, scope, id, dialect) : undefined
       })
       if (deleted === undefined) return undefined
-      bus.say('destinations', [id])
+      bus.say('destinations', [deleted.id])
       bus.hint('deliveries')
       return deleted
     },
@@ -156,7 +159,7 @@ export function createDestinations({ db, work, bus, clock, keyring }: Destinatio
         await store.rotateSecret(tx, { ...secret, liveMax: secretsLiveMax })
         return opened(destination.id, await store.newestSecret(tx, id))
       })
-      if (rotated !== undefined) bus.say('destinations', [id])
+      if (rotated !== undefined) bus.say('destinations', [rotated.destinationId])
       return rotated
     },
   }

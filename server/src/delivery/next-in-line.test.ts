@@ -39,6 +39,32 @@ test('what is next in line for a destination goes back to the queue when the des
   assert.ok((await room.events()).every(({ status }) => status === 'DELIVERED'))
 })
 
+// In the hands that took it first, in flight or next in line.
+const firstInHand = 'select from delivery.queue where lease_until is not null and fence = 1'
+const nobodys = 'http://127.0.0.1:9/'
+
+for (const [what, change] of [
+  ['is paused', (room, id) => room.delivery.destinations.change(room.branch, id, { ...nothing, disabled: true })],
+  ['gets another URL', (room, id) => room.delivery.destinations.change(room.branch, id, { ...nothing, url: nobodys })],
+  ['is deleted', (room, id) => room.delivery.destinations.delete(room.branch, id)],
+  ['gets another secret', (room, id) => room.delivery.destinations.rotateSecret(room.branch, id, 0)],
+] as readonly [string, (room: DeliveryRoom, id: string) => Promise<unknown>][]) {
+  test(`what is next in line for a destination is no longer when that ${what}, its id written in capitals`, async () => {
+    await using room = await startDeliveryRoom({ flyingMax: 1 })
+    await using receiver = await startReceiver()
+    const waiting: (() => void)[] = []
+    receiver.answer = (_request, response) => void waiting.push(() => response.writeHead(200).end())
+    const { id } = await room.endpoint(receiver.url)
+    room.work()
+    await room.happen(5)
+    await eventually(async () => waiting.length === 1 && (await room.query(firstInHand)).length === 5)
+
+    assert.ok(await change(room, id.toUpperCase()))
+    await eventually(async () => (await room.query(firstInHand)).length === 1)
+    waiting[0]?.()
+  })
+}
+
 test('a change of one destination leaves what is next in line for the others where it is', async () => {
   await using room = await startDeliveryRoom({ flyingMax: 1 })
   await using receiver = await startReceiver()
