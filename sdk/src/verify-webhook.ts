@@ -80,12 +80,17 @@ function refuse(reason: WebhookRefusal, message: string): never {
   throw new WebhookVerificationError(reason, message)
 }
 
-/** The bytes of a secret. No message repeats it. */
-function keyOf(secret: string): Buffer {
-  const text = /^(?:whsec_)?([A-Za-z0-9+/]+={0,2})$/.exec(secret)?.[1] ?? ''
+// As Standard Webhooks 1.0 has it: a key that is shorter can be guessed.
+const keyBytesMin = 24
+const keyBytesMax = 64
+
+/** The bytes of a secret, whatever a caller without types hands over. No message repeats it. */
+function keyOf(secret: unknown): Buffer {
+  const [, text = ''] = (typeof secret === 'string' && /^(?:whsec_)?([A-Za-z0-9+/]+={0,2})$/.exec(secret)) || []
   const key = Buffer.from(text, 'base64')
-  const isWhole = key.length > 0 && key.toString('base64').replace(/=+$/, '') === text.replace(/=+$/, '')
-  if (!isWhole) throw new TypeError('secret must be a signing secret: whsec_ and base64')
+  const isWhole = key.toString('base64').replace(/=+$/, '') === text.replace(/=+$/, '')
+  if (!isWhole || key.length < keyBytesMin || key.length > keyBytesMax)
+    throw new TypeError('secret must be a signing secret: whsec_ and base64')
   return key
 }
 
