@@ -60,7 +60,7 @@ export function waitBeforeReopening(failure: unknown, triesMade: number, random:
 export function retryAfterSecondsOf(headers: Headers): number | undefined {
   const value = headers.get('retry-after')
   if (value === null) return undefined
-  if (/^\d{1,9}$/.test(value)) return Number(value)
+  if (/^\d+$/.test(value)) return Number(value)
   const seconds = (Date.parse(value) - Date.parse(headers.get('date') ?? '')) / 1_000
   return Number.isFinite(seconds) ? Math.max(0, Math.ceil(seconds)) : undefined
 }

@@ -38,9 +38,11 @@ export function waitAfter(
 /** What a Retry-After header asks for in ms (RFC 9110, section 10.2.3: seconds or a date), or null. A date is system time. */
 export function retryAfterMsOf(header: string | undefined, wallMs: number): number | null {
   const text = header?.trim() ?? ''
-  if (/^\d{1,9}$/.test(text)) return Number(text) * second
-  // Date.parse reads far more than the three forms of an HTTP date, all of which begin with a day's name.
-  const at = /^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)/.test(text) ? Date.parse(text) : NaN
+  if (/^\d+$/.test(text)) return Number(text) * second
+  // Date.parse reads far more than the three forms of an HTTP date, all of which begin with a day's name. The one of C's asctime ends with the
+  // year and is of UTC as well.
+  const isDate = /^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)/.test(text)
+  const at = isDate ? Date.parse(/ \d{4}$/.test(text) ? `${text} GMT` : text) : NaN
   return Number.isNaN(at) ? null : Math.max(0, at - wallMs)
 }
 
