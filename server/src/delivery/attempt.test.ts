@@ -1,11 +1,44 @@
 import assert from 'node:assert/strict'
+import { createSecretKey } from 'node:crypto'
 import { test } from 'node:test'
-import { judge, type Judged } from './attempt.ts'
+import { createClock } from '../kernel/clock.ts'
+import { createAttempt, judge, type Judged, type Work } from './attempt.ts'
 import { signed } from './dialects.ts'
-import type { EgressFailure } from './egress.ts'
+import { egress as createEgress, type EgressFailure } from './egress.ts'
+import type { LaneRow } from './store-claim.ts'
 
 const startedAt = new Date('2026-11-21T12:00:00.000Z')
 const day = 24 * 60 * 60 * 1_000
+
+function workOf({
+  attemptNo = 0,
+  hadAt = 0,
+  ...lane
+}: { attemptNo?: number; hadAt?: number } & Partial<
+  Pick<LaneRow, 'slow' | 'failing_since' | 'secrets' | 'url'>
+>): Work {
+  const row = {
+    id: 1n,
+    fence: 1,
+    event_id: 'event',
+    destination_id: 'destination',
+    attempt_no: attemptNo,
+    setback_count: 0,
+    type: 't',
+    body: '{}',
+    expired: false,
+    claimed_at_ms: startedAt.getTime(),
+  }
+  const about = {
+    destination_id: 'destination',
+    dialect: 'signed',
+    url: '',
+    slow: false,
+    failing_since: null,
+    secrets: [],
+  } as const
+  return { row, lane: { ...about, ...lane }, hadAt }
+}
 
 function judged(
   result:
@@ -17,26 +50,9 @@ function judged(
     failingSince = null,
   }: { attemptNo?: number; slow?: boolean; failingSince?: Date | null } = {},
 ) {
-  const row = {
-    id: 1n,
-    fence: 1,
-    event_id: 'event',
-    destination_id: 'destination',
-    attempt_no: attemptNo,
-    setback_count: 0,
-  }
-  const rest = { type: 't', body: '{}', expired: false, claimed_at_ms: startedAt.getTime() }
-  const lane = {
-    destination_id: 'destination',
-    dialect: 'signed',
-    url: '',
-    slow,
-    failing_since: failingSince,
-    secrets: [],
-  } as const
   const answer = { retryAfter: undefined, body: 'told', truncated: false, durationMs: 5 }
   const judgement: Judged = {
-    work: { row: { ...row, ...rest }, lane, hadAt: 0 },
+    work: workOf({ attemptNo, slow, failing_since: failingSince }),
     dialect: signed,
     prepared: { headers: { 'webhook-id': 'event' }, body: '{}' },
     startedAt,
@@ -120,4 +136,29 @@ test('an answer that took more than a second makes its destination slow, and a q
   assert.equal(judged({ status: 200, durationMs: 1_000 }).change, null)
   assert.equal(judged({ status: 200, durationMs: 1_001 }).change?.slow, true)
   assert.equal(judged({ status: 200 }, { slow: true }).change?.slow, false)
+})
+
+test('what has waited in line is signed by the secrets that are in force when it goes out', async () => {
+  await using egress = createEgress({ targets: 'any', userAgent: 'Kaha/test' })
+  const secret = (id: string, endsInSeconds: number | null) => ({
+    id,
+    sealed: '',
+    expires_at_ms: endsInSeconds === null ? null : startedAt.getTime() + endsInSeconds * 1_000,
+  })
+  const signers: string[] = []
+  const attempt = createAttempt({
+    clock: createClock(),
+    egress,
+    dialects: { signed },
+    open({ id }) {
+      signers.push(id)
+      return createSecretKey(Buffer.alloc(32))
+    },
+    random: () => 0,
+    deadlineMs: undefined,
+  })
+  const secrets = [secret('newest', null), secret('in force', 60), secret('just ended', 10), secret('ended', 4)]
+  const work = workOf({ url: 'http://127.0.0.1:9/', secrets, hadAt: performance.now() - 10_000 })
+  await attempt(work, new AbortController().signal)
+  assert.deepEqual(signers, ['newest', 'in force'])
 })

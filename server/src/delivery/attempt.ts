@@ -51,7 +51,8 @@ export function createAttempt({ clock, egress, dialects, open, random, deadlineM
         destinationId: row.destination_id,
         type: row.type,
         body: row.body,
-        keys: lane.secrets.map(open),
+        // It may have waited in line, and one of them has ended meanwhile.
+        keys: lane.secrets.filter(({ expires_at_ms: end }) => end === null || end > startedAt.getTime()).map(open),
         wallMs: clock.wall(),
       })
       const prepared = preparing instanceof Promise ? await preparing : preparing

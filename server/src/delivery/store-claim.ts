@@ -53,8 +53,8 @@ export interface LaneRow {
   readonly url: string
   readonly slow: boolean
   readonly failing_since: Date | null
-  /** In force, newest first; `sealed` in base64. */
-  readonly secrets: readonly { readonly id: string; readonly sealed: string }[]
+  /** In force when it was read, newest first; `sealed` in base64, the end in ms of business time. */
+  readonly secrets: readonly { readonly id: string; readonly sealed: string; readonly expires_at_ms: number | null }[]
 }
 
 /** Deliveries in our hands, with their destinations. */
@@ -77,7 +77,8 @@ export interface Claim extends Taken {
 // A destination as whoever delivers to it needs it, at `t.now`.
 const destinationWhere = (which: string) => `
        select d.dialect, d.url, l.slow, l.failing_since, (
-                select json_agg(json_build_object('id', s.id, 'sealed', encode(s.sealed, 'base64')) order by s.id desc)
+                select json_agg(json_build_object('id', s.id, 'sealed', encode(s.sealed, 'base64'),
+                                                  'expires_at_ms', extract(epoch from s.expires_at)::float8 * 1000) order by s.id desc)
                   from delivery.secrets s
                  where s.destination_id = d.id and (s.expires_at is null or s.expires_at > t.now)) as secrets
          from delivery.destinations d
