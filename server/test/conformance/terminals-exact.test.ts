@@ -108,7 +108,7 @@ test('[D5.message.request-id] a requestId of a terminal that is none, and what e
 
 test('[D5.result.amount-mismatch] an amount that is the same in another spelling is no other amount', async () => {
   for (const [amount, currency, spellings] of [
-    ['150.00', 'PHP', ['150', '150.0', '150.000', 150]],
+    ['150.00', 'PHP', ['150', '150.0', '150.000', '0150.00', 150]],
     ['1500', 'JPY', ['1500.00', '1500.0', 1500]],
   ] as const) {
     for (const spelling of spellings) {

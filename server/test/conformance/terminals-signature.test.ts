@@ -38,6 +38,9 @@ test('[D5.signature.path-as-sent, D5.signature.path-prefix, D5.signature.query] 
   const list = '/terminal/v1/transactions?pageSize=1'
   assert.equal((await ask(right({ path: list }), list)).status, 200)
   assert.equal((await ask(right({ path: list }), '/terminal/v1/transactions?pageSize=2')).status, 200)
+  // A request line may have the whole address; its path is the path.
+  assert.equal((await ask(right(), `${p.url}${path}`)).status, 200)
+  assertRefused(path, await ask(right({ path: `${p.url}${path}` }), path), 401, 'INVALID_SIGNATURE')
   for (const other of ['/terminal/v1/transactions', '/v1/terminals/', '/terminals', `${path}%20`])
     assertRefused(path, await ask(right({ path: other })), 401, 'INVALID_SIGNATURE')
   const wrong = { ...shop.desktop, api_secret: `${shop.desktop.api_secret.slice(0, -1)}!` }

@@ -340,9 +340,11 @@ test('[D5.socket.ping, D5.socket.stale, D5.socket.life, D5.disconnect.stale-conn
   let pings = 0
   lively.socket.on('ping', () => (pings += 1))
   let talks = 0
+  // A message or a ping of its own, in turns.
   talking.socket.on('ping', () => {
     talks += 1
-    talking.send({ action: 'ping' })
+    if (talks % 8 < 4) talking.send({ action: 'ping' })
+    else talking.socket.ping()
   })
   await until('the close', () => silent.closed !== null)
   assert.ok([4002, 1006].includes(silent.closed ?? 0))

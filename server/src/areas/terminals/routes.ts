@@ -79,7 +79,8 @@ export function terminalsArea(identity: TerminalIdentity, clock: Clock): Area<Si
       return { ...principal, signature, signedAtMs }
     },
     verify(request, principal, body) {
-      const [sent = ''] = request.originalUrl.split('?')
+      // A request line may have the whole address (RFC 9112, 3.2.2).
+      const [sent = ''] = request.originalUrl.replace(/^https?:\/\/[^/?]*/i, '').split('?')
       const bare = sent.startsWith(`${terminalsBase}/`) ? [sent.slice(terminalsBase.length)] : []
       const signed = {
         method: request.method,

@@ -76,28 +76,31 @@ export function createTerminalCases({ db, ledger }: { readonly db: Db; readonly 
     throw refuse('GROUP_MISMATCH', 'This payment was sent to another terminal.')
   }
 
-  const eventOf = (row: TransactionRow, { status, amount, currency }: TerminalResult): TransactionEvent => {
+  // Another amount is undone; what is no amount at all tells nothing of the money, and may be said again.
+  const eventOf = (
+    row: TransactionRow,
+    { status, amount, currency, authorizationCode }: TerminalResult,
+  ): TransactionEvent | 'malformed' => {
     if (status === 'FAILED') return 'failed'
     if (status === 'CANCELLED') return 'cancelled'
     if (status === 'PENDING') return 'working'
-    const read = decimalToMinor(withoutZeros(String(amount)), row.currency)
+    const read = decimalToMinor(withoutZeros(String(amount ?? '')), row.currency)
+    const isDecimal = 'minor' in read || read.refusal !== 'decimal'
+    if (!isDecimal || !/^[A-Z]{3}$/.test(currency ?? '') || (authorizationCode ?? '') === '') return 'malformed'
     return currency === row.currency && 'minor' in read && read.minor === row.amount ? 'success' : 'mismatch'
   }
 
   return {
     async hearResult(from: Speaker, transactionId: string, result: TerminalResult) {
       const row = await own(from, transactionId, result)
-      const isWhole =
-        result.status !== 'SUCCESS' ||
-        (result.authorizationCode !== undefined &&
-          result.authorizationCode !== '' &&
-          result.amount !== undefined &&
-          result.currency !== undefined)
-      if (!isWhole) {
-        await ledger.change(row.id, (course) => alarming(course, 'malformed_result', result), from.connectionId)
-        throw refuse('INVALID_REQUEST', 'A SUCCESS needs authorizationCode, amount and currency; nothing was changed.')
-      }
       const event = eventOf(row, result)
+      if (event === 'malformed') {
+        await ledger.change(row.id, (course) => alarming(course, 'malformed_result', result), from.connectionId)
+        throw refuse(
+          'INVALID_REQUEST',
+          'A SUCCESS needs authorizationCode, a decimal amount and a currency of three capitals; nothing was changed.',
+        )
+      }
       const stepper: Stepper = (course, now) => happen(course, course.created_at, event, now, result)
       await ledger.change(row.id, stepper, from.connectionId)
     },
@@ -153,9 +156,9 @@ export function createTerminalCases({ db, ledger }: { readonly db: Db; readonly 
   }
 }
 
-/** A decimal without the zeros that it ends with: terminals write two decimals where the currency has none, too. */
+/** A decimal without the zeros around it: terminals write two decimals where the currency has none, too. */
 const withoutZeros = (text: string): string =>
-  text.replace(/^(\d+)\.(\d*?)0*$/, (_all, whole: string, fraction: string) =>
+  text.replace(/^0*(\d+?)(?:\.(?=\d)(\d*?)0*)?$/, (_all, whole: string, fraction = '') =>
     fraction === '' ? whole : `${whole}.${fraction}`,
   )
 

@@ -132,11 +132,14 @@ export function createActions(deps: ActionsDependencies): Act {
         errorMessage: said(errorMessage),
         receiptData: said(receiptData),
       })
+      // Whatever it said, it has answered.
+      link.asked.delete(transactionId)
       return undefined
     },
     async paymentStatus(link, { transactionId, status }) {
-      const wasAsked = link.asked.delete(transactionId)
-      await cases.hearStatus(speakerOf(link), transactionId, { status, wasAsked })
+      await cases.hearStatus(speakerOf(link), transactionId, { status, wasAsked: link.asked.has(transactionId) })
+      // What could not be stored may be said again.
+      link.asked.delete(transactionId)
       return undefined
     },
     async voidResult(link, { transactionId, success, reason, error }) {

@@ -41,6 +41,8 @@ export interface Deliverer {
   sendStored(row: TransactionRow): void
   /** A terminal that has connected is asked about what it may have missed. */
   askTerminal(link: Link): void
+  /** Those that could not be asked before, and are still here. */
+  askAgain(): void
   /** Pushes what became of a payment to this link alone; nothing where it goes on. */
   tellEnd(link: Link, row: TransactionRow): void
   /** A desktop that has connected is told what it missed. */
@@ -226,11 +228,16 @@ export function createDeliverer({
     itemsMax: askedTogetherMax,
     apart: ({ terminalId }) => [terminalId],
   })
+  // Terminals whose payments could not be read as they came.
+  const unasked = new Set<Link>()
   const askTerminal = (link: Link) => {
     const { terminalId } = link
     if (terminalId === null) return
+    unasked.add(link)
     link.inTurn(async () => {
-      for (const row of await toAsk({ terminalId, connectionId: link.connectionId })) {
+      const rows = await toAsk({ terminalId, connectionId: link.connectionId })
+      unasked.delete(link)
+      for (const row of rows) {
         const isOver = !isOpen(row.state) && row.our_code !== 'NO_RESULT'
         if (!isOver) {
           link.asked.add(row.transaction_id)
@@ -286,6 +293,12 @@ export function createDeliverer({
     dismiss,
     sendStored,
     askTerminal,
+    askAgain() {
+      for (const link of unasked) {
+        if (links.find(link.connectionId) === link && !link.replaced) askTerminal(link)
+        else unasked.delete(link)
+      }
+    },
     tellEnd,
     catchUp,
     stop() {

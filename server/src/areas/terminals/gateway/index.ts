@@ -102,6 +102,7 @@ export function createGateway(deps: GatewayDependencies): Gateway {
         if ((await cases.notSent(id)) !== undefined || clock.wall() >= untilMs) unsent.delete(id)
       })
       await Promise.all(looks)
+      deliverer.askAgain()
     },
   })
   const orders = startOrders({
@@ -122,9 +123,12 @@ export function createGateway(deps: GatewayDependencies): Gateway {
 
   const serve = (socket: WebSocket, link: Link, isNew: boolean) => {
     let waiting = 0
-    socket.on('message', (data: RawData, isBinary: boolean) => {
+    const isAlive = () => {
       link.lastFrameMs = clock.wall()
       link.unanswered = 0
+    }
+    socket.on('message', (data: RawData, isBinary: boolean) => {
+      isAlive()
       waiting += 1
       // Who sends faster than is worked is read no faster.
       if (waiting >= framesWaitingMax) socket.pause()
@@ -137,10 +141,8 @@ export function createGateway(deps: GatewayDependencies): Gateway {
         }
       })
     })
-    socket.on('pong', () => {
-      link.lastFrameMs = clock.wall()
-      link.unanswered = 0
-    })
+    socket.on('pong', isAlive)
+    socket.on('ping', isAlive)
     socket.on('error', () => {})
     socket.on('close', (code) => {
       links.remove(link)
