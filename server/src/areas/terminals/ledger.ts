@@ -37,6 +37,10 @@ export interface Ledger {
   /** The same within the caller's transaction; `follow` is called after its commit. */
   changeIn(tx: Queries, asked: readonly { readonly id: string; readonly stepper: Stepper }[]): Promise<Changed[]>
   follow(changes: readonly Changed[]): Promise<void>
+  /** The payment with every deadline up to now applied, though no worker has come by. */
+  upToNow(row: TransactionRow): Promise<TransactionRow>
+  /** The same for all that are due, a thousand at most. */
+  applyDue(): Promise<void>
   /** Applies what is due, and resolves to the ms until something else is. */
   runDue(): Promise<number>
 }
@@ -53,6 +57,7 @@ export interface LedgerDependencies {
 }
 
 const claimedMax = 50
+const appliedAtOnceMax = 20
 const togetherMax = 64
 const restMs = 3
 const rememberedMax = 20_000
@@ -242,21 +247,33 @@ export function createLedger({ db, bus, clock, log, figures, waits, eventRow }: 
     }
   }
 
+  const applySome = async (): Promise<readonly Changed[]> => {
+    const changes = await db.tx(async (tx) => {
+      const rows = await store.claimDue(tx, claimedMax)
+      return writeAll(
+        tx,
+        rows.map((row) => draft(row, noStep)),
+      )
+    })
+    await follow(changes)
+    return changes
+  }
+
   return {
     changeIn,
     follow,
     begun: remember,
     recall: (groupId, transactionId) => latest.get(byName.get(nameOf(groupId, transactionId)) ?? ''),
     change: (id, stepper, connectionId) => change({ id, stepper, connectionId }),
+    async upToNow(row) {
+      const isNow = asOf(row, row.created_at, clock.now()).course === row
+      return isNow ? row : ((await change({ id: row.id, stepper: noStep })) ?? row)
+    },
+    async applyDue() {
+      for (let turns = 0; turns < appliedAtOnceMax && (await store.isDue(db)); turns += 1) await applySome()
+    },
     async runDue() {
-      const changes = await db.tx(async (tx) => {
-        const rows = await store.claimDue(tx, claimedMax)
-        return writeAll(
-          tx,
-          rows.map((row) => draft(row, noStep)),
-        )
-      })
-      await follow(changes)
+      const changes = await applySome()
       if (changes.length === claimedMax) return 0
       const next = await store.nextDue(db)
       return next === null ? idleMs : Math.max(sweepMsMin, next.getTime() - clock.now().getTime())

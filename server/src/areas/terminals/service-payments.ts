@@ -167,7 +167,7 @@ export function paymentCases(
       const terminal = await findTerminal(principal.groupId, terminalId).catch(async (failure: unknown) => {
         const before = await findKnown(asking)
         if (before === undefined) throw failure
-        return repeated(before, asking)
+        return ledger.upToNow(repeated(before, asking))
       })
       if ('transaction_id' in terminal) return { row: terminal, isNew: false }
       taken = await take({ ...asking, terminal })
@@ -177,7 +177,7 @@ export function paymentCases(
       const before = await findUsed(taken.used, asking)
       // Its retention has ended.
       if (before === undefined) throw conflict()
-      return { row: repeated(before, asking, taken.used.terminal), isNew: false }
+      return { row: await ledger.upToNow(repeated(before, asking, taken.used.terminal)), isNew: false }
     }
     const { begun: row, connectionId } = taken
     ledger.begun(row)

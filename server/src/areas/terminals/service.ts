@@ -63,7 +63,7 @@ export function createTerminalsService(deps: TerminalsDependencies) {
 
   const findTransaction = async (groupId: string, transactionId: string): Promise<TransactionRow> => {
     const found = await store.find(db, groupId, transactionId)
-    if (found !== undefined && !isPastRetention(found, clock.now())) return found
+    if (found !== undefined && !isPastRetention(found, clock.now())) return ledger.upToNow(found)
     if (found === undefined && (await store.exists(db, transactionId, groupId)))
       throw refuse('GROUP_MISMATCH', 'This transaction belongs to another group.')
     throw refuse('TRANSACTION_NOT_FOUND', 'There is no such transaction, or its retention has ended.')
@@ -141,6 +141,7 @@ export function createTerminalsService(deps: TerminalsDependencies) {
       const position = cursor === undefined ? [within.before] : cursors.read(cursor, bound)
       if (position === null)
         throw refuse('INVALID_REQUEST', 'cursor: is not one that this list gave for these filters.', 'cursor', 'known')
+      await ledger.applyDue()
       const rows = await store.list(db, principal.groupId, {
         from: within.from,
         before: position[0] ?? within.before,

@@ -170,6 +170,10 @@ const claimDue = statement(
     where t.run_at <= kernel.now() order by t.run_at limit $1 for no key update skip locked`,
 )
 const nextDue = statement('terminals.nextDue', 'select terminals.next_due() as at')
+const isDue = statement(
+  'terminals.isDue',
+  'select exists (select from terminals.transactions t where t.run_at <= kernel.now()) as found',
+)
 
 const openOfTerminals = statement(
   'terminals.openOfTerminals',
@@ -301,6 +305,7 @@ export const transactionStore = {
   dropSignatures: async (on: Queries, wallMs: number, rowsMax: number): Promise<number> =>
     (await on.run(dropSignatures, [wallMs, rowsMax])).length,
   claimDue: (tx: Queries, rowsMax: number) => tx.run<TransactionRow>(claimDue, [rowsMax]),
+  isDue: async (on: Queries): Promise<boolean> => one(await on.run<{ found: boolean }>(isDue, []))?.found ?? false,
   nextDue: async (on: Queries): Promise<Date | null> => one(await on.run<{ at: Date | null }>(nextDue, []))?.at ?? null,
   openOf: async (on: Queries, terminalIds: readonly string[]): Promise<string[]> =>
     (await on.run<{ id: string }>(openOfTerminals, [arrayOf(terminalIds)])).map(({ id }) => id),
