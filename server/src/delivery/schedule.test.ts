@@ -48,7 +48,7 @@ const headers: readonly (readonly [header: string | undefined, ms: number | null
   ['-1', null],
   ['1.5', null],
   ['1e3', null],
-  ['99999999999999999999', 99_999_999_999_999_999_999_000],
+  ['99999999999', 99_999_999_999_000],
   ['Sat, 21 Nov 2026 12:01:30 GMT', 90_000],
   ['Saturday, 21-Nov-26 12:01:30 GMT', 90_000],
   ['Sat Nov 21 12:01:30 2026', 90_000],

@@ -1,0 +1,66 @@
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { after, test } from 'node:test'
+import { platform } from '../platform.ts'
+import { sql } from '../sql.ts'
+import { result, shopOf, type Wire } from '../till.ts'
+import { until } from '../until.ts'
+
+// What a terminal that is back is asked about, and until when its answer counts.
+
+const p = await platform({ after })
+const shop = shopOf(p)
+after(() => shop[Symbol.asyncDispose]())
+
+const stateOf = async (id: string): Promise<string> => (await shop.read(id)).json.status
+
+/** A payment whose terminal has lost its line with it. */
+async function dropped() {
+  const terminal = await shop.connect()
+  const transactionId = `a-${randomUUID()}`
+  const paying = shop.pay({ transactionId })
+  await terminal.next('payment')
+  terminal.drop()
+  await until('the loss', async () => (await stateOf(transactionId)) === 'AWAITING_RECONNECT')
+  return { transactionId, paying }
+}
+
+const isAsked = (terminal: Wire, transactionId: string) =>
+  until('the question', () =>
+    terminal.received.some((one) => one.action === 'paymentStatus' && one.transactionId === transactionId),
+  )
+
+test('[D5.machine.open.unknown] UNKNOWN is no answer any more once the terminal has said that it is at work, whichever way it said so', async () => {
+  for (const atWork of [
+    (id: string) => result(id, { status: 'PENDING' }),
+    (id: string) => ({ action: 'paymentStatus', transactionId: id, status: 'PENDING' }),
+  ]) {
+    const { transactionId, paying } = await dropped()
+    const terminal = await shop.connect()
+    await isAsked(terminal, transactionId)
+    terminal.send(atWork(transactionId))
+    const refused = await terminal.ask({ action: 'paymentStatus', transactionId, status: 'UNKNOWN' })
+    assert.deepEqual([refused.code, await stateOf(transactionId)], ['INVALID_REQUEST', 'PENDING'])
+    terminal.send(result(transactionId))
+    assert.equal((await paying).json.status, 'SUCCESS')
+    await terminal.close()
+  }
+})
+
+test('[D5.machine.open.unknown] a terminal that is back while nothing can be read is asked once it can, and may say again what could not be stored', async () => {
+  const away = () => sql(p.kaha.db, 'alter table terminals.transactions rename to away')
+  const here = () => sql(p.kaha.db, 'alter table terminals.away rename to transactions')
+  const { transactionId, paying } = await dropped()
+  await away()
+  const terminal = await shop.connect()
+  const status = { action: 'paymentStatus', transactionId, status: 'UNKNOWN' }
+  await here()
+  await isAsked(terminal, transactionId)
+  await away()
+  assert.equal((await terminal.ask(status)).code, 'INTERNAL_ERROR')
+  await here()
+  terminal.send(status)
+  const { json } = await paying
+  assert.deepEqual([json.status, json.errorCode], ['FAILED', 'TERMINAL_LOST_PAYMENT'])
+  await terminal.close()
+})
