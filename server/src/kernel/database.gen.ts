@@ -417,6 +417,10 @@ export interface Tables {
     readonly device_id: string
     readonly sealed: Buffer
     readonly created_at: Date
+    readonly node_id: string | null
+    readonly partner_id: string | null
+    readonly lease_until: Date | null
+    readonly asked: 'start' | 'stop' | null
   }
   readonly 'terminals.attention': {
     readonly transaction_id: string

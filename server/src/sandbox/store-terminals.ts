@@ -12,6 +12,22 @@ export interface TaskRow {
   readonly task: 'approve' | 'connect'
 }
 
+/** A virtual terminal that a process runs, and what another process asks of it. */
+export interface HeldRow {
+  readonly group_id: string
+  readonly device_id: string
+  readonly asked: Asked | null
+}
+
+export type Asked = 'start' | 'stop'
+
+/** Terminals of a partner by their device id: that of one group, or of every group. */
+export interface Asking {
+  readonly partnerId: string
+  readonly groupId: string | null
+  readonly deviceId: string
+}
+
 const lockKey = statement(
   'sandbox.lockVirtualKey',
   `select pg_advisory_xact_lock(hashtextextended('sandbox ' || $1 || $2, 0))`,
@@ -30,14 +46,73 @@ const insertTask = statement(
 )
 const dueTasks = statement(
   'sandbox.dueTerminalTasks',
-  `select id, group_id, device_id, transaction_id, task from sandbox.terminal_tasks where run_at <= kernel.now() order by run_at, id limit 100`,
+  `select t.id, t.group_id, t.device_id, t.transaction_id, t.task from sandbox.terminal_tasks t
+     join sandbox.virtual_terminals v on v.group_id = t.group_id and v.device_id = t.device_id
+    where v.node_id = $1 and t.run_at <= kernel.now() order by t.run_at, t.id limit 100`,
 )
 const dropTask = statement('sandbox.dropTerminalTask', `delete from sandbox.terminal_tasks where id = $1`)
 const dropTasksOf = statement(
   'sandbox.dropTerminalTasksOf',
   `delete from sandbox.terminal_tasks where group_id = $1 and device_id = $2 and ($3::text is null or transaction_id = $3) returning id`,
 )
-const dropAllTasks = statement('sandbox.dropAllTerminalTasks', `delete from sandbox.terminal_tasks`)
+
+const lease = `clock_timestamp() + interval '8 seconds'`
+// What it would have done belongs to a run that is over.
+const claimTerminal = statement(
+  'sandbox.claimVirtualTerminal',
+  `with claimed as (
+     update sandbox.virtual_terminals v set node_id = $1, partner_id = $2, lease_until = ${lease}, asked = null
+      where v.group_id = $3 and v.device_id = $4 and (v.node_id is null or v.node_id = $1 or v.lease_until <= clock_timestamp())
+      returning v.group_id, v.device_id),
+   dropped as (
+     delete from sandbox.terminal_tasks t using claimed c where t.group_id = c.group_id and t.device_id = c.device_id)
+   select 1 as claimed from claimed`,
+)
+const releaseTerminals = statement(
+  'sandbox.releaseVirtualTerminals',
+  `with released as (
+     update sandbox.virtual_terminals v set node_id = null, lease_until = null, asked = null
+      where v.node_id = $1 and ($2::uuid is null or v.group_id = $2) and ($3::text is null or v.device_id = $3)
+      returning v.group_id, v.device_id)
+   delete from sandbox.terminal_tasks t using released r where t.group_id = r.group_id and t.device_id = r.device_id`,
+)
+// A lease that ran out is renewed all the same where nobody has claimed its terminal: after a minute without a database nothing is lost but time.
+const renewLeases = statement(
+  'sandbox.renewTerminalLeases',
+  `with renewed as (
+     update sandbox.virtual_terminals v set lease_until = ${lease}
+      where v.node_id = $1 and v.lease_until < clock_timestamp() + interval '6 seconds')
+   select h.group_id, h.device_id, h.asked from sandbox.virtual_terminals h where h.node_id = $1`,
+)
+const dropLeftTasks = statement(
+  'sandbox.dropLeftTerminalTasks',
+  `delete from sandbox.terminal_tasks t
+    where not exists (select from sandbox.virtual_terminals v
+                       where v.group_id = t.group_id and v.device_id = t.device_id and v.lease_until > clock_timestamp() - interval '1 hour')`,
+)
+const whoseAsked = `v.partner_id = $2 and v.device_id = $4 and ($3::uuid is null or v.group_id = $3)
+  and v.node_id <> $1 and v.lease_until > clock_timestamp()`
+const askNodes = statement(
+  'sandbox.askTerminalNodes',
+  `update sandbox.virtual_terminals v set asked = $5 where ${whoseAsked} returning v.group_id`,
+)
+const stillAsked = statement(
+  'sandbox.stillAskedOfTerminalNodes',
+  `select v.group_id from sandbox.virtual_terminals v where ${whoseAsked} and v.asked is not null`,
+)
+const heldElsewhere = statement(
+  'sandbox.terminalsHeldElsewhere',
+  `select exists (select from sandbox.terminal_tasks t
+                   where t.group_id = v.group_id and t.device_id = v.device_id and t.task = 'connect') as comes_back
+     from sandbox.virtual_terminals v where ${whoseAsked}`,
+)
+const markAnswered = statement(
+  'sandbox.markTerminalAnswered',
+  `update sandbox.virtual_terminals v set asked = null
+    where v.node_id = $1 and v.group_id = $2 and v.device_id = $3 and v.asked = 'start'`,
+)
+
+const whose = (nodeId: string, { partnerId, groupId, deviceId }: Asking) => [nodeId, partnerId, groupId, deviceId]
 
 export const terminalTaskStore = {
   lockKey: (tx: Queries, groupId: string, deviceId: string) => tx.run(lockKey, [groupId, deviceId]),
@@ -47,10 +122,33 @@ export const terminalTaskStore = {
     tx.run(insertKey, [groupId, deviceId, sealed, at]),
   insertTask: (on: Queries, row: TaskRow, runAt: Date) =>
     on.run(insertTask, [row.id, row.group_id, row.device_id, row.transaction_id, row.task, runAt]),
-  due: (on: Queries) => on.run<TaskRow>(dueTasks, []),
+  /** Of the terminals that a process runs. */
+  due: (on: Queries, nodeId: string) => on.run<TaskRow>(dueTasks, [nodeId]),
   drop: (on: Queries, id: string) => on.run(dropTask, [id]),
   /** How many were dropped. */
   dropOf: async (on: Queries, groupId: string, deviceId: string, transactionId: string | null) =>
     (await on.run(dropTasksOf, [groupId, deviceId, transactionId])).length,
-  dropAll: (on: Queries) => on.run(dropAllTasks, []),
+  /** What belongs to terminals that nobody runs any more. */
+  dropLeft: (on: Queries) => on.run(dropLeftTasks, []),
+}
+
+export const terminalLeaseStore = {
+  /** False where another process runs it. */
+  claim: async (on: Queries, nodeId: string, partnerId: string, groupId: string, deviceId: string) =>
+    (await on.run(claimTerminal, [nodeId, partnerId, groupId, deviceId])).length === 1,
+  release: (on: Queries, nodeId: string, groupId: string, deviceId: string) =>
+    on.run(releaseTerminals, [nodeId, groupId, deviceId]),
+  releaseAll: (on: Queries, nodeId: string) => on.run(releaseTerminals, [nodeId, null, null]),
+  /** Resolves to all that the process runs. */
+  renew: (on: Queries, nodeId: string) => on.run<HeldRow>(renewLeases, [nodeId]),
+  /** How many were asked: those that other processes run. */
+  ask: async (on: Queries, nodeId: string, asking: Asking, what: Asked) =>
+    (await on.run(askNodes, [...whose(nodeId, asking), what])).length,
+  isAsked: async (on: Queries, nodeId: string, asking: Asking) =>
+    (await on.run(stillAsked, whose(nodeId, asking))).length > 0,
+  /** Those that other processes run, and whether their scripts have them off the line for now. */
+  elsewhere: (on: Queries, nodeId: string, asking: Asking) =>
+    on.run<{ comes_back: boolean }>(heldElsewhere, whose(nodeId, asking)),
+  markAnswered: (on: Queries, nodeId: string, groupId: string, deviceId: string) =>
+    on.run(markAnswered, [nodeId, groupId, deviceId]),
 }

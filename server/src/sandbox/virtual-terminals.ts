@@ -11,12 +11,13 @@ import type { Log } from '../kernel/log.ts'
 import { startLoop } from '../kernel/loop.ts'
 import type { Keyring } from '../kernel/seal.ts'
 import { scriptOf, type Script } from './scripts.ts'
-import { terminalTaskStore as store, virtualKeyPlace, type TaskRow } from './store-terminals.ts'
+import { terminalTaskStore as store, virtualKeyPlace, type HeldRow, type TaskRow } from './store-terminals.ts'
+import { createTerminalLeases, nameOf } from './terminal-leases.ts'
 
 export interface VirtualTerminals extends AsyncDisposable {
   /** Connects one over the real protocol, with a key of its own. One that runs goes on; one that was closed connects anew. Throws NOT_FOUND, BAD_REQUEST, UNAVAILABLE. */
   start(partnerId: string, groupId: string, deviceId: string): Promise<'online' | 'offline'>
-  /** Takes it off the line; one that does not run stays so. Throws NOT_FOUND. */
+  /** Takes it off the line, whichever process runs it; one that does not run stays so. Throws NOT_FOUND, UNAVAILABLE. */
   stop(partnerId: string, deviceId: string): Promise<void>
 }
 
@@ -60,11 +61,14 @@ const rememberedMax = 1_000
 const runningMax = 100
 const connectMsMax = 5_000
 
-/** Terminals that play a script, for sandboxes. They follow the sandbox's clock: what they will do are rows. */
+/**
+ * Terminals that play a script, for sandboxes. They follow the sandbox's clock: what they will do are rows, for the process that runs
+ * them to do.
+ */
 export function createVirtualTerminals(deps: VirtualTerminalsDependencies): VirtualTerminals {
   const { db, bus, clock, keyring, log, identity, merchantOf, socketUrl } = deps
   const units = new Map<string, Unit>()
-  const nameOf = (groupId: string, deviceId: string) => `${groupId} ${deviceId}`
+  const nodeId = newId(clock.now())
 
   const later = (unit: Unit, task: TaskRow['task'], transactionId: string | null, seconds: number) => {
     const at = clock.now()
@@ -174,28 +178,79 @@ export function createVirtualTerminals(deps: VirtualTerminalsDependencies): Virt
     }
   }
 
+  const comeBack = async (unit: Unit): Promise<void> => {
+    try {
+      await connect(unit)
+    } catch (error) {
+      log.warn({ err: error, deviceId: unit.deviceId }, 'a virtual terminal could not come back')
+      return
+    } finally {
+      unit.comesBack = false
+    }
+    // What it is asked after a connect comes first, and what it answers is worked through second.
+    await heard(unit)
+  }
+
   const perform = async (task: TaskRow): Promise<void> => {
     const unit = units.get(nameOf(task.group_id, task.device_id))
     if (unit !== undefined) {
-      if (task.task === 'connect') {
-        await connect(unit)
-        unit.comesBack = false
-        // What it is asked after a connect comes first, and what it answers is worked through second.
-        await heard(unit)
-      } else if (task.transaction_id !== null) report(unit, task.transaction_id)
+      if (task.task === 'connect') await comeBack(unit)
+      else if (task.transaction_id !== null) report(unit, task.transaction_id)
       await heard(unit)
     }
     await store.drop(db, task.id)
   }
 
+  const close = async (unit: Unit) => {
+    if (unit.socket === null || unit.socket.readyState === WebSocket.CLOSED) return
+    unit.socket.close(1000)
+    await Promise.race([once(unit.socket, 'close'), new Promise((done) => setTimeout(done, connectMsMax).unref())])
+  }
+
+  const end = async (unit: Unit): Promise<void> => {
+    units.delete(nameOf(unit.groupId, unit.deviceId))
+    await close(unit)
+    await leases.release(unit.groupId, unit.deviceId)
+  }
+
+  const goOn = async (unit: Unit): Promise<'online' | 'offline'> => {
+    if (unit.script.staysOffline === true || unit.comesBack) return 'offline'
+    // Somebody else has closed it.
+    if (unit.socket?.readyState !== WebSocket.OPEN) await connect(unit)
+    return 'online'
+  }
+
+  const answer = async ({ group_id, device_id, asked }: HeldRow): Promise<void> => {
+    const unit = units.get(nameOf(group_id, device_id))
+    if (unit === undefined) return leases.release(group_id, device_id)
+    if (asked === 'stop') return end(unit)
+    const goesOn = await goOn(unit).catch((error: unknown) => {
+      log.warn({ err: error, deviceId: device_id }, 'a virtual terminal could not come back')
+    })
+    // Who asked may start it then.
+    if (goesOn === undefined) await end(unit)
+    else await leases.answered(group_id, device_id)
+  }
+
+  const leases = createTerminalLeases({
+    db,
+    bus,
+    log,
+    nodeId,
+    running: () => [...units.keys()],
+    answer,
+    lost(name) {
+      units.get(name)?.socket?.terminate()
+      units.delete(name)
+    },
+  })
+
   const loop = startLoop('sandbox.terminals', log, async () => {
-    const tasks = await store.due(db)
+    const tasks = await store.due(db, nodeId)
     for (const task of tasks) await perform(task)
     return tasks.length > 0 ? 0 : 1_000
   })
   const forget = bus.listen('clock', () => loop.wake())
-  // What was left behind belongs to terminals that run no more.
-  const cleared = store.dropAll(db)
 
   const ownKey = (merchantId: string, groupId: string, deviceId: string) =>
     db.tx(async (tx) => {
@@ -218,15 +273,32 @@ export function createVirtualTerminals(deps: VirtualTerminalsDependencies): Virt
       return apiKey
     })
 
-  const close = async (unit: Unit) => {
-    if (unit.socket === null || unit.socket.readyState === WebSocket.CLOSED) return
-    unit.socket.close(1000)
-    await Promise.race([once(unit.socket, 'close'), new Promise((done) => setTimeout(done, connectMsMax).unref())])
+  /** Resolves to undefined where no other process runs it. */
+  const startElsewhere = async (partnerId: string, groupId: string, deviceId: string, script: Script) => {
+    const asking = { partnerId, groupId, deviceId }
+    if ((await leases.ask('start', asking)) === 0) return undefined
+    const found = await leases.elsewhere(asking)
+    return found && (script.staysOffline === true || found.comesBack ? 'offline' : 'online')
+  }
+
+  const startHere = async (unit: Unit): Promise<'online' | 'offline'> => {
+    const { partnerId, groupId, deviceId } = unit
+    if (!(await leases.claim(partnerId, groupId, deviceId)))
+      throw new Fault('UNAVAILABLE', 'Another process starts this virtual terminal.', { retryAfterSeconds: 1 })
+    try {
+      await connect(unit)
+    } catch (error) {
+      if (!units.has(nameOf(groupId, deviceId))) await leases.release(groupId, deviceId)
+      throw error
+    }
+    units.set(nameOf(groupId, deviceId), unit)
+    if (unit.script.staysOffline !== true) return 'online'
+    await close(unit)
+    return 'offline'
   }
 
   return {
     async start(partnerId, groupId, deviceId) {
-      await cleared
       const script = scriptOf(deviceId)
       if (script === undefined) throw new Fault('BAD_REQUEST', 'device_id: is that of no script.')
       const merchantId = await merchantOf(groupId)
@@ -234,16 +306,13 @@ export function createVirtualTerminals(deps: VirtualTerminalsDependencies): Virt
       if (merchant === undefined || merchant.partner_id !== partnerId)
         throw new Fault('NOT_FOUND', 'There is no such group.')
       const running = units.get(nameOf(groupId, deviceId))
-      if (running !== undefined) {
-        if (script.staysOffline === true || running.comesBack) return 'offline'
-        // Somebody else has closed it.
-        if (running.socket?.readyState !== WebSocket.OPEN) await connect(running)
-        return 'online'
-      }
+      if (running !== undefined) return goOn(running)
+      const elsewhere = await startElsewhere(partnerId, groupId, deviceId, script)
+      if (elsewhere !== undefined) return elsewhere
       if (units.size >= runningMax)
         throw new Fault('UNAVAILABLE', `${runningMax} virtual terminals run; stop one.`, { retryAfterSeconds: 60 })
       const apiKey = await ownKey(merchant.id, groupId, deviceId)
-      const unit: Unit = {
+      return startHere({
         partnerId,
         groupId,
         deviceId,
@@ -254,22 +323,13 @@ export function createVirtualTerminals(deps: VirtualTerminalsDependencies): Virt
         pongs: new Map(),
         socket: null,
         comesBack: false,
-      }
-      await connect(unit)
-      units.set(nameOf(groupId, deviceId), unit)
-      if (script.staysOffline !== true) return 'online'
-      await close(unit)
-      return 'offline'
+      })
     },
 
     async stop(partnerId, deviceId) {
       if (scriptOf(deviceId) === undefined) throw new Fault('NOT_FOUND', 'There is no script of this device id.')
-      for (const [name, unit] of units) {
-        if (unit.deviceId !== deviceId || unit.partnerId !== partnerId) continue
-        units.delete(name)
-        await store.dropOf(db, unit.groupId, unit.deviceId, null)
-        await close(unit)
-      }
+      for (const unit of units.values()) if (unit.deviceId === deviceId && unit.partnerId === partnerId) await end(unit)
+      await leases.ask('stop', { partnerId, groupId: null, deviceId })
     },
 
     async [Symbol.asyncDispose]() {
@@ -277,7 +337,7 @@ export function createVirtualTerminals(deps: VirtualTerminalsDependencies): Virt
       for (const unit of units.values()) unit.socket?.terminate()
       units.clear()
       await loop[Symbol.asyncDispose]()
-      await cleared.catch(() => {})
+      await leases[Symbol.asyncDispose]()
     },
   }
 }

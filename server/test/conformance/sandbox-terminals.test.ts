@@ -91,6 +91,22 @@ test('a virtual terminal that an operator closed is started again, and one whose
   await stop('sim-drop-30s')
 })
 
+test('a virtual terminal that may not come back stays away, and holds up neither the others nor the clock', async () => {
+  const lost = await begin('sim-drop-30s-barred')
+  await until('the loss', async () => (await shop.read(lost.transactionId)).json.status === 'AWAITING_RECONNECT')
+  const revoke = statement(
+    'test.revoke',
+    `update identity.terminal_keys set state = 'REVOKED'
+      where id = (select key_id from terminals.terminals where device_id = 'sim-drop-30s-barred')`,
+  )
+  await p.kaha.db.run(revoke, [])
+  p.kaha.bus.hint('keys')
+  assert.deepEqual(await told('sim-slow-80s-beside', 85), [200, 'SUCCESS', 'COMPLETED'])
+  assert.equal((await lost.paying).json.error.code, 'TERMINAL_CONNECTION_ERROR')
+  assertRefused('/sandbox/terminals', await start('sim-drop-30s-barred'), 503, 'UNAVAILABLE')
+  await stop('sim-slow-80s-beside')
+})
+
 test('[S7.terminals.sim-decline] sim-decline declines', async () => {
   assert.deepEqual(await told('sim-decline'), [200, 'FAILED', 'FAILED'])
 })
