@@ -63,6 +63,7 @@ test('Retry-After is read as seconds or as a date, which counts from the date of
   assert.equal(seconds({ 'retry-after': '99999999999' }), 99_999_999_999)
   assert.equal(seconds({ 'retry-after': 'Thu, 15 Jan 2026 10:00:09 GMT', date }), 9)
   assert.equal(seconds({ 'retry-after': 'Thu, 15 Jan 2026 09:00:00 GMT', date }), 0)
+  assert.equal(seconds({ 'retry-after': 'Thu Jan 15 10:00:09 2026', date }), 9)
   for (const useless of [
     {},
     { 'retry-after': '' },

@@ -61,7 +61,9 @@ export function retryAfterSecondsOf(headers: Headers): number | undefined {
   const value = headers.get('retry-after')
   if (value === null) return undefined
   if (/^\d+$/.test(value)) return Number(value)
-  const seconds = (Date.parse(value) - Date.parse(headers.get('date') ?? '')) / 1_000
+  // The form of C's asctime ends with the year, and is of UTC as the others are.
+  const at = Date.parse(/ \d{4}$/.test(value) ? `${value} GMT` : value)
+  const seconds = (at - Date.parse(headers.get('date') ?? '')) / 1_000
   return Number.isFinite(seconds) ? Math.max(0, Math.ceil(seconds)) : undefined
 }
 
