@@ -130,11 +130,13 @@ async function begin(p: Platform) {
   let seen = 0
   let struckBefore = false
   let resumes = 0
+  let renames = 0
   const isGone = (eventId: string): boolean => events.get(eventId)?.answer === 'is gone'
   const anyGone = (): boolean => [...events.keys()].some(isGone)
 
   const round = async ({ moves, after }: Round, mayStrike = anyGone): Promise<void> => {
     resumes += moves.filter(({ does }) => does === 'resume').length
+    renames += moves.filter(({ does }) => does === 'rename').length
     const leaving = now.deleted || moves.some(({ does }) => does === 'delete')
     const done = await Promise.allSettled(moves.map(doMove))
     const refused = done.flatMap((one) => (one.status === 'rejected' ? [one.reason as unknown] : []))
@@ -165,7 +167,7 @@ async function begin(p: Platform) {
     }
     for (const event of events.values()) {
       const its = arrivals.filter(({ eventId }) => eventId === event.id)
-      assertEnd(event, statuses.get(event.id) ?? 'lost', its, { dropped: now.deleted || anyGone(), resumes })
+      assertEnd(event, statuses.get(event.id) ?? 'lost', its, { dropped: now.deleted || anyGone(), resumes, renames })
     }
   }
 
