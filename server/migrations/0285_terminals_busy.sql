@@ -1,5 +1,5 @@
--- As before, but that a payment counts as given up from its deadline on, whether or not a worker has stored that: a terminal is no longer busy
--- with it than two minutes after.
+-- As before, but that a payment's deadlines count from their moments on, whether or not a worker has stored that: a terminal is no longer busy
+-- with one that is given up than two minutes after, nor with one that did not reach it in time.
 create or replace function terminals.take_payments(given json, busy_after timestamptz)
   returns table (place integer, terminal uuid, device text, branch uuid, connection uuid, standing text, repeats uuid, is_busy boolean, is_added boolean)
   language plpgsql as $$
@@ -29,6 +29,7 @@ begin
              select true from terminals.transactions b
               where b.terminal_id = t.terminal and b.state in ('PENDING', 'AWAITING_RECONNECT')
                 and coalesce(b.given_up_at, least(b.grace_at, b.wait_at), 'infinity') > busy_after
+                and not (b.sent_to is null and b.reach_at is not null and b.reach_at <= (select kernel.now()))
               limit 1), false) as is_busy
       from unnest(asked) g
       left join lateral (

@@ -365,9 +365,25 @@ test('[X0.clocks.exact, D5.busy.free] a deadline counts from its moment on, also
   assert.equal((await begin('third', there.second.device_id)).status, 202)
   await until('the third', () => silent[1].received.some((one) => one.transactionId === 'third'))
 
+  // As one is that was not written to its terminal in time.
+  assert.equal((await begin('fourth', there.first.device_id)).status, 202)
+  await sql(
+    alone.kaha.db,
+    `update terminals.transactions set sent_to = null, reach_at = kernel.now() + interval '10 seconds' where transaction_id = 'fourth'`,
+  )
+  await later(10 * 60 + 20)
+  assert.equal((await begin('fifth', there.first.device_id)).status, 202)
+  await later(20 * 60)
+  const paying = there.pay({ transactionId: 'sixth' })
+  await until('the sixth', () => silent[0].received.some((one) => one.transactionId === 'sixth'))
+  silent[0].drop()
+  await until('the loss', async () => (await there.read('sixth')).json.status === 'AWAITING_RECONNECT')
+  await later(21 * 60 + 2)
+  assertRefused('/terminal/v1', await paying, 502, 'TERMINAL_CONNECTION_ERROR')
+
   await later(25 * 60 * 60)
   const failed = await there.ask({ path: '/v1/transactions?status=FAILED' })
   const names = failed.json.transactions.map((one: { transactionId: string }) => one.transactionId)
-  assert.deepEqual(names.toSorted(), ['first', 'second', 'third'])
+  assert.deepEqual(names.toSorted(), ['fifth', 'first', 'fourth', 'second', 'sixth', 'third'])
   assert.equal((await there.read('second')).json.response.errorCode, 'NO_RESULT')
 })

@@ -39,8 +39,8 @@ export interface Ledger {
   follow(changes: readonly Changed[]): Promise<void>
   /** The payment with every deadline up to now applied, though no worker has come by. */
   upToNow(row: TransactionRow): Promise<TransactionRow>
-  /** The same for all that are due, a thousand at most. */
-  applyDue(): Promise<void>
+  /** The same for all of a group that are due, a thousand at most. One that cannot be written stays as it is. */
+  applyDue(groupId: string): Promise<void>
   /** Applies what is due, and resolves to the ms until something else is. */
   runDue(): Promise<number>
 }
@@ -247,16 +247,15 @@ export function createLedger({ db, bus, clock, log, figures, waits, eventRow }: 
     }
   }
 
-  const applySome = async (): Promise<readonly Changed[]> => {
-    const changes = await db.tx(async (tx) => {
-      const rows = await store.claimDue(tx, claimedMax)
-      return writeAll(
-        tx,
-        rows.map((row) => draft(row, noStep)),
-      )
+  /** Resolves to how many rows there were, and how many of them changed. */
+  const applySome = async (claim: (tx: Queries) => Promise<readonly TransactionRow[]>) => {
+    const { found, changes } = await db.tx(async (tx) => {
+      const rows = await claim(tx)
+      const drafts = rows.map((row) => draft(row, noStep))
+      return { found: new Set(rows), changes: await writeAll(tx, drafts) }
     })
     await follow(changes)
-    return changes
+    return { found: found.size, changed: changes.filter(({ row }) => !found.has(row)).length }
   }
 
   return {
@@ -269,12 +268,20 @@ export function createLedger({ db, bus, clock, log, figures, waits, eventRow }: 
       const isNow = asOf(row, row.created_at, clock.now()).course === row
       return isNow ? row : ((await change({ id: row.id, stepper: noStep })) ?? row)
     },
-    async applyDue() {
-      for (let turns = 0; turns < appliedAtOnceMax && (await store.isDue(db)); turns += 1) await applySome()
+    async applyDue(groupId) {
+      try {
+        for (let turns = 0; turns < appliedAtOnceMax && (await store.isDue(db, groupId)); turns += 1) {
+          const { changed } = await applySome((tx) => store.lockDueOf(tx, groupId, claimedMax))
+          if (changed === 0) return
+        }
+      } catch (error) {
+        if (isAway(error)) throw error
+        log.error({ err: error }, 'deadlines of terminal payments could not be applied for a list')
+      }
     },
     async runDue() {
-      const changes = await applySome()
-      if (changes.length === claimedMax) return 0
+      const { found } = await applySome((tx) => store.claimDue(tx, claimedMax))
+      if (found === claimedMax) return 0
       const next = await store.nextDue(db)
       return next === null ? idleMs : Math.max(sweepMsMin, next.getTime() - clock.now().getTime())
     },

@@ -92,7 +92,12 @@ export function createTerminalsService(deps: TerminalsDependencies) {
         const deadline = deadlineOf(current)
         const leftMs = deadline === null ? pollMs : deadline.getTime() - clock.now().getTime()
         // The deadline is a row that a worker claims; whoever waits for it need not wait for the worker.
-        if (leftMs <= 0) return (await ledger.change(row.id, (course) => ({ course, effects: [] }))) ?? current
+        if (leftMs <= 0) {
+          const applied = await ledger.change(row.id, (course) => ({ course, effects: [] }))
+          if (applied === undefined || applied.version === current.version) return applied ?? current
+          current = applied
+          continue
+        }
         const given = await wait.happened(Math.min(leftMs, pollMs - (clock.wall() % lookMs)))
         current =
           given === undefined || given.version < current.version ? ((await readNewer(current)) ?? current) : given
@@ -101,6 +106,12 @@ export function createTerminalsService(deps: TerminalsDependencies) {
     } finally {
       wait.leave()
     }
+  }
+
+  /** The first of those that may end a wait. */
+  const firstDeadline = ({ reach_at, grace_at, wait_at }: TransactionRow): Date | null => {
+    const times = [reach_at, grace_at, wait_at].flatMap((at) => at?.getTime() ?? [])
+    return times.length === 0 ? null : new Date(Math.min(...times))
   }
 
   const isSettled = (row: TransactionRow) => row.given_up !== null || !isOpen(row.state)
@@ -122,7 +133,7 @@ export function createTerminalsService(deps: TerminalsDependencies) {
   return {
     ...paymentCases(deps, {
       findTerminal,
-      waitFor: (row, isFresh) => waitUntil(row, isSettled, (one) => one.wait_at, isFresh),
+      waitFor: (row, isFresh) => waitUntil(row, isSettled, firstDeadline, isFresh),
     }),
 
     /** Terminals that are online or reconnecting. */
@@ -141,7 +152,7 @@ export function createTerminalsService(deps: TerminalsDependencies) {
       const position = cursor === undefined ? [within.before] : cursors.read(cursor, bound)
       if (position === null)
         throw refuse('INVALID_REQUEST', 'cursor: is not one that this list gave for these filters.', 'cursor', 'known')
-      await ledger.applyDue()
+      await ledger.applyDue(principal.groupId)
       const rows = await store.list(db, principal.groupId, {
         from: within.from,
         before: position[0] ?? within.before,

@@ -172,7 +172,13 @@ const claimDue = statement(
 const nextDue = statement('terminals.nextDue', 'select terminals.next_due() as at')
 const isDue = statement(
   'terminals.isDue',
-  'select exists (select from terminals.transactions t where t.run_at <= kernel.now()) as found',
+  'select exists (select from terminals.transactions t where t.group_id = $1 and t.run_at <= kernel.now()) as found',
+)
+// Whoever has one of them just now is waited for: it will have been applied then.
+const lockDueOf = statement(
+  'terminals.lockDueOf',
+  `select ${columns} from terminals.transactions t
+    where t.group_id = $1 and t.run_at <= kernel.now() order by t.id limit $2 for no key update`,
 )
 
 const openOfTerminals = statement(
@@ -305,7 +311,10 @@ export const transactionStore = {
   dropSignatures: async (on: Queries, wallMs: number, rowsMax: number): Promise<number> =>
     (await on.run(dropSignatures, [wallMs, rowsMax])).length,
   claimDue: (tx: Queries, rowsMax: number) => tx.run<TransactionRow>(claimDue, [rowsMax]),
-  isDue: async (on: Queries): Promise<boolean> => one(await on.run<{ found: boolean }>(isDue, []))?.found ?? false,
+  /** Of a group. */
+  isDue: async (on: Queries, groupId: string): Promise<boolean> =>
+    one(await on.run<{ found: boolean }>(isDue, [groupId]))?.found ?? false,
+  lockDueOf: (tx: Queries, groupId: string, rowsMax: number) => tx.run<TransactionRow>(lockDueOf, [groupId, rowsMax]),
   nextDue: async (on: Queries): Promise<Date | null> => one(await on.run<{ at: Date | null }>(nextDue, []))?.at ?? null,
   openOf: async (on: Queries, terminalIds: readonly string[]): Promise<string[]> =>
     (await on.run<{ id: string }>(openOfTerminals, [arrayOf(terminalIds)])).map(({ id }) => id),

@@ -233,10 +233,11 @@ export function createDeliverer({
   const askTerminal = (link: Link) => {
     const { terminalId } = link
     if (terminalId === null) return
-    unasked.add(link)
     link.inTurn(async () => {
-      const rows = await toAsk({ terminalId, connectionId: link.connectionId })
-      unasked.delete(link)
+      const rows = await toAsk({ terminalId, connectionId: link.connectionId }).catch((error: unknown) => {
+        unasked.add(link)
+        throw error
+      })
       for (const row of rows) {
         const isOver = !isOpen(row.state) && row.our_code !== 'NO_RESULT'
         if (!isOver) {
@@ -295,8 +296,8 @@ export function createDeliverer({
     askTerminal,
     askAgain() {
       for (const link of unasked) {
+        unasked.delete(link)
         if (links.find(link.connectionId) === link && !link.replaced) askTerminal(link)
-        else unasked.delete(link)
       }
     },
     tellEnd,
