@@ -50,10 +50,14 @@ const dueTasks = statement(
      join sandbox.virtual_terminals v on v.group_id = t.group_id and v.device_id = t.device_id
     where v.node_id = $1 and t.run_at <= kernel.now() order by t.run_at, t.id limit 100`,
 )
+const putOffTask = statement(
+  'sandbox.putOffTerminalTask',
+  `update sandbox.terminal_tasks set run_at = kernel.now() + $2::integer * interval '1 second' where id = $1`,
+)
 const dropTask = statement('sandbox.dropTerminalTask', `delete from sandbox.terminal_tasks where id = $1`)
 const dropTasksOf = statement(
   'sandbox.dropTerminalTasksOf',
-  `delete from sandbox.terminal_tasks where group_id = $1 and device_id = $2 and ($3::text is null or transaction_id = $3) returning id`,
+  `delete from sandbox.terminal_tasks where group_id = $1 and device_id = $2 and transaction_id = $3 returning id`,
 )
 
 const lease = `clock_timestamp() + interval '8 seconds'`
@@ -124,9 +128,10 @@ export const terminalTaskStore = {
     on.run(insertTask, [row.id, row.group_id, row.device_id, row.transaction_id, row.task, runAt]),
   /** Of the terminals that a process runs. */
   due: (on: Queries, nodeId: string) => on.run<TaskRow>(dueTasks, [nodeId]),
+  putOff: (on: Queries, id: string, seconds: number) => on.run(putOffTask, [id, seconds]),
   drop: (on: Queries, id: string) => on.run(dropTask, [id]),
   /** How many were dropped. */
-  dropOf: async (on: Queries, groupId: string, deviceId: string, transactionId: string | null) =>
+  dropOf: async (on: Queries, groupId: string, deviceId: string, transactionId: string) =>
     (await on.run(dropTasksOf, [groupId, deviceId, transactionId])).length,
   /** What belongs to terminals that nobody runs any more. */
   dropLeft: (on: Queries) => on.run(dropLeftTasks, []),

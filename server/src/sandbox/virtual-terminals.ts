@@ -48,6 +48,8 @@ interface Unit {
   socket: WebSocket | null
   /** Its script has taken it off the line, and brings it back. */
   comesBack: boolean
+  /** To come back, one after the other. */
+  failures: number
 }
 
 interface Message {
@@ -60,6 +62,9 @@ interface Message {
 const rememberedMax = 1_000
 const runningMax = 100
 const connectMsMax = 5_000
+// What keeps one from the line may pass: a database that is away, a gateway that restarts. Business time, so that no advance waits for it.
+const comeBackTriesMax = 5
+const comeBackEveryS = 5
 
 /**
  * Terminals that play a script, for sandboxes. They follow the sandbox's clock: what they will do are rows, for the process that runs
@@ -178,24 +183,29 @@ export function createVirtualTerminals(deps: VirtualTerminalsDependencies): Virt
     }
   }
 
-  const comeBack = async (unit: Unit): Promise<void> => {
+  /** False where it is to be tried again. */
+  const comeBack = async (unit: Unit): Promise<boolean> => {
     try {
       await connect(unit)
     } catch (error) {
       log.warn({ err: error, deviceId: unit.deviceId }, 'a virtual terminal could not come back')
-      return
-    } finally {
-      unit.comesBack = false
+      unit.failures += 1
+      unit.comesBack = unit.failures < comeBackTriesMax
+      return !unit.comesBack
     }
+    unit.failures = 0
+    unit.comesBack = false
     // What it is asked after a connect comes first, and what it answers is worked through second.
     await heard(unit)
+    return true
   }
 
   const perform = async (task: TaskRow): Promise<void> => {
     const unit = units.get(nameOf(task.group_id, task.device_id))
     if (unit !== undefined) {
-      if (task.task === 'connect') await comeBack(unit)
-      else if (task.transaction_id !== null) report(unit, task.transaction_id)
+      if (task.task === 'connect') {
+        if (!(await comeBack(unit))) return void (await store.putOff(db, task.id, comeBackEveryS))
+      } else if (task.transaction_id !== null) report(unit, task.transaction_id)
       await heard(unit)
     }
     await store.drop(db, task.id)
@@ -220,6 +230,22 @@ export function createVirtualTerminals(deps: VirtualTerminalsDependencies): Virt
     return 'online'
   }
 
+  // Starts and ends of one terminal follow each other: between them it has no unit, or no lease.
+  const changing = new Map<string, Promise<unknown>>()
+  const inTurn = async <Result>(name: string, change: () => Promise<Result>): Promise<Result> => {
+    const before = changing.get(name)
+    const changed = (async () => {
+      await before?.catch(() => {})
+      return change()
+    })()
+    changing.set(name, changed)
+    try {
+      return await changed
+    } finally {
+      if (changing.get(name) === changed) changing.delete(name)
+    }
+  }
+
   const answer = async ({ group_id, device_id, asked }: HeldRow): Promise<void> => {
     const unit = units.get(nameOf(group_id, device_id))
     if (unit === undefined) return leases.release(group_id, device_id)
@@ -238,8 +264,13 @@ export function createVirtualTerminals(deps: VirtualTerminalsDependencies): Virt
     log,
     nodeId,
     running: () => [...units.keys()],
-    answer,
+    // One that is being started or stopped here is looked at again.
+    async answer(held) {
+      const name = nameOf(held.group_id, held.device_id)
+      if (!changing.has(name)) await inTurn(name, () => answer(held))
+    },
     lost(name) {
+      if (changing.has(name)) return
       units.get(name)?.socket?.terminate()
       units.delete(name)
     },
@@ -305,30 +336,40 @@ export function createVirtualTerminals(deps: VirtualTerminalsDependencies): Virt
       const merchant = merchantId === undefined ? undefined : await identity.entity(merchantId)
       if (merchant === undefined || merchant.partner_id !== partnerId)
         throw new Fault('NOT_FOUND', 'There is no such group.')
-      const running = units.get(nameOf(groupId, deviceId))
-      if (running !== undefined) return goOn(running)
-      const elsewhere = await startElsewhere(partnerId, groupId, deviceId, script)
-      if (elsewhere !== undefined) return elsewhere
-      if (units.size >= runningMax)
-        throw new Fault('UNAVAILABLE', `${runningMax} virtual terminals run; stop one.`, { retryAfterSeconds: 60 })
-      const apiKey = await ownKey(merchant.id, groupId, deviceId)
-      return startHere({
-        partnerId,
-        groupId,
-        deviceId,
-        apiKey,
-        script,
-        made: new Map(),
-        known: new Map(),
-        pongs: new Map(),
-        socket: null,
-        comesBack: false,
+      const name = nameOf(groupId, deviceId)
+      return inTurn(name, async () => {
+        const running = units.get(name)
+        if (running !== undefined) return goOn(running)
+        const elsewhere = await startElsewhere(partnerId, groupId, deviceId, script)
+        if (elsewhere !== undefined) return elsewhere
+        if (units.size >= runningMax)
+          throw new Fault('UNAVAILABLE', `${runningMax} virtual terminals run; stop one.`, { retryAfterSeconds: 60 })
+        const apiKey = await ownKey(merchant.id, groupId, deviceId)
+        return startHere({
+          partnerId,
+          groupId,
+          deviceId,
+          apiKey,
+          script,
+          made: new Map(),
+          known: new Map(),
+          pongs: new Map(),
+          socket: null,
+          comesBack: false,
+          failures: 0,
+        })
       })
     },
 
     async stop(partnerId, deviceId) {
       if (scriptOf(deviceId) === undefined) throw new Fault('NOT_FOUND', 'There is no script of this device id.')
-      for (const unit of units.values()) if (unit.deviceId === deviceId && unit.partnerId === partnerId) await end(unit)
+      for (const [name, { deviceId: own, partnerId: whose }] of units) {
+        if (own !== deviceId || whose !== partnerId) continue
+        await inTurn(name, async () => {
+          const unit = units.get(name)
+          if (unit !== undefined) await end(unit)
+        })
+      }
       await leases.ask('stop', { partnerId, groupId: null, deviceId })
     },
 
