@@ -29,6 +29,8 @@ const plansOf = async (transactionId: string) =>
 
 /** A payment at a virtual terminal of the first process, which will approve it in 80 s. */
 async function pay(deviceId: string) {
+  // A process hears of an advance at another a moment after it, and what begins in that moment begins in the past.
+  await p.kaha.clock.refresh(p.kaha.db)
   const transactionId = randomUUID()
   const paying = shop.pay({ transactionId }, deviceId)
   await until('its plan', async () => (await plansOf(transactionId)) === 1)
