@@ -90,7 +90,7 @@ function keyOf(secret: unknown): Buffer {
   const key = Buffer.from(text, 'base64')
   const isWhole = key.toString('base64').replace(/=+$/, '') === text.replace(/=+$/, '')
   if (!isWhole || key.length < keyBytesMin || key.length > keyBytesMax)
-    throw new TypeError('secret must be a signing secret: whsec_ and base64')
+    throw new TypeError('secret must be a signing secret: whsec_ and the base64 of 24 to 64 bytes')
   return key
 }
 

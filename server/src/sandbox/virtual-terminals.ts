@@ -48,7 +48,7 @@ interface Unit {
   socket: WebSocket | null
   /** Its script has taken it off the line, and brings it back. */
   comesBack: boolean
-  /** To come back, one after the other. */
+  /** Tries to come back that failed, in a row. */
   failures: number
 }
 
@@ -319,7 +319,7 @@ export function createVirtualTerminals(deps: VirtualTerminalsDependencies): Virt
     try {
       await connect(unit)
     } catch (error) {
-      if (!units.has(nameOf(groupId, deviceId))) await leases.release(groupId, deviceId)
+      await leases.release(groupId, deviceId)
       throw error
     }
     units.set(nameOf(groupId, deviceId), unit)

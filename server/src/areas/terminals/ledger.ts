@@ -57,7 +57,7 @@ export interface LedgerDependencies {
 }
 
 const claimedMax = 50
-const appliedAtOnceMax = 20
+const applyTurnsMax = 20
 const togetherMax = 64
 const restMs = 3
 const rememberedMax = 20_000
@@ -270,7 +270,7 @@ export function createLedger({ db, bus, clock, log, figures, waits, eventRow }: 
     },
     async applyDue(groupId) {
       try {
-        for (let turns = 0; turns < appliedAtOnceMax && (await store.isDue(db, groupId)); turns += 1) {
+        for (let turns = 0; turns < applyTurnsMax && (await store.isDue(db, groupId)); turns += 1) {
           const { changed } = await applySome((tx) => store.lockDueOf(tx, groupId, claimedMax))
           if (changed === 0) return
         }

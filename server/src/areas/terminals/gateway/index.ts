@@ -123,12 +123,12 @@ export function createGateway(deps: GatewayDependencies): Gateway {
 
   const serve = (socket: WebSocket, link: Link, isNew: boolean) => {
     let waiting = 0
-    const isAlive = () => {
+    const noteLife = () => {
       link.lastFrameMs = clock.wall()
       link.unanswered = 0
     }
     socket.on('message', (data: RawData, isBinary: boolean) => {
-      isAlive()
+      noteLife()
       waiting += 1
       // Who sends faster than is worked is read no faster.
       if (waiting >= framesWaitingMax) socket.pause()
@@ -141,8 +141,8 @@ export function createGateway(deps: GatewayDependencies): Gateway {
         }
       })
     })
-    socket.on('pong', isAlive)
-    socket.on('ping', isAlive)
+    socket.on('pong', noteLife)
+    socket.on('ping', noteLife)
     socket.on('error', () => {})
     socket.on('close', (code) => {
       links.remove(link)
