@@ -225,6 +225,17 @@ test('a host name of its own leads to the area by bare paths', async (t) => {
   assert.equal((await send({ path: '/b', headers: { host: 'other.test' } })).status, 404)
 })
 
+test('a request line with the whole address is for the host that it names', async (t) => {
+  const { send } = await edge(t, made)
+  assert.equal((await send({ path: 'http://things.test/b' })).json.id, 'b')
+  assert.equal((await send({ path: 'HTTP://Things.test/b?loud=3', headers: { host: 'other.test' } })).json.id, 'b')
+  assert.equal((await send({ path: 'http://other.test/b', headers: { host: 'things.test' } })).status, 404)
+  assert.equal((await send({ path: 'http://other.test/things/b' })).json.id, 'b')
+  assert.equal((await send({ path: 'http://things.test/b', method: 'PUT' })).status, 405)
+  assert.equal((await send({ path: 'http://things.test/b/c' })).json.oops.code, 'NOT_FOUND')
+  assert.equal((await send({ path: 'http://other.test?/things/b' })).status, 404)
+})
+
 test('a correlation id is ours, whatever the caller sends', async (t) => {
   const { send } = await edge(t, made)
   const headers = { 'x-correlation-id': 'mine', 'request-id': 'mine', 'x-request-id': 'mine' }

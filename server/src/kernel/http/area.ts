@@ -274,8 +274,8 @@ export function refuseUnrouted(app: FastifyInstance): void {
 
 const pathPattern = (url: string): RegExp => new RegExp(`^${url.replaceAll('.', '\\.').replaceAll(/:\w+/g, '[^/]+')}$`)
 
-/** Many spellings are one path: the router leaves out host, query and fragment, and decodes what divides nothing. It has refused what does not decode. */
-const pathAsRouted = (url: string): string => decodeURI(url.replace(/^https?:\/\/[^/]*|[?#].*/gi, ''))
+/** Many spellings are one path: the router leaves out query and fragment, and decodes what divides nothing. It has refused what does not decode. */
+const pathAsRouted = (url: string): string => decodeURI(url.replace(/[?#].*/, ''))
 
 function faultOf<P>(area: Area<P>, violation: Violation): Fault {
   const [top = ''] = violation.field.split('.')

@@ -54,7 +54,7 @@ export function createHttp(options: HttpOptions): FastifyInstance {
     frameworkErrors: (error, request, reply) => void tellWhoseItIs(app, error, request, reply),
     clientErrorHandler: (error, socket) =>
       refuseUnreadable(error, socket, { log, metrics, correlationId: newCorrelationId() }),
-    rewriteUrl: (request: IncomingMessage) => underPrefix(request.url ?? '/', request.headers.host, prefixOfHost),
+    rewriteUrl: (request: IncomingMessage) => underPrefix(request, prefixOfHost),
   })
   app.decorate('refusers', [])
   app.setErrorHandler((error, request, reply) => tellWhoseItIs(app, error, request, reply))
@@ -125,10 +125,19 @@ function tellWhoseItIs(app: FastifyInstance, error: unknown, request: FastifyReq
   return refuser === undefined ? reply.code(404).send() : refuser.refuse(error, request, reply)
 }
 
-function underPrefix(url: string, host: string | undefined, prefixOfHost: ReadonlyMap<string, string>): string {
-  const prefix = prefixOfHost.get((host ?? '').toLowerCase())
-  if (prefix === undefined || prefix === '') return url
-  return url === '/' ? prefix : `${prefix}${url}`
+/** The host and what is asked of it. A request line may have the whole address, whose host then counts (RFC 9112, 3.2.2). */
+function targetOf({ url = '/', headers }: IncomingMessage): { readonly host: string; readonly path: string } {
+  const [whole = '', authority = headers.host ?? ''] = wholeAddress.exec(url) ?? []
+  const path = url.slice(whole.length)
+  return { host: authority.toLowerCase(), path: whole !== '' && !path.startsWith('/') ? `/${path}` : path }
+}
+
+const wholeAddress = /^https?:\/\/([^/?#]*)/i
+
+function underPrefix(request: IncomingMessage, prefixOfHost: ReadonlyMap<string, string>): string {
+  const { host, path } = targetOf(request)
+  const prefix = prefixOfHost.get(host) ?? ''
+  return path === '/' && prefix !== '' ? prefix : `${prefix}${path}`
 }
 
 /** Where a listening server answers. */
