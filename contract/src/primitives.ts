@@ -52,9 +52,10 @@ export const Nullable = <S extends TSchema>(schema: S) => Type.Union([schema, Ty
 export const Closed = <P extends TProperties>(properties: P, options: { description?: string } = {}) =>
   Type.Object(properties, { additionalProperties: false, ...options })
 
+// That behind the longest name of a merchant or branch has 1,100.
 export const Cursor = Type.String({
   minLength: 1,
-  maxLength: 1024,
+  maxLength: 2048,
   description: 'Opaque; from a previous next_cursor, sent back unchanged.',
 })
 export const PageSize = (sizeMax: number) =>

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import { createBranch } from '../../src/identity/issue.ts'
+import { createBranch, createMerchant, createPartner } from '../../src/identity/issue.ts'
 import { newKey, platform } from '../platform.ts'
 import { assertRefused, call } from './call.ts'
 import { everybody, keyFor } from './people.ts'
@@ -39,6 +39,22 @@ test('[B3.merchants.ok, B3.merchants.order, B3.branches.ok, B3.branches.order] m
   const found = []
   for await (const one of p.as(p.seed.partner.secret_key).reports.listAllMerchants({ page_size: 1 })) found.push(one)
   assert.deepEqual(found, merchants)
+})
+
+test('[B3.merchants.order, B3.branches.order] pages go on behind the longest names that there may be', async () => {
+  const at = p.kaha.clock.now()
+  const partner = await createPartner(p.kaha.db, 'Long names', at)
+  // As `kaha entities` counts them; of each letter UTF-8 has three bytes.
+  const names = ['1', '2', '3'].map((last) => `${'\u8336'.repeat(254)}${last}`)
+  for (const name of names) await createMerchant(p.kaha.db, partner.id, name, at)
+  const merchant = await createMerchant(p.kaha.db, partner.id, 'a', at)
+  for (const name of names) await createBranch(p.kaha.db, merchant, name, newKey(), at)
+  const { secretKey } = await keyFor(p, { id: partner.id, level: 'partner' }, { scopes: ['reports.read'] })
+  const { reports } = p.as(secretKey)
+  const found = { merchants: [] as string[], branches: [] as string[] }
+  for await (const { name } of reports.listAllMerchants({ page_size: 1 })) found.merchants.push(name)
+  for await (const { name } of reports.listAllBranches({ page_size: 1 })) found.branches.push(name)
+  assert.deepEqual(found, { merchants: ['a', ...names], branches: names })
 })
 
 test('[B3.branches.visible, B3.branches.merchant, B3.branches.stable, I1.levels.parent-name] everybody sees the branches and merchants of their own, a branch the name of its merchant, and a filter on others keeps nothing', async () => {
