@@ -121,6 +121,17 @@ test('[B3.csv.at-once] whoever leaves before the first page is read, or is refus
   await areBothFree(another.localUrl)
 })
 
+test('[B3.csv.at-once] HEAD tells the headers of an export, reads none of it and keeps no place', async () => {
+  const another = await p.another()
+  const asked = { path, key: ofMerchant, headers: { accept: 'text/csv' } }
+  for (let tries = 0; tries < 3; tries += 1) {
+    const answer = await call(another.localUrl, { ...asked, method: 'HEAD' })
+    assert.deepEqual([answer.status, answer.text], [200, ''])
+    assert.match(String(answer.headers['content-type']), /^text\/csv/)
+  }
+  assert.equal((await short(ofMerchant, another.localUrl)).status, 200)
+})
+
 test('[B3.csv.at-once] the place of an export is free when the page is over that it was still reading, and after a page that failed', async () => {
   const pages: PromiseWithResolvers<unknown[]>[] = []
   const run = () => {

@@ -217,6 +217,8 @@ function mountRoute<P>(room: FastifyInstance, area: Area<P>, { operation, handle
       if (answer.headers !== undefined) reply.headers(answer.headers)
       if (answer.body instanceof Readable && area.stalledMsMax !== undefined)
         endWhenStalled(request.raw, reply.raw, area.stalledMsMax)
+      // Fastify would read it to its end for nobody.
+      if (answer.body instanceof Readable && request.method === 'HEAD') answer.body.destroy()
       const success = operation.success[answer.status]
       const type = String(reply.getHeader('content-type') ?? json)
       if (success !== undefined && typeof answer.body === 'object' && type.includes('json'))
