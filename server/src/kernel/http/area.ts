@@ -277,7 +277,7 @@ export function refuseUnrouted(app: FastifyInstance): void {
 const pathPattern = (url: string): RegExp => new RegExp(`^${url.replaceAll('.', '\\.').replaceAll(/:\w+/g, '[^/]+')}$`)
 
 /** Many spellings are one path: the router leaves out query and fragment, and decodes what divides nothing. It has refused what does not decode. */
-const pathAsRouted = (url: string): string => decodeURI(url.replace(/[?#].*/, ''))
+const pathAsRouted = (url: string): string => decodeURI(url.replace(/[?#].*/s, ''))
 
 function faultOf<P>(area: Area<P>, violation: Violation): Fault {
   const [top = ''] = violation.field.split('.')
