@@ -3,11 +3,15 @@ import { after, test } from 'node:test'
 import { openapiDocuments, reportingOperations } from '@kaha/contract'
 import { Ajv } from 'ajv'
 import addFormats from 'ajv-formats'
+import { createReportingService } from '../../src/areas/reporting/index.ts'
 import { transactionStore } from '../../src/areas/reporting/store-transactions.ts'
+import { createCursors } from '../../src/kernel/cursor.ts'
+import type { Db } from '../../src/kernel/db.ts'
+import { newId } from '../../src/kernel/ids.ts'
 import { cardOf, cards, platform, type Platform } from '../platform.ts'
 import { assertRefused, call } from './call.ts'
 import { transactionsOf } from './reports.ts'
-import { hourMs, jump, withoutWorker } from './shop.ts'
+import { hourMs, jump, rowsOf, withoutWorker } from './shop.ts'
 
 // Area B: one transaction, and how it stands at any moment.
 
@@ -136,11 +140,36 @@ test('[B3.detail.events] of a story that is longer than is told, the end is told
     ],
   )
   const caller = { level: 'merchant', entityId: p.merchant.id, partnerId: '', merchantId: p.merchant.id } as const
-  const last = await transactionStore.listHistory(p.kaha.db, caller, transaction ?? '', 3)
+  const last = await transactionStore.findTransaction(p.kaha.db, caller, transaction ?? '', 3)
   assert.deepEqual(
-    last.map(({ amount }) => amount),
+    last?.history.map(({ amount }) => amount),
     [2n, 3n, 3n],
   )
+})
+
+test('[B3.detail.events] a payment that ends while it is read is told as it stood, with what had happened to it by then', async () => {
+  const id = newId(p.kaha.clock.now())
+  await rowsOf(p, `select payments.open_transaction($1, $2, $3, $4, 1000, 'PHP', 'QR_PH', null, kernel.now(), null)`, [
+    id,
+    p.seed.partner.id,
+    p.merchant.id,
+    p.branch.id,
+  ])
+  const run: Db['run'] = async (statement, values) => {
+    const found = await p.kaha.db.run(statement, values)
+    await rowsOf(p, `select payments.end_transaction($1, 'CAPTURED', '1', kernel.now())`, [id])
+    return found as never
+  }
+  const { clock, keyring } = p.kaha
+  const service = createReportingService({ db: { run } as Db, clock, cursors: createCursors(keyring) })
+  const principal = await p.kaha.identity.authenticate(p.seed.partner.secret_key)
+  for (const [status, types] of [
+    ['PENDING', ['CREATED']],
+    ['CAPTURED', ['CREATED', 'CAPTURED']],
+  ] as const) {
+    const { row, history } = await service.retrieveTransaction(principal, id)
+    assert.deepEqual([row.status, history.map(({ type }) => type)], [status, types])
+  }
 })
 
 test('[B3.transaction.unknown] an id of nothing is 404, one that is no uuid 400', async () => {

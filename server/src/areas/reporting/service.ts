@@ -149,9 +149,9 @@ export function createReportingService({ db, clock, cursors, sharesMax = 10_000 
     },
 
     async retrieveTransaction(principal: Principal, id: string): Promise<TransactionStory> {
-      const row = await transactionStore.findTransaction(db, principal, id)
-      if (row === undefined) throw refuse('NOT_FOUND', 'There is no such transaction.')
-      return { row, history: await transactionStore.listHistory(db, principal, id, historyRowsMax) }
+      const story = await transactionStore.findTransaction(db, principal, id, historyRowsMax)
+      if (story === undefined) throw refuse('NOT_FOUND', 'There is no such transaction.')
+      return story
     },
 
     async listSettlements(principal: Principal, query: PageQuery): Promise<Listed<SettlementRow>> {

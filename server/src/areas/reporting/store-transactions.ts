@@ -336,24 +336,26 @@ function placeOf(level: Level, filters: TransactionFilters, value: (one: unknown
 const findTransaction = perLevel(
   'reporting.findTransaction',
   (entity) => `
-  ${named(
+  select found.*, (
+    select coalesce(json_agg(n order by n.at, n.step, n.source_id), '[]')
+      from (
+        select h.type, h.at, h.amount::text, h.reason, h.step, h.source_id from payments.transaction_history h
+         where h.transaction_id = $1 and h.${entity} = $2 order by h.at desc, h.step desc, h.source_id desc limit $3
+      ) n
+  ) as history
+  from (${named(
     `(select ${columns}, coalesce(l.status, t.status) as status, coalesce(l.updated_at, t.updated_at) as updated_at
         from payments.transaction_report t left join payments.transaction_lapses l on l.id = t.id
        where t.id = $1 and t.${entity} = $2)`,
     `''`,
-  )}`,
+  )}) found`,
 )
 
-const listHistory = perLevel(
-  'reporting.listHistory',
-  (entity) => `
-  select n.type, n.at, n.amount, n.reason
-    from (
-      select h.* from payments.transaction_history h
-       where h.transaction_id = $1 and h.${entity} = $2 order by h.at desc, h.step desc, h.source_id desc limit $3
-    ) n
-   order by n.at, n.step, n.source_id`,
-)
+/** As JSON tells it. */
+type ToldRow = Pick<HistoryRow, 'type' | 'reason'> & { readonly at: string; readonly amount: string }
+
+const historyOf = (rows: readonly ToldRow[]): HistoryRow[] =>
+  rows.map(({ type, at, amount, reason }) => ({ type, at: new Date(at), amount: BigInt(amount), reason }))
 
 export const transactionStore = {
   listTransactions: (
@@ -371,9 +373,10 @@ export const transactionStore = {
     const page = pageOf(caller, filters, after, rowsMax)
     return on.run<TextRow>(statement('', linesOf(page, filters)), page.values)
   },
-  findTransaction: async (on: Queries, { level, entityId }: Caller, id: string) =>
-    (await on.run<TransactionRow>(findTransaction[level], [id, entityId]))[0],
-  /** The last so many, oldest first. */
-  listHistory: (on: Queries, { level, entityId }: Caller, id: string, rowsMax: number) =>
-    on.run<HistoryRow>(listHistory[level], [id, entityId, rowsMax]),
+  /** With the last so many of what happened to it, oldest first: both of one moment, for it may end meanwhile. */
+  findTransaction: async (on: Queries, { level, entityId }: Caller, id: string, historyRowsMax: number) => {
+    type Found = TransactionRow & { readonly history: readonly ToldRow[] }
+    const [found] = await on.run<Found>(findTransaction[level], [id, entityId, historyRowsMax])
+    return found && { row: found, history: historyOf(found.history) }
+  },
 }
