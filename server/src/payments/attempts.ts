@@ -121,7 +121,10 @@ export function createAttempts({
   /** Refuses a further attempt before anybody is asked about it. What the intent's own code still holds is the attempt's to take. */
   const refuseUnlessFree = async (intent: Intent) => {
     const { linkId, latestAttempt } = intent
-    refuseAttempt(intent, linkId === null || latestAttempt?.code?.holdsUse === true || (await owner.isFree(linkId)))
+    const useFree = linkId === null || latestAttempt?.code?.holdsUse === true || (await owner.isFree(linkId))
+    // Whoever holds the last use may be this very payer, who has confirmed twice.
+    if (!useFree) refuseUnlessOpen(await read(db, intent.id))
+    refuseAttempt(intent, useFree)
   }
 
   const refuseUnlessWaiting = (intent: Intent, attemptId: string) => {

@@ -379,3 +379,19 @@ test('a payment that finds its intent open and gets hold of it only after its ti
   assert.equal((await room.read(id)).shown.status, 'EXPIRED')
   assert.deepEqual([await room.attempts(id), processor.asked], [[], ['eligibility', 'verify']])
 })
+
+test('a payer who confirms twice at once is told that the payment is being processed, not that others use the link up', async () => {
+  const link = bodyOf(await room.shop.createLink(), 201)
+  const [intent, other] = [
+    await room.intent({ payment_link_id: link.id }),
+    await room.intent({ payment_link_id: link.id }),
+  ]
+  const payments = room.payments(processorThat({ authorize: async () => ({ kind: 'pending' }) }))
+  await payments.confirm(intent, card, null)
+  // Both read the intent before either had begun.
+  await assert.rejects(payments.confirm(intent, card, null), { code: 'INTENT_PROCESSING' })
+  await assert.rejects(payments.codes.make(intent, null), { code: 'INTENT_PROCESSING' })
+  await assert.rejects(payments.confirm(other, card, null), { code: 'LINK_FULLY_RESERVED' })
+  await jump(room, 5_000)
+  await runDue(payments)
+})
