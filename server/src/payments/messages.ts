@@ -32,6 +32,12 @@ export const linkInUse: UserMessage = {
   fil: 'May ibang nagbabayad gamit ang link na ito sa ngayon. Hindi ka siningil. Pakisubukang muli makalipas ang ilang minuto.',
 }
 
+/** The same where a code of this payer's has ended: a bank may have taken money for it. */
+export const linkInUseAfterCode: UserMessage = {
+  en: 'Someone else is paying with this link right now. We have heard of no payment of yours by QR Ph. If your bank took the money, do not pay again: ask the merchant. If not, please try again in a few minutes.',
+  fil: 'May ibang nagbabayad gamit ang link na ito sa ngayon. Wala kaming natanggap na bayad mo gamit ang QR Ph. Kung kinuha na ng iyong bangko ang pera, huwag nang magbayad ulit: magtanong sa merchant. Kung hindi, pakisubukang muli makalipas ang ilang minuto.',
+}
+
 /**
  * For whoever comes to a link that is being paid, or that ended and was paid. Who that is nobody knows: the payer may be back with another
  * browser, and whoever is told then that nothing was charged pays twice.

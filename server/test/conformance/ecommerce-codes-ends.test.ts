@@ -103,6 +103,12 @@ test('[C4.confirm.link-full] a payer whose expired code holds no use any more is
     assert.equal(refusal(await merchant.confirm(late.id, card)), '409 LINK_FULLY_RESERVED')
   assert.equal(refusal(await merchant.confirmBy({ type: 'qrph' }, late.id)), '409 LINK_FULLY_RESERVED')
   assert.deepEqual(await merchant.readIntent(late.id), before)
+
+  // The page asks for no card that it could not take, and the bank may have taken the money of the code all the same.
+  const page = await payer.get(late.checkout_url)
+  assert.equal(outcomeOf(page), 'fully_reserved')
+  assert.match(page.text, /If your bank took the money, do not pay again/)
+  assert.doesNotMatch(page.text, /not been charged/)
 })
 
 test('a code ends with its intent at the latest, and the intent tells that it has expired', async () => {

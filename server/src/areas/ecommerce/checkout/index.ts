@@ -21,7 +21,6 @@ import { payPage } from './pay-page.ts'
 import { resultPage } from './result-page.ts'
 import {
   busyViewOfLink,
-  codeRanOut,
   codeViewOfIntent,
   endViewOfLink,
   outcomeOf,
@@ -224,8 +223,9 @@ export async function mountCheckout(app: FastifyInstance, deps: CheckoutDependen
     })
     if (result !== undefined) return send(reply, resultPage(result), intent.redirectUrls)
     const link = intent.linkId === null ? undefined : await ecommerce.findLinkOfIntent(intent.linkId)
-    // The use of a code that has expired is free, whether or not anybody has stored that.
-    const isFull = link !== undefined && !ecommerce.hasFreeUse(link) && !codeRanOut(intent)
+    // The use of this payer's own code that has expired is theirs to take, until somebody stores that end.
+    const ownUse = intent.latestAttempt?.code?.holdsUse === true
+    const isFull = link !== undefined && !ecommerce.hasFreeUse(link) && !ownUse
     if (link?.state === 'ACTIVE' && (isFull || query.get('full') !== null)) {
       return send(reply, resultPage(busyViewOfLink(link, payee, address, intent)), intent.redirectUrls)
     }

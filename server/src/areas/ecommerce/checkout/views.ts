@@ -1,7 +1,7 @@
 import { formatMoney } from '../../../kernel/money.ts'
 import type { Intent, Receipt } from '../../../payments/intent.ts'
 import { attemptsMax, type ShownStatus } from '../../../payments/machine.ts'
-import { linkInUse, paidLink, userMessageOf } from '../../../payments/messages.ts'
+import { linkInUse, linkInUseAfterCode, paidLink, userMessageOf, type UserMessage } from '../../../payments/messages.ts'
 import type { LinkRow } from '../store.ts'
 import type { CodeView } from './code-page.ts'
 import type { Following } from './page.ts'
@@ -93,7 +93,7 @@ export const waitsForBank = ({ shown, latestAttempt }: Intent): boolean =>
   shown.status === 'REQUIRES_ACTION' && latestAttempt?.method === 'qrph'
 
 /** Whether the latest thing that happened to an open intent is that its code expired. */
-export const codeRanOut = ({ shown, latestAttempt }: Intent): boolean =>
+const codeRanOut = ({ shown, latestAttempt }: Intent): boolean =>
   shown.status === 'ACTIVE' && latestAttempt?.code?.hasExpired === true
 
 const codeIsOver = ({ codeExpired: message, codeExpiredHeading: heading }: Texts) => ({ message, heading })
@@ -147,9 +147,14 @@ export function busyViewOfLink(link: LinkRow, payee: Payee, address: PageAddress
     ...common(address, payee),
     kind: 'fully_reserved',
     amount: formatMoney(link.amount, link.currency, address.locale),
-    message: (intent === undefined ? paidLink.ACTIVE : linkInUse)[address.locale],
+    message: busyMessage(intent)[address.locale],
     retryUrl: address.url,
   }
+}
+
+function busyMessage(intent: Intent | undefined): UserMessage {
+  if (intent === undefined) return paidLink.ACTIVE
+  return intent.shown.status === 'ACTIVE' && intent.latestAttempt?.method === 'qrph' ? linkInUseAfterCode : linkInUse
 }
 
 /** What a page of an intent says of its state, for the script that follows it; `open` where the payer can still pay. */
