@@ -111,6 +111,19 @@ test('[C4.confirm.link-full] a payer whose expired code holds no use any more is
   assert.doesNotMatch(page.text, /not been charged/)
 })
 
+test('a payer whose last attempt was a code that ended is told that there is no other, and is asked for no card', async () => {
+  const { checkout_url: url } = await merchant.newIntent()
+  for (let attempt = 1; attempt <= 20; attempt += 1) {
+    assert.equal(outcomeOf(await payer.get(url)), 'open', `before attempt ${attempt}`)
+    await payer.chooseCode(url)
+    await payer.giveUp(url)
+  }
+  const page = await payer.get(url)
+  assert.equal(outcomeOf(page), 'failed')
+  assert.match(page.text, /tried too many times.*If your bank took the money, do not pay again/)
+  assert.doesNotMatch(page.text, /not been charged/)
+})
+
 test('a code ends with its intent at the latest, and the intent tells that it has expired', async () => {
   const intent = await merchant.newIntent({ expires_at: fromNow(p, 5 * minuteMs) })
   const code = await payer.chooseCode(intent.checkout_url)

@@ -107,6 +107,8 @@ const en = {
   goOn: "Continue on your bank's page",
   tooManyTries:
     'This payment was tried too many times. You have not been charged. Please ask the merchant for a new link.',
+  tooManyTriesAfterCode:
+    'This payment was tried too many times. We have heard of no payment by QR Ph. If your bank took the money, do not pay again: ask the merchant. If not, please ask for a new link.',
   receipt: 'Receipt',
   receiptPaidTo: 'Paid to',
   receiptAmount: 'Amount',
@@ -223,6 +225,8 @@ const fil: Texts = {
   goOn: 'Magpatuloy sa pahina ng iyong bangko',
   tooManyTries:
     'Napakaraming beses nang sinubukan ang bayad na ito. Hindi ka siningil. Humingi ng bagong link sa merchant.',
+  tooManyTriesAfterCode:
+    'Napakaraming beses nang sinubukan ang bayad na ito. Wala kaming natanggap na bayad gamit ang QR Ph. Kung kinuha na ng iyong bangko ang pera, huwag nang magbayad ulit: magtanong sa merchant. Kung hindi, humingi ng bagong link.',
   receipt: 'Resibo',
   receiptPaidTo: 'Ibinayad sa',
   receiptAmount: 'Halaga',

@@ -92,6 +92,10 @@ export function payViewOfIntent(
 export const waitsForBank = ({ shown, latestAttempt }: Intent): boolean =>
   shown.status === 'REQUIRES_ACTION' && latestAttempt?.method === 'qrph'
 
+/** Whether an open intent had a code last: of that, nobody here knows what its bank has taken. */
+const leavesCode = ({ shown, latestAttempt }: Intent): boolean =>
+  shown.status === 'ACTIVE' && latestAttempt?.method === 'qrph'
+
 /** Whether the latest thing that happened to an open intent is that its code expired. */
 const codeRanOut = ({ shown, latestAttempt }: Intent): boolean =>
   shown.status === 'ACTIVE' && latestAttempt?.code?.hasExpired === true
@@ -154,7 +158,7 @@ export function busyViewOfLink(link: LinkRow, payee: Payee, address: PageAddress
 
 function busyMessage(intent: Intent | undefined): UserMessage {
   if (intent === undefined) return paidLink.ACTIVE
-  return intent.shown.status === 'ACTIVE' && intent.latestAttempt?.method === 'qrph' ? linkInUseAfterCode : linkInUse
+  return leavesCode(intent) ? linkInUseAfterCode : linkInUse
 }
 
 /** What a page of an intent says of its state, for the script that follows it; `open` where the payer can still pay. */
@@ -230,15 +234,15 @@ export function resultViewOfIntent(
     case 'CONSUMED':
     case 'CANCELLED':
       return { ...base, kind: kindOfEnd[status] }
+    case 'ACTIVE':
     case 'DECLINED':
     case 'FAILED': {
       if (intent.attemptCount < attemptsMax) return undefined
       const back = intent.redirectUrls?.['declined']
       const kind = status === 'DECLINED' ? 'declined' : 'failed'
-      const message = texts(address.locale).tooManyTries
+      const { tooManyTries, tooManyTriesAfterCode } = texts(address.locale)
+      const message = leavesCode(intent) ? tooManyTriesAfterCode : tooManyTries
       return { ...base, kind, message, redirect: back === undefined ? undefined : { url: back } }
     }
-    default:
-      return undefined
   }
 }
