@@ -111,6 +111,38 @@ test('[C4.confirm.link-full] a payer whose expired code holds no use any more is
   assert.doesNotMatch(page.text, /not been charged/)
 })
 
+for (const [end, status] of [
+  ['expires', 'EXPIRED'],
+  ['is cancelled', 'CANCELLED'],
+] as const)
+  test(`a payer who comes back to a link that ${end} with their code is not told that nothing was charged`, async () => {
+    const link = await merchant.newLink({ expires_at: fromNow(p, 5 * minuteMs) })
+    const code = await payer.chooseCode(link.url)
+    const cookie = `kaha_payment=${code.page.split('/').at(-1)}`
+    if (status === 'CANCELLED') bodyOf(await merchant.cancelLink(link.id), 200)
+    else await jump(p, 5 * minuteMs)
+
+    assert.equal((await merchant.readLink(link.id)).status, status)
+    assert.deepEqual([(await payer.get(link.url, { cookie })).location], [code.page])
+    assert.doesNotMatch((await payer.get(code.page)).text, /not been charged/)
+    // Whoever has shown no code has paid none.
+    assert.match((await payer.get(link.url)).text, /not been charged/)
+  })
+
+test('a payer whose code has expired comes back to the link, and is told what to do if the bank took the money', async () => {
+  const link = await merchant.newLink({ type: 'multi_use' })
+  const code = await payer.chooseCode(link.url)
+  const cookie = `kaha_payment=${code.page.split('/').at(-1)}`
+  await jump(p, 16 * minuteMs)
+  assert.equal((await payer.get(link.url, { cookie })).location, code.page)
+  const page = await payer.get(code.page)
+  assert.match(page.text, /If your bank took the money, do not pay again/)
+  assert.match((await payer.payByCard(code.page, page)).location ?? '', /\/i\//)
+  const again = await payer.get(link.url, { cookie })
+  assert.equal(outcomeOf(again), 'open')
+  assert.match(again.text, /You have already paid here/)
+})
+
 test('a payer whose last attempt was a code that ended is told that there is no other, and is asked for no card', async () => {
   const { checkout_url: url } = await merchant.newIntent()
   for (let attempt = 1; attempt <= 20; attempt += 1) {

@@ -21,8 +21,10 @@ import { payPage } from './pay-page.ts'
 import { resultPage } from './result-page.ts'
 import {
   busyViewOfLink,
+  codeRanOut,
   codeViewOfIntent,
   endViewOfLink,
+  leavesCode,
   outcomeOf,
   payViewOfIntent,
   payViewOfLink,
@@ -48,10 +50,12 @@ const nonceCharacters = 22
 const tokenForm = /^[\w-]{22}$/
 const prefix = '/pay'
 
-/** `waits`: for the bank to pay its code. */
+/** `waits`: for the bank to pay its code. `ranOut`: the time of that is over. `isLeft`: it is not paid, and nothing of it is under way. */
 interface OwnPayment extends PageAddress {
   readonly token: string
   readonly waits: boolean
+  readonly ranOut: boolean
+  readonly isLeft: boolean
   readonly isPaid: boolean
 }
 
@@ -161,7 +165,7 @@ export async function mountCheckout(app: FastifyInstance, deps: CheckoutDependen
     return intent
   }
 
-  /** The page of the payment that this browser has made with the link, or is making. */
+  /** The page of the payment that this browser has made with the link, is making, or has shown a code for. */
   const ownPayment = async (request: TokenRequest, link: LinkRow): Promise<OwnPayment | undefined> => {
     const { cookie } = request.headers
     const byForm = (nonce: string) => ecommerce.findIntentByForm(link.id, nonce)
@@ -173,9 +177,10 @@ export async function mountCheckout(app: FastifyInstance, deps: CheckoutDependen
       if (intent?.linkId !== link.id) continue
       const waits = waitsForBank(intent)
       const isPaid = intent.shown.status === 'SUCCEEDED'
-      if (!waits && !isPaid && intent.shown.status !== 'PROCESSING') continue
+      const isLeft = leavesCode(intent)
+      if (!waits && !isPaid && !isLeft && intent.shown.status !== 'PROCESSING') continue
       const token = ecommerce.checkoutTokenOf(intent.id)
-      return { ...pageAddressOf(request, 'i', token), token, waits, isPaid }
+      return { ...pageAddressOf(request, 'i', token), token, waits, ranOut: codeRanOut(intent), isLeft, isPaid }
     }
     return undefined
   }
@@ -190,12 +195,13 @@ export async function mountCheckout(app: FastifyInstance, deps: CheckoutDependen
   ) => {
     const payee = await payeeOf(link)
     const address = pageAddressOf(request, 'l')
-    // A code that this payer may be paying right now comes before another payment.
-    if (own?.waits === true && form.problem === undefined) return redirect(reply, own)
+    // A code that this payer may be paying right now, or was, comes before another payment.
+    if (own !== undefined && (own.waits || own.ranOut) && form.problem === undefined) return redirect(reply, own)
     if (ecommerce.hasFreeUse(link)) {
       const view = payViewOfLink(link, payee, address, form)
       const offersCode = ecommerce.offersCode(link)
-      return send(reply, payPage({ ...view, offersCode, own }), link.redirect_urls, status)
+      const told = own?.isLeft === true ? undefined : own
+      return send(reply, payPage({ ...view, offersCode, own: told }), link.redirect_urls, status)
     }
     if (own !== undefined) return redirect(reply, own)
     const why = endViewOfLink(link, payee, address) ?? busyViewOfLink(link, payee, address)

@@ -92,12 +92,14 @@ export function payViewOfIntent(
 export const waitsForBank = ({ shown, latestAttempt }: Intent): boolean =>
   shown.status === 'REQUIRES_ACTION' && latestAttempt?.method === 'qrph'
 
-/** Whether an open intent had a code last: of that, nobody here knows what its bank has taken. */
-const leavesCode = ({ shown, latestAttempt }: Intent): boolean =>
-  shown.status === 'ACTIVE' && latestAttempt?.method === 'qrph'
+const leavingCode: ReadonlySet<ShownStatus> = new Set(['ACTIVE', 'EXPIRED', 'CANCELLED', 'CONSUMED'])
+
+/** Whether an unpaid intent had a code last that has ended: nobody here knows what its bank has taken for it. */
+export const leavesCode = ({ shown, latestAttempt }: Intent): boolean =>
+  latestAttempt?.method === 'qrph' && leavingCode.has(shown.status)
 
 /** Whether the latest thing that happened to an open intent is that its code expired. */
-const codeRanOut = ({ shown, latestAttempt }: Intent): boolean =>
+export const codeRanOut = ({ shown, latestAttempt }: Intent): boolean =>
   shown.status === 'ACTIVE' && latestAttempt?.code?.hasExpired === true
 
 const codeIsOver = ({ codeExpired: message, codeExpiredHeading: heading }: Texts) => ({ message, heading })
