@@ -257,6 +257,17 @@ test('a payer who is back at a link while the bank takes its time is not told to
   assert.match(await back(), /You have already paid here\./)
 })
 
+test('a payer who goes back from their bank to the link is told that the payment is still under way, and led to it', async () => {
+  const { url } = await link({ type: 'multi_use' })
+  const form = { ...hiddenOf(await get(url)), number: cards.challenge, expiry: '12/60', cvc: '123' }
+  const answer = await fetch(url, { method: 'POST', body: new URLSearchParams(form), redirect: 'manual' })
+  assert.match(answer.headers.get('location') ?? '', /\/challenges\//)
+  const cookie = answer.headers.get('set-cookie')?.split(';')[0] ?? ''
+  const back = await (await fetch(url, { headers: { cookie } })).text()
+  assert.match(back, /A payment of yours is still under way here\. Paying now is another payment\./)
+  assert.equal(await pageOf(/<a href="([^"]+\/i\/[\w-]+)">See your payment/.exec(back)?.[1] ?? ''), 'challenge')
+})
+
 test('C4.checkout.twice: a payer who never got the answer to a form finds its payment back at the link, now and later', async () => {
   const cookies = new Map<string, string>()
   const visit = async (address: string) => {

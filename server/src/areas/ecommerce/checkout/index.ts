@@ -24,6 +24,7 @@ import {
   codeRanOut,
   codeViewOfIntent,
   endViewOfLink,
+  isUnderWay,
   leavesCode,
   outcomeOf,
   payViewOfIntent,
@@ -178,7 +179,7 @@ export async function mountCheckout(app: FastifyInstance, deps: CheckoutDependen
       const waits = waitsForBank(intent)
       const isPaid = intent.shown.status === 'SUCCEEDED'
       const isLeft = leavesCode(intent)
-      if (!waits && !isPaid && !isLeft && intent.shown.status !== 'PROCESSING') continue
+      if (!isPaid && !isLeft && !isUnderWay(intent)) continue
       const token = ecommerce.checkoutTokenOf(intent.id)
       return { ...pageAddressOf(request, 'i', token), token, waits, ranOut: codeRanOut(intent), isLeft, isPaid }
     }

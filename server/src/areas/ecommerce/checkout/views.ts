@@ -88,6 +88,10 @@ export function payViewOfIntent(
   }
 }
 
+/** Whether the processor or the payer's bank may still bring the intent's success on. */
+export const isUnderWay = ({ shown }: Intent): boolean =>
+  shown.status === 'PROCESSING' || shown.status === 'REQUIRES_ACTION'
+
 /** Whether the intent waits for the bank to pay its code. */
 export const waitsForBank = ({ shown, latestAttempt }: Intent): boolean =>
   shown.status === 'REQUIRES_ACTION' && latestAttempt?.method === 'qrph'
