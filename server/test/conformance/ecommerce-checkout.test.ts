@@ -195,6 +195,25 @@ test('an intent that was cancelled says so, also to whoever had its page open; t
   assert.equal(await state(id), 'CONSUMED 1')
 })
 
+test('a payer whose payment has ended before its link is not told that the link has', async () => {
+  const { id, url } = await link({ type: 'multi_use' })
+  const headingOf = async (address: string) => /<h1>(.*)<\/h1>/.exec((await get(address)).text)?.[1]
+  const [cancelled, expired, ofLink] = [
+    await newIntent({ payment_link_id: id }),
+    await newIntent({ payment_link_id: id, expires_at: soon() }),
+    await newIntent({ payment_link_id: id }),
+  ]
+  bodyOf(await merchant.cancelIntent(cancelled.id), 200)
+  await p.advance(3_700)
+  assert.equal(await headingOf(cancelled.checkout_url), 'This payment was cancelled')
+  assert.equal(await headingOf(expired.checkout_url), 'The time for this payment is over')
+  assert.equal(await pageOf(url), 'open')
+
+  bodyOf(await merchant.cancelLink(id), 200)
+  assert.equal(await headingOf(ofLink.checkout_url), 'This payment link was cancelled')
+  assert.equal(await headingOf(expired.checkout_url), 'The time for this payment is over')
+})
+
 test('a payment that was declined before its link was cancelled shows the end of the link, not the decline', async () => {
   const { id, url } = await link()
   const declined = await submit(url, await get(url), cards.declined)

@@ -223,13 +223,13 @@ export async function mountCheckout(app: FastifyInstance, deps: CheckoutDependen
     const code = codeViewOfIntent(intent, payee, address, { form, stay, ...codeAddresses(request) })
     if (code !== undefined) return send(reply, codePage(code), intent.redirectUrls)
     const challengeUrl = await ecommerce.challengeUrl(intent)
-    const result = resultViewOfIntent(intent, payee, address, {
+    const link = intent.linkId === null ? undefined : await ecommerce.findLinkOfIntent(intent.linkId)
+    const result = resultViewOfIntent(intent, link, payee, address, {
       stay,
       refunded: await ecommerce.refundedOf(intent),
       challengeUrl: challengeUrl === undefined ? undefined : inLanguage(request, challengeUrl),
     })
     if (result !== undefined) return send(reply, resultPage(result), intent.redirectUrls)
-    const link = intent.linkId === null ? undefined : await ecommerce.findLinkOfIntent(intent.linkId)
     // The use of this payer's own code that has expired is theirs to take, until somebody stores that end.
     const ownUse = intent.latestAttempt?.code?.holdsUse === true
     const isFull = link !== undefined && !ecommerce.hasFreeUse(link) && !ownUse

@@ -9,7 +9,7 @@ import type { Locale, ResultKind, Texts } from './texts.ts'
 /** How a payment stands, for the payer. The amount comes formatted, the message in the page's language. */
 export interface ResultView {
   readonly kind: ResultKind
-  /** The payer came by no link: nothing is said of one. */
+  /** The payer came by no link, or it has not ended so: nothing is said of one. */
   readonly withoutLink?: boolean
   readonly locale: Locale
   readonly merchantName: string

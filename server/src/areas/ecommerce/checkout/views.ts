@@ -185,6 +185,7 @@ const outcomes: Partial<Record<ShownStatus, ResultKind>> = {
 /** How a payment ended, or that it has not yet; undefined while the payer can still pay. */
 export function resultViewOfIntent(
   intent: Intent,
+  link: LinkRow | undefined,
   payee: Payee,
   address: PageAddress,
   {
@@ -196,7 +197,8 @@ export function resultViewOfIntent(
   const { status, userMessage } = intent.shown
   const base = {
     ...common(address, payee),
-    withoutLink: intent.linkId === null,
+    // An intent may end before its link, by its own time or its merchant's word.
+    withoutLink: link?.state !== status,
     amount: formatMoney(intent.amount, intent.currency, address.locale),
     message: userMessage?.[address.locale] ?? '',
   }
