@@ -263,6 +263,17 @@ test('whoever comes to a link that is being paid, or was, is not told flatly tha
   assert.match(await told(unpaid), /You have not been charged/)
 })
 
+test('a payer whose card was declined and who paid by the link then is not told on the first page that nothing was charged', async () => {
+  const { url } = await link()
+  const declined = await submit(url, await get(url), cards.declined)
+  const paid = await submit(url, await get(url))
+  assert.equal(await pageOf(paid.location ?? ''), 'succeeded')
+  const first = await get(declined.location ?? '')
+  assert.equal(outcomeOf(first), 'used_up')
+  assert.match(first.text, /If you paid with it, do not pay again/)
+  assert.doesNotMatch(first.text, /You have not been charged/)
+})
+
 test('a payer who is back at a link while the bank takes its time is not told to have paid', async () => {
   const { url } = await link({ type: 'multi_use' })
   const form = new URLSearchParams({ ...hiddenOf(await get(url)), number: cards.slow, expiry: '12/60', cvc: '123' })

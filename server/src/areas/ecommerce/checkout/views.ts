@@ -239,7 +239,13 @@ export function resultViewOfIntent(
       const back = intent.redirectUrls?.['expired']
       return { ...base, kind: 'expired', redirect: back === undefined ? undefined : { url: back } }
     }
+    // The payment that used the link up may be this payer's, made in another visit.
     case 'CONSUMED':
+      return {
+        ...base,
+        kind: kindOfEnd[status],
+        message: leavesCode(intent) ? base.message : paidLink.CONSUMED[address.locale],
+      }
     case 'CANCELLED':
       return { ...base, kind: kindOfEnd[status] }
     case 'ACTIVE':
