@@ -5,6 +5,7 @@ import { test } from 'node:test'
 import { addressesOf } from './addresses.ts'
 import { readConfig, settings, unknownSettings } from './config.ts'
 import { StartFault } from './kernel/fault.ts'
+import { leaseSeconds } from './payments/inquiry.ts'
 
 const key = randomBytes(32)
 const live = { KAHA_MODE: 'live', KAHA_MASTER_KEY: key.toString('base64'), KAHA_BASE_URL: 'https://api.example.com' }
@@ -169,7 +170,7 @@ const wrong: readonly (readonly [name: string, value: string])[] = [
   ['KAHA_RATE_LIMIT', '1.5'],
   ['KAHA_RATE_LIMIT', '1e3'],
   ['KAHA_CONFIRM_LIMIT', 'off'],
-  ['KAHA_CONFIRM_WAIT', '26'],
+  ['KAHA_CONFIRM_WAIT', '16'],
   ['KAHA_METRICS', '9090'],
   ['KAHA_METRICS', 'localhost:port'],
   ['KAHA_METRICS', 'localhost:70000'],
@@ -184,6 +185,10 @@ for (const [name, value] of wrong) {
     )
   })
 }
+
+test('a call of the processor ends before its lease does, however long it may wait', () => {
+  assert.ok(readConfig({ KAHA_CONFIRM_WAIT: '15' }).confirmWaitSeconds < leaseSeconds)
+})
 
 test('the line about an address that cannot be names what it may begin with', () => {
   assert.throws(() => readConfig({ KAHA_BASE_URL: 'api.example.com' }), /begins with http:\/\/ or https:\/\/, without/)

@@ -115,7 +115,7 @@ export const settings: readonly Setting[] = [
   {
     name: 'KAHA_CONFIRM_WAIT',
     default: '10',
-    says: 'seconds that a confirm or a refund waits for the processor; 25 at most',
+    says: 'seconds that a confirm or a refund waits for the processor; 15 at most',
   },
   {
     name: 'KAHA_QR_BIC',
@@ -138,8 +138,8 @@ export const settings: readonly Setting[] = [
 
 const keyBytes = 32
 const natsPort = 4222
-// An attempt that has heard nothing for 30 s is asked about.
-const confirmWaitSecondsMax = 25
+// A call that may last longer than its lease of 20 s would be asked about by somebody else while it is under way.
+const confirmWaitSecondsMax = 15
 // No bank has it, so that no bank's app can pay a sandbox.
 const fictionalBic = 'TESTPHM1XXX'
 
