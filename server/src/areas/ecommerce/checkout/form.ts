@@ -9,6 +9,8 @@ export interface PayForm {
   readonly nonce: string
   readonly csrf: string
   readonly card: CardInput
+  /** Whether an expiry was typed, readable or not. */
+  readonly hasExpiry: boolean
 }
 
 const fieldCharactersMax = 200
@@ -29,13 +31,14 @@ export function readPayForm(body: URLSearchParams): PayForm {
       cvc: field('cvc'),
       ...(name === '' ? {} : { name }),
     },
+    hasExpiry: field('expiry') !== '',
   }
 }
 
 /** What to tell a payer whose card was typed wrong, at the field where it can be mended. */
 export function problemOf(
   refused: { field?: string | undefined; rule?: string | undefined },
-  card: CardInput,
+  { card, hasExpiry }: Pick<PayForm, 'card' | 'hasExpiry'>,
   locale: Locale,
 ): { message: string; field: CardField } {
   const words = texts(locale)
@@ -44,8 +47,5 @@ export function problemOf(
     return { field: 'number', message: card.number === '' ? words.numberMissing : words.numberWrong }
   if (field === 'cvc') return { field: 'cvc', message: /^3[47]/.test(card.number) ? words.cvcFour : words.cvcThree }
   if (refused.rule === 'expired') return { field: 'expiry', message: words.expiryPast }
-  return {
-    field: 'expiry',
-    message: card.exp_month === 0 && card.exp_year === 0 ? words.expiryMissing : words.expiryWrong,
-  }
+  return { field: 'expiry', message: hasExpiry ? words.expiryWrong : words.expiryMissing }
 }

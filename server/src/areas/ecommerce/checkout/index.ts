@@ -137,7 +137,7 @@ export async function mountCheckout(app: FastifyInstance, deps: CheckoutDependen
       }
     } catch (error) {
       if (!(error instanceof Fault)) throw error
-      if (error.code === 'INVALID_CARD') return again(problemOf(error, form.card, languageOf(request)))
+      if (error.code === 'INVALID_CARD') return again(problemOf(error, form, languageOf(request)))
       if (!toldByIntent.has(error.code)) throw error
     }
     return redirect(reply, pageAddressOf(request, 'i', ecommerce.checkoutTokenOf(intent.id)))
