@@ -298,6 +298,22 @@ test('a payer who goes back from their bank to the link is told that the payment
   assert.equal(await pageOf(/<a href="([^"]+\/i\/[\w-]+)">See your payment/.exec(back)?.[1] ?? ''), 'challenge')
 })
 
+test('a payer who has paid in one tab and submits the form of another is told of that payment first, and pays again only after that', async () => {
+  const { id, url } = await link({ type: 'multi_use' })
+  const form = (page: Page) =>
+    new URLSearchParams({ ...hiddenOf(page), number: cards.approved, expiry: '12/60', cvc: '123' })
+  const [first, other] = [await get(url), await get(url)]
+  const paid = await fetch(url, { method: 'POST', body: form(first), redirect: 'manual' })
+  const headers = { cookie: paid.headers.get('set-cookie')?.split(';')[0] ?? '' }
+  const post = (page: Page) => fetch(url, { method: 'POST', body: form(page), redirect: 'manual', headers })
+  assert.equal((await post(other)).headers.get('location'), url)
+  assert.equal(await state(id), 'ACTIVE 1')
+  const told = { ...other, text: await (await fetch(url, { headers })).text() }
+  assert.match(told.text, /You have already paid here\. Paying again is another payment\./)
+  assert.match((await post(told)).headers.get('location') ?? '', /\/i\//)
+  assert.equal(await state(id), 'ACTIVE 2')
+})
+
 test('C4.checkout.twice: a payer who never got the answer to a form finds its payment back at the link, now and later', async () => {
   const cookies = new Map<string, string>()
   const visit = async (address: string) => {

@@ -8,6 +8,8 @@ export interface PayForm {
   readonly method: PaymentMethod
   readonly nonce: string
   readonly csrf: string
+  /** The payment of this browser that its page told of; empty where it told of none. */
+  readonly told: string
   readonly card: CardInput
   /** Whether an expiry was typed, readable or not. */
   readonly hasExpiry: boolean
@@ -24,6 +26,7 @@ export function readPayForm(body: URLSearchParams): PayForm {
     method: field('method') === 'qrph' ? 'qrph' : 'card',
     nonce: field('nonce'),
     csrf: field('csrf'),
+    told: field('told'),
     card: {
       number: field('number').replaceAll(/[ -]/g, ''),
       exp_month: month === '' ? 0 : Number(month),

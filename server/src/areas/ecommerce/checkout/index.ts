@@ -202,7 +202,7 @@ export async function mountCheckout(app: FastifyInstance, deps: CheckoutDependen
       const view = payViewOfLink(link, payee, address, form)
       const offersCode = ecommerce.offersCode(link)
       const told = own?.isLeft === true ? undefined : own
-      return send(reply, payPage({ ...view, offersCode, own: told }), link.redirect_urls, status)
+      return send(reply, payPage({ ...view, offersCode, own: told, told: told?.token }), link.redirect_urls, status)
     }
     if (own !== undefined) return redirect(reply, own)
     const why = endViewOfLink(link, payee, address) ?? busyViewOfLink(link, payee, address)
@@ -283,8 +283,10 @@ export async function mountCheckout(app: FastifyInstance, deps: CheckoutDependen
           // For a form that was open before as for whoever looks: what this payer may be paying right now comes before another payment.
           const own = visited === undefined ? await ownPayment(request, link) : undefined
           if (own?.waits === true) return redirect(reply, own)
-          // Its page tells why there is nothing to pay any more.
-          if (visited === undefined && !ecommerce.hasFreeUse(link)) return redirect(reply, pageAddressOf(request, 'l'))
+          // Its page tells why there is nothing to pay any more, or of a payment that was made since the form was shown.
+          const isUntold = own !== undefined && !own.isLeft && own.token !== form.told
+          if (visited === undefined && (isUntold || !ecommerce.hasFreeUse(link)))
+            return redirect(reply, pageAddressOf(request, 'l'))
           const intent = visited ?? (await ecommerce.intentOfVisit(link, form.nonce))
           if (intent === undefined) return redirect(reply, pageAddressOf(request, 'l'))
           const token = ecommerce.checkoutTokenOf(intent.id)

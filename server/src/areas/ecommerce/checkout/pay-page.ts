@@ -33,6 +33,8 @@ export interface PayView {
   readonly sandbox: boolean
   /** The page of a payment that this payer has made here before, or that is not paid yet. */
   readonly own?: { readonly url: string; readonly isPaid: boolean } | undefined
+  /** Names that payment in what the form sends: whoever sends it was told of it. */
+  readonly told?: string | undefined
   readonly backUrl?: string | undefined
   readonly otherLanguageUrl?: string | undefined
 }
@@ -129,6 +131,7 @@ function codeMethod(view: PayView, words: Texts): HtmlText {
 <form class="code-way"${attributes({ method: 'post', action: view.action })}>
 <input type="hidden" name="nonce" value="${view.nonce}">
 <input type="hidden" name="csrf" value="${view.csrf}">
+${view.told !== undefined && html`<input type="hidden" name="told" value="${view.told}">`}
 <p class="hint">${words.codeWayHint}</p>
 <button class="button second" type="submit" name="method" value="qrph">${lineIcon('code')}<span>${words.codeButton}</span></button>
 </form>
@@ -145,6 +148,7 @@ function cardMethod(view: PayView, words: Texts): HtmlText {
 <input type="hidden" name="form-${view.nonce}" value="">
 <input type="hidden" name="nonce" value="${view.nonce}">
 <input type="hidden" name="csrf" value="${view.csrf}">
+${view.told !== undefined && html`<input type="hidden" name="told" value="${view.told}">`}
 <p class="unseen" id="schemes">${words.acceptedCards}</p>
 ${field(view, 'number', words.number, brandMarks(), { ...numeric, autocomplete: 'cc-number', maxlength: 23, describedBy: 'schemes' })}
 <div class="pair">
