@@ -106,6 +106,12 @@ test('settings are read as they are written', () => {
   )
 })
 
+test('an address is taken as it is parsed, so that links and addresses made of it are whole', () => {
+  const { urls } = readConfig({ KAHA_BASE_URL: ' HTTPS://API.example.com/my shop/ ' })
+  assert.equal(urls.base, 'https://api.example.com/my%20shop')
+  assert.equal(addressesOf({ host: '', port: 0, urls }).terminalWs, 'wss://api.example.com/my%20shop/terminal')
+})
+
 test('a NATS broker is named with who we are to it, and several of one cluster with the same', () => {
   const read = (url: string) => readConfig({ KAHA_NATS_URL: url }).nats
   const plain = { tls: false, user: null, secret: null }
@@ -163,6 +169,11 @@ const wrong: readonly (readonly [name: string, value: string])[] = [
   ['KAHA_BASE_URL', 'https://api.example.com?x=1'],
   ['KAHA_BASE_URL', 'https://api.example.com/#x'],
   ['KAHA_BASE_URL', 'https://user@api.example.com'],
+  ['KAHA_BASE_URL', 'https://:secret@api.example.com'],
+  ['KAHA_BASE_URL', 'https:api.example.com'],
+  ['KAHA_BASE_URL', 'https:/api.example.com'],
+  ['KAHA_BASE_URL', 'https://api.example.com/?'],
+  ['KAHA_BASE_URL', 'https://api.example.com/#'],
   ['KAHA_TERMINAL_WS_URL', 'https://terminals.example.com'],
   ['KAHA_WEBHOOK_TARGETS', 'private'],
   ['KAHA_CURRENCIES', 'PHP,XXX'],
