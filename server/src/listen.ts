@@ -8,6 +8,12 @@ const noAddress = ({ host }: { host: string }, setting: Setting): string =>
     ? `this machine has no address ${host}: set KAHA_HOST to one that it has`
     : `this machine has no address ${host}: set ${setting} to HOST:PORT with one that it has`
 
+/** A name that nobody resolves just now, a link-local address without its zone, a machine without IPv6. */
+const cannotListen =
+  (code: string) =>
+  ({ host }: { host: string }, setting: Setting): string =>
+    `nothing can listen on ${host} here (${code}): set ${setting === 'KAHA_PORT' ? 'KAHA_HOST' : setting} to another address`
+
 const listenFaults: Readonly<Record<string, (at: { host: string; port: number }, setting: Setting) => string>> = {
   EADDRINUSE: ({ port }, setting) =>
     `port ${port} is taken: stop the program that uses it, or set ${setting} to another${setting === 'KAHA_PORT' ? ' (0 for any)' : ''}`,
@@ -25,8 +31,9 @@ export async function listen(
   try {
     await http.listen({ host: at.host, port: at.port })
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : ''
-    const fault = listenFaults[code]
-    throw fault === undefined ? error : new StartFault(fault(at, setting), { cause: error })
+    // Whatever the system says to it; what else fails is a defect.
+    if (!(error instanceof Error && 'syscall' in error && 'code' in error)) throw error
+    const code = String(error.code)
+    throw new StartFault((listenFaults[code] ?? cannotListen(code))(at, setting), { cause: error })
   }
 }

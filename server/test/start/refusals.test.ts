@@ -145,6 +145,10 @@ test('a host name that is none of this machine is named, and so is a port for me
     { settings: { KAHA_DATA_DIR: dataDir, KAHA_METRICS: '192.0.2.1:9100' } },
     /this machine has no address 192\.0\.2\.1: set KAHA_METRICS to HOST:PORT/,
   )
+  await refused(
+    { settings: { KAHA_DATA_DIR: dataDir, KAHA_HOST: 'fe80::1' } },
+    /on fe80::1 here \(\w+\): set KAHA_HOST/,
+  )
   const taken = createServer().listen(0, '127.0.0.1')
   await once(taken, 'listening')
   t.after(() => taken.close())
