@@ -18,6 +18,10 @@ const imageFile = /\.(?:png|jpe?g)$/i
 
 /** Runs the command; resolves to the exit code. */
 export async function payCommand(args: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
+  // Whoever reads what it says, such as `head`, may have enough of it.
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') throw error
+  })
   try {
     process.stdout.write(`${await pay(args, env)}\n`)
     return 0
@@ -79,7 +83,8 @@ function parsed(args: readonly string[]) {
 
 /** The running sandbox, as its file tells where it is. */
 async function bankOf(env: NodeJS.ProcessEnv) {
-  const dataDir = env['KAHA_DATA_DIR'] ?? '.kaha'
+  // An empty setting is none, as for the server.
+  const dataDir = env['KAHA_DATA_DIR'] || '.kaha'
   const path = join(dataDir, 'sandbox.json')
   const text = await readFile(path, 'utf8').catch((cause: unknown) => {
     throw new PayFault(

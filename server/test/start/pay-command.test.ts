@@ -3,7 +3,7 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { createKahaQr } from '@kaha/sdk'
-import { finish, folder, start } from './program.ts'
+import { finish, folder, launch, start } from './program.ts'
 
 const home = folder({ after })
 const dataDir = join(home, 'data')
@@ -66,4 +66,12 @@ test('kaha pay says in a line what is wrong with how it was called, and where no
   const nobodyThere = JSON.stringify({ base_url: 'http://127.0.0.1:9', partner: { secret_key: 'sk_test_x' } })
   assert.match(await told(nobodyThere), /^kaha: [^\n]*; does the sandbox run\?\n$/)
   assert.match((await kaha(['a'], { KAHA_DATA_DIR: join(home, 'none') })).stderr, /^kaha: there is no .*sandbox\.json/)
+})
+
+test('kaha pay goes on where nobody reads what it says, and takes an empty KAHA_DATA_DIR for none', async (t) => {
+  const unread = launch(t, { command: [process.execPath, cli], args: ['pay', '--help'] })
+  unread.child.stdout?.destroy()
+  assert.deepEqual([await unread.ended, unread.stderr()], [0, ''])
+  // Whether a sandbox runs in .kaha or none does, it is the one that is meant.
+  assert.doesNotMatch((await kaha(['a'], { KAHA_DATA_DIR: '' })).stderr, /there is no sandbox\.json/)
 })
