@@ -72,13 +72,14 @@ async function openSandbox(
 ): Promise<Omit<Greeting, 'logPath'>> {
   const { ensureSeed, takeStory } = await import('../sandbox/seed.ts')
   const { isSandboxTold, writeSandboxFile } = await import('../sandbox/file.ts')
-  const { moveInbox } = await import('../sandbox/inbox.ts')
+  const { isHeard, moveInbox } = await import('../sandbox/inbox.ts')
   const { linkToTry, tellStory } = await import('../sandbox/story.ts')
   const { payByQr } = await import('../sandbox/story-qr.ts')
   const { dropAtTerminal, sellAtTerminal } = await import('../sandbox/story-terminal.ts')
   const { addresses, db, clock, keyring } = kaha
   const seed = await ensureSeed({ db, clock, keyring })
   const told = {
+    inbox: config.webhookTargets === 'any',
     localUrl: kaha.localUrl,
     seed,
     currency: config.currencies[0] ?? 'PHP',
@@ -111,12 +112,17 @@ async function openSandbox(
     )) === true
   const link =
     empty || !config.roles.includes('api') ? undefined : await orWarn('the link to try', linkToTry(told, clock.now()))
+  const [first] = seed.merchants
+  const inboxHears =
+    told.inbox &&
+    first !== undefined &&
+    (await orWarn('the inbox', isHeard(kaha.delivery, first.id, kaha.localUrl))) === true
   // A worker beside an API process in one data directory leaves that one's addresses to it.
   if (config.roles.includes('api') || !(await isSandboxTold(config.dataDir))) {
     const all = { ...named(addresses), metrics: metricsUrl(config, addresses) }
     running.defer(await writeSandboxFile(config.dataDir, all, seed))
   }
-  return { addresses, seed, link, storyTold, dropTold, dataDir: config.dataDir }
+  return { addresses, seed, currency: told.currency, link, inboxHears, storyTold, dropTold, dataDir: config.dataDir }
 }
 
 /** The end of the story comes 75 s after its beginning; a start does not wait for it. */

@@ -19,8 +19,12 @@ export const noneYet = ({ mode }: Pick<Config, 'mode'>, what: string, command: s
 export interface Greeting {
   readonly addresses: Addresses
   readonly seed: Seed
+  /** One that links may be made in. */
+  readonly currency: string
   /** A link to pay in the browser; none when the sandbox is to stay empty. */
   readonly link: string | undefined
+  /** What becomes of the link is told in this window, by webhooks to the inbox. */
+  readonly inboxHears: boolean
   /** This start has played the story of a new sandbox. */
   readonly storyTold: boolean
   /** And left a terminal without its line, whose end is yet to come. */
@@ -31,7 +35,8 @@ export interface Greeting {
 }
 
 /** What a person needs who has just started a sandbox: what to try, in the order in which it is tried. */
-export function greet({ addresses, seed, link, storyTold, dropTold, dataDir, logPath }: Greeting): void {
+export function greet(greeting: Greeting): void {
+  const { addresses, seed, currency, link, inboxHears, storyTold, dropTold, dataDir, logPath } = greeting
   const { base } = addresses
   const branchKey = seed.merchants[0]?.branches[0]?.secret_key
   const names = [`${seed.partner.name} (partner)`, ...seed.merchants.map(({ name }) => name)]
@@ -44,7 +49,7 @@ export function greet({ addresses, seed, link, storyTold, dropTold, dataDir, log
       bold(`Kaha is running on ${base}`),
       ...(storyTold
         ? [
-            'A first order has been paid already: one card was refused, the next one went through, both webhooks arrived.',
+            `A first order has been paid already: one card was refused, the next one went through${inboxHears ? ', both webhooks arrived' : ''}.`,
             'One sale was paid at a virtual terminal, and one QR Ph code by a simulated bank.',
             ...(dropTold
               ? [
@@ -61,13 +66,13 @@ export function greet({ addresses, seed, link, storyTold, dropTold, dataDir, log
             '',
             `  ${bold(link)}`,
             '',
-            'The webhook of your payment arrives here, in this window. Make a link of your own:',
+            `${inboxHears ? 'The webhook of your payment arrives here, in this window. ' : ''}Make a link of your own:`,
           ]),
       '',
       `  curl ${base}/ecom/v1/payment-links \\`,
       `    -H 'X-API-Key: ${branchKey}' -H 'Idempotency-Key: my-first-link' \\`,
       `    -H 'Content-Type: application/json' \\`,
-      `    -d '{"type":"one_time","currency":"PHP","amount":9800,"line_items":[{"sku":"MUG","name":"Mug","unit_price":9800,"quantity":1}]}'`,
+      `    -d '{"type":"one_time","currency":"${currency}","amount":9800,"line_items":[{"sku":"MUG","name":"Mug","unit_price":9800,"quantity":1}]}'`,
       '',
       'Secret keys:',
       '',

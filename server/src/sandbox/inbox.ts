@@ -122,3 +122,10 @@ export async function moveInbox(delivery: Delivery, merchantId: string, localUrl
   const unchanged = { types: null, description: null, metadata: null, disabled: null }
   await delivery.destinations.change(principalOf(merchantId), left.id, { ...unchanged, url })
 }
+
+/** Whether this process hears at the inbox what becomes of the merchant's payments. */
+export async function isHeard(delivery: Delivery, merchantId: string, localUrl: string): Promise<boolean> {
+  for await (const { url, state } of endpointsTo(delivery, merchantId))
+    if (url === inboxUrl(localUrl, merchantId) && state === 'ENABLED') return true
+  return false
+}

@@ -2,6 +2,8 @@ import { inboxUrl } from './inbox.ts'
 import type { Seed } from './seed.ts'
 
 export interface StoryDependencies {
+  /** Whether webhooks may go to the inbox, which is on this machine. */
+  readonly inbox: boolean
   /** Where this very process answers. */
   readonly localUrl: string
   readonly seed: Seed
@@ -37,19 +39,23 @@ const coffee = [
 const coffeeTotal = 29_500
 
 /**
- * What a new sandbox has lived through: the first merchant registers the built-in inbox, and a payer whose first card is declined pays
+ * What a new sandbox has lived through: the first merchant registers the built-in inbox where it may, and a payer whose first card is declined pays
  * a link with the second. Told through the API itself, so that everything in it is real.
  */
-export async function tellStory({ localUrl, seed, currency, idle }: StoryDependencies, today: Date): Promise<void> {
+export async function tellStory(
+  { inbox, localUrl, seed, currency, idle }: StoryDependencies,
+  today: Date,
+): Promise<void> {
   const [merchant] = seed.merchants
   const [branch] = merchant?.branches ?? []
   if (merchant === undefined || branch === undefined) return
   const call = merchantClient(localUrl, merchant.secret_key)
-  await call('POST', '/v1/webhook_endpoints', {
-    url: inboxUrl(localUrl, merchant.id),
-    enabled_events: eventTypes,
-    description: 'The inbox of this sandbox',
-  })
+  if (inbox)
+    await call('POST', '/v1/webhook_endpoints', {
+      url: inboxUrl(localUrl, merchant.id),
+      enabled_events: eventTypes,
+      description: 'The inbox of this sandbox',
+    })
   const link = await call<{ id: string }>(
     'POST',
     '/ecom/v1/payment-links',
@@ -87,7 +93,7 @@ const linkOf = (type: 'one_time' | 'multi_use', currency: string, branchReferenc
 
 /** A link for a person to pay, one a day. */
 export async function linkToTry(
-  { localUrl, seed, currency }: Omit<StoryDependencies, 'idle'>,
+  { localUrl, seed, currency }: Omit<StoryDependencies, 'idle' | 'inbox'>,
   today: Date,
 ): Promise<string | undefined> {
   const [merchant] = seed.merchants

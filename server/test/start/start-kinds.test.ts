@@ -41,6 +41,27 @@ test('an empty start plays nothing; a later start without --empty tells the stor
   assert.equal(await stop(later), 0)
 })
 
+test('a sandbox in another currency whose webhooks go to public addresses alone tells the story without its inbox, and what it says can be done', async (t) => {
+  const program = await start(t, join(home, 'public'), {
+    settings: { KAHA_WEBHOOK_TARGETS: 'public', KAHA_CURRENCIES: 'USD' },
+  })
+  assert.match(program.stdout(), /one card was refused, the next one went through\.\n/)
+  assert.doesNotMatch(program.stdout(), /webhook/)
+  assert.doesNotMatch(program.stderr(), /left out/)
+  const { data } = await merchantOf(program.sandbox).webhooks.listEvents({ branch_id: branchOf(program.sandbox) })
+  assert.deepEqual(
+    data.map(({ status }) => status),
+    ['NOT_SUBSCRIBED', 'NOT_SUBSCRIBED'],
+  )
+  const [, body = ''] = /-d '(.*)'/.exec(program.stdout()) ?? []
+  const link = await merchantOf(program.sandbox).paymentLinks.create({
+    ...JSON.parse(body),
+    merchant_branch_reference_number: program.sandbox.merchants[0]?.branches[0]?.reference_number,
+  })
+  assert.equal(link.currency, 'USD')
+  assert.equal(await stop(program), 0)
+})
+
 test('a live installation says that it takes no card payments yet, and knows no sandbox', async (t) => {
   const dataDir = join(home, 'live')
   const settings = {
