@@ -4,6 +4,7 @@ import { after, test } from 'node:test'
 import { confirmPaymentIntent } from '@kaha/contract'
 import { issueKey } from '../../src/identity/issue.ts'
 import { cardOf, cards, platform } from '../platform.ts'
+import { call } from './call.ts'
 import { everybody } from './people.ts'
 import { bodyOf, hourMs, jump, refusal, rowsOf, shop, withoutWorker } from './shop.ts'
 
@@ -52,6 +53,42 @@ test('C4.confirm.client-secret: the client_secret of an intent pays it, without 
     bodyOf(await merchant.confirmAsPayer(shouted.id.toUpperCase(), shouted.client_secret), 200).id,
     shouted.id,
   )
+})
+
+test('C4.confirm.pages: a browser is told that a page of any origin may confirm by client_secret, and reads refusals too; no key is let through', async () => {
+  const { id, client_secret } = await newIntent()
+  const path = `/ecom/v1/payment-intents/${id}`
+  const origin = 'https://shop.example'
+  const asked = (url: string) =>
+    call(p.url, {
+      method: 'OPTIONS',
+      path: url,
+      headers: {
+        origin,
+        'access-control-request-method': 'POST',
+        'access-control-request-headers': 'content-type,x-api-key',
+      },
+    })
+  const { status, headers } = await asked(`${path}/confirm`)
+  assert.deepEqual(
+    [status, headers['access-control-allow-origin'], headers['access-control-allow-methods']],
+    [204, '*', 'POST'],
+  )
+  assert.equal(headers['access-control-allow-headers'], 'content-type')
+  assert.equal(headers['access-control-allow-credentials'], undefined)
+  for (const secret of ['wrong', client_secret]) {
+    const body = { client_secret: secret, payment_method: { type: 'card', card: cardOf(cards.approved) } }
+    const answer = await call(p.url, { method: 'POST', path: `${path}/confirm`, headers: { origin }, body })
+    assert.deepEqual(
+      [answer.status, answer.headers['access-control-allow-origin']],
+      [secret === client_secret ? 200 : 401, '*'],
+    )
+  }
+  // Nothing else can be read by pages of others.
+  const other = await asked(path)
+  assert.deepEqual([other.status, other.headers['access-control-allow-origin']], [405, undefined])
+  const read = await call(p.url, { method: 'GET', path, headers: { origin }, key: p.merchant.secret_key })
+  assert.equal(read.headers['access-control-allow-origin'], undefined)
 })
 
 test('C4.confirm.client-secret-wrong: any other client_secret pays nothing, whoever sends it, and tells nothing', async () => {

@@ -101,9 +101,11 @@ test("[X0.routes.unknown, X0.routes.unknown.reporting, B3.errors.not-found] a pa
 
 test('[X0.routes.method, B3.errors.method] a known path takes its own methods alone, and says which in Allow', async () => {
   const byPath = new Map<string, Set<string>>()
-  for (const { path, method } of operations) {
+  for (const { path, method, auth } of operations) {
     const known = byPath.get(path) ?? new Set<string>()
     byPath.set(path, known.add(method))
+    // A browser asks before a page of another origin may send.
+    if (auth === 'key_or_client_secret') known.add('OPTIONS')
     if (method === 'GET') known.add('HEAD')
   }
   for (const [pattern, known] of byPath) {

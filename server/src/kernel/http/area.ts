@@ -7,6 +7,7 @@ import { Fault } from '../fault.ts'
 import type { Log } from '../log.ts'
 import type { Metrics } from '../metrics.ts'
 import { complaintOf } from './complaints.ts'
+import { mountPreflight, readableAnywhere } from './cross-origin.ts'
 import { endWhenStalled } from './stalled.ts'
 import { compile, isMalformed, readJson, readQuery, unheldNumber, type Violation } from './validation.ts'
 
@@ -172,12 +173,16 @@ function mountRoute<P>(room: FastifyInstance, area: Area<P>, { operation, handle
   const must = (violation: Violation | null | undefined) => {
     if (violation !== null && violation !== undefined) throw faultOf(area, violation)
   }
+  const url = pathInRoom(area, operation)
+  const isForPages = operation.auth === 'key_or_client_secret'
+  if (isForPages) mountPreflight(room, url, operation)
   room.route({
     method: operation.method,
-    url: pathInRoom(area, operation),
+    url,
     bodyLimit: operation.bodyBytesMax ?? area.bodyBytesMax,
     config: { operationId: operation.id },
-    onRequest: async (request) => {
+    onRequest: async (request, reply) => {
+      if (isForPages) reply.headers(readableAnywhere)
       request.principal = await area.authenticate(request, operation)
       const { headers } = request.raw
       // Client libraries name the type of a form where they send nothing.

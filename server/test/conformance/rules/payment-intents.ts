@@ -55,6 +55,8 @@ export const paymentIntents = joined(
     'C4.confirm.ok': 'a confirm that settles is 200 with the intent',
     'C4.confirm.client-secret': 'a confirm with the client_secret of the intent needs no key',
     'C4.confirm.secret-key': 'a confirm with a secret key needs no client_secret',
+    'C4.confirm.pages':
+      'a page of any origin may confirm with the client_secret and read the answer, and may send neither a key nor a cookie',
     'C4.confirm.client-secret-wrong': 'a client_secret that is not the one of the intent is 401 UNAUTHORIZED',
     'C4.confirm.card': 'a card has number, exp_month, exp_year of four digits, cvc and, if wanted, name',
     'C4.confirm.card-digits': 'a number that is not made of the right count of digits is 400 INVALID_CARD',
