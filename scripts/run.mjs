@@ -10,6 +10,7 @@ import { install, InstallFault } from './install.mjs'
 const root = join(fileURLToPath(import.meta.url), '..', '..')
 const starterNodeMin = [20, 19]
 const kahaNodeMajorMin = 24
+const parentEveryMs = 500
 
 const tasks = {
   start: { needs: 'production', flags: 'server/node-flags.json', run: ['server/src/main.ts', 'start'] },
@@ -74,6 +75,7 @@ function hand(node, { flags, run: [script, ...firstArgs] }, restArgs) {
   // Ctrl-C reaches the child more than once: from the terminal, from npm, from here. The child takes them as one.
   const signals = ['SIGINT', 'SIGTERM', 'SIGHUP']
   for (const signal of signals) process.on(signal, () => child.kill(signal))
+  if (process.env.npm_lifecycle_event !== undefined) stopWithParent(child)
   child.on('error', (error) => {
     process.stderr.write(
       `kaha: ${node} does not run here (${error.message}). Please install Node ${kahaNodeMajorMin}\n`,
@@ -83,4 +85,15 @@ function hand(node, { flags, run: [script, ...firstArgs] }, restArgs) {
   child.on('exit', (code, signal) => {
     process.exitCode = code ?? 128 + (constants.signals[signal] ?? 0)
   })
+}
+
+/** npm runs this in a shell, which ends by a signal that npm passes on and tells nobody of it: then the task is stopped from here, once. */
+function stopWithParent(child) {
+  const parent = process.ppid
+  const looking = setInterval(() => {
+    if (process.ppid === parent) return
+    clearInterval(looking)
+    child.kill('SIGTERM')
+  }, parentEveryMs)
+  looking.unref()
 }

@@ -53,6 +53,15 @@ test('Ctrl-C in the terminal of `npm start` reaches every process of it, and lea
   assert.equal(isRunning(-npm.pid), false, 'no process of the group is left')
 })
 
+test('a SIGTERM to `npm start` alone, as supervisors and scripts send it, stops all of it', async (t) => {
+  const npm = launch(t, { command: ['npm', 'start', '--'], args: ['--empty'], settings: { KAHA_DATA_DIR: dataDir } })
+  await npm.says(/Ctrl-C stops/)
+  npm.child.kill('SIGTERM')
+  await npm.ended
+  assert.ok(await eventually(() => !isRunning(-npm.pid), 10_000), 'no process of the group is left')
+  assertClean()
+})
+
 test('clients that are in the middle of something do not keep a sandbox from stopping', async (t) => {
   const program = await start(t, dataDir, { args: ['--empty'] })
   const { port } = new URL(program.sandbox.base_url)
