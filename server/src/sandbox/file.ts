@@ -17,9 +17,15 @@ export interface SandboxAddresses {
 
 const pathOf = (dataDir: string): string => join(dataDir, 'sandbox.json')
 
+/** Undefined where there is no file, or one that is no file of a sandbox. */
 async function pidIn(path: string): Promise<number | undefined> {
-  const { pid } = JSON.parse(await readFile(path, 'utf8').catch(() => '{}')) as { pid?: number }
-  return pid
+  const text = await readFile(path, 'utf8').catch(() => '')
+  try {
+    const { pid } = JSON.parse(text) as { pid?: unknown }
+    return typeof pid === 'number' ? pid : undefined
+  } catch {
+    return undefined
+  }
 }
 
 /** Whether `sandbox.json` is there and its process runs. One that was killed leaves its file behind. */
