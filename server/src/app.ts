@@ -308,7 +308,7 @@ export async function startKaha(options: {
     note: sandbox ? null : refusedInLive(config),
   })
   if (config.roles.includes('api')) {
-    mountPages(http, addresses, sandbox)
+    mountPages(http, addresses, { sandbox, qr: config.qrBank !== null })
     const ecommerce = createEcommerceService({
       db,
       clock,

@@ -6,6 +6,13 @@ export interface OpenApi {
   readonly paths: Readonly<Record<string, Readonly<Record<string, { readonly summary: string }>>>>
 }
 
+/** What not every installation has. */
+export interface Parts {
+  readonly sandbox: boolean
+  /** The QR service and its webhooks. */
+  readonly qr: boolean
+}
+
 /** One service of the interface, in the words of whoever looks for it. */
 interface Service {
   readonly title: string
@@ -29,7 +36,7 @@ const secretKey = html`your secret key, as <code>X-API-Key</code>`
 const userName = html`your secret key, as the user name of HTTP Basic`
 
 /** In the order in which somebody who is new here needs them. */
-const servicesOf = (addresses: Addresses, sandbox: boolean): readonly Service[] => [
+const servicesOf = (addresses: Addresses, { sandbox, qr }: Parts): readonly Service[] => [
   {
     title: 'Take payments online',
     about: html`A payment link is one <code>POST</code>, and a page on which a payer pays it. Payment intents are for a checkout of your own.
@@ -58,15 +65,19 @@ missed.`,
     more: html`<p>Tills and terminals may also speak over a socket, at <code>${addresses.terminalWs}/v1</code>. AsyncAPI 3:
 <a href="/docs/asyncapi/terminals.json">terminals.json</a></p>`,
   },
-  {
-    title: 'Take QR Ph',
-    about: html`A code is for one payment. A payer scans it with a bank app, and you are sent a notification that you alone can open.`,
-    guide: ['docs/qr-ph.md', 'From a code to its notification, without a centavo'],
-    apis: [
-      { name: 'qr', address: addresses.qr, prefix: '/qr', key: userName },
-      { name: 'qr_webhooks', address: addresses.webhooks, prefix: '/webhooks', key: userName },
-    ],
-  },
+  ...(qr
+    ? [
+        {
+          title: 'Take QR Ph',
+          about: html`A code is for one payment. A payer scans it with a bank app, and you are sent a notification that you alone can open.`,
+          guide: ['docs/qr-ph.md', 'From a code to its notification, without a centavo'] as const,
+          apis: [
+            { name: 'qr', address: addresses.qr, prefix: '/qr', key: userName },
+            { name: 'qr_webhooks', address: addresses.webhooks, prefix: '/webhooks', key: userName },
+          ],
+        },
+      ]
+    : []),
   {
     title: 'See the money',
     about: html`Transactions, settlements, merchants and branches, to read and to export as CSV.`,
@@ -100,17 +111,17 @@ const pages: readonly (readonly [file: string, about: string])[] = [
 ]
 
 /** The documents that the start page is about, by name. */
-export const documentsOf = (addresses: Addresses, sandbox: boolean): readonly string[] =>
-  servicesOf(addresses, sandbox).flatMap(({ apis }) => apis.map(({ name }) => name))
+export const documentsOf = (addresses: Addresses, parts: Parts): readonly string[] =>
+  servicesOf(addresses, parts).flatMap(({ apis }) => apis.map(({ name }) => name))
 
 /** The start page of the documentation: what each service is for, where it answers, and where to read on. */
 export const docsPage = (
   addresses: Addresses,
-  sandbox: boolean,
+  parts: Parts,
   documents: ReadonlyMap<string, OpenApi>,
 ): HtmlText => html`<p>Every operation is described in an OpenAPI 3.1 document, for your code generator, your request tool, or your own eyes. The
 client for TypeScript, <code>@kaha/sdk</code>, has them all.</p>
-<ol class="services">${servicesOf(addresses, sandbox).map(
+<ol class="services">${servicesOf(addresses, parts).map(
   ({ title, about, guide, apis, more }) => html`<li>
 <h2>${title}</h2>
 <p>${about}</p>

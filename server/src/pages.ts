@@ -4,7 +4,7 @@ import type { FastifyInstance } from 'fastify'
 import type { Addresses } from './addresses.ts'
 import { icon } from './areas/ecommerce/checkout/assets.ts'
 import { kahaMark } from './areas/ecommerce/checkout/marks.ts'
-import { docsPage, documentsOf, type OpenApi } from './docs-page.ts'
+import { docsPage, documentsOf, type OpenApi, type Parts } from './docs-page.ts'
 import { html, htmlString, type HtmlText } from './kernel/html.ts'
 import { readStylesheet } from './kernel/http/asset.ts'
 import { pageHeaders } from './kernel/http/page-headers.ts'
@@ -17,7 +17,8 @@ const json = 'application/json; charset=utf-8'
 const stylesheet = readStylesheet(import.meta.url, 'pages.css', ['areas/ecommerce/checkout/checkout.css', 'pages.css'])
 
 /** The plain pages around the APIs: what answers here, the start page of the documentation with its documents, and the place of the dashboard. */
-export function mountPages(app: FastifyInstance, addresses: Addresses, sandbox: boolean): void {
+export function mountPages(app: FastifyInstance, addresses: Addresses, parts: Parts): void {
+  const { sandbox } = parts
   const page = (title: string, about: string, body: HtmlText): string =>
     htmlString(html`<!doctype html>
 <html lang="en">
@@ -62,14 +63,14 @@ ${sandbox && html`<header class="ribbon">Sandbox: no real money</header>`}
   )
 
   const texts = new Map(
-    documentsOf(addresses, sandbox).map((name) => [name, readFileSync(join(documentsFolder, `${name}.json`), 'utf8')]),
+    documentsOf(addresses, parts).map((name) => [name, readFileSync(join(documentsFolder, `${name}.json`), 'utf8')]),
   )
   const documents = new Map([...texts].map(([name, text]) => [name, JSON.parse(text) as OpenApi]))
   show('/docs', 'docs', () =>
     page(
       'Documentation',
       `What answers at ${addresses.base}, and what it is for`,
-      docsPage(addresses, sandbox, documents),
+      docsPage(addresses, parts, documents),
     ),
   )
   for (const [name, text] of texts) offer(`/docs/openapi/${name}.json`, 'openapi', text)

@@ -33,7 +33,11 @@ test('the start page of the documentation leads to every document, names each op
   for (const file of files) assert.ok(existsSync(join(root, file)), file)
 })
 
-test('a live installation has no document of what only a sandbox has', () => {
-  const live = documents.map((name) => name.slice(0, -'.json'.length)).filter((name) => name !== 'sandbox')
-  assert.deepEqual(documentsOf(addressesOf(readConfig({})), false).toSorted(), live.toSorted())
+test('a live installation has no document of what only a sandbox has, and one without a bank none of the QR service', () => {
+  const names = documents.map((name) => name.slice(0, -'.json'.length))
+  const without = (...left: string[]) => names.filter((name) => !left.includes(name)).toSorted()
+  const addresses = addressesOf(readConfig({}))
+  const shown = (qr: boolean) => documentsOf(addresses, { sandbox: false, qr }).toSorted()
+  assert.deepEqual(shown(true), without('sandbox'))
+  assert.deepEqual(shown(false), without('sandbox', 'qr', 'qr_webhooks'))
 })
