@@ -86,6 +86,23 @@ test('a body that is none is not sent, and what is named well is', async () => {
   assert.deepEqual(sent, [`${baseUrl}/v1/webhooks/7`, `${baseUrl}/v1/webhooks/8`])
 })
 
+test('a text that no header holds as it is, is told by its name', async () => {
+  const kaha = sdk.createKaha({ baseUrl, apiKey: secretKey, fetch })
+  const webhooks = sdk.createKahaQrWebhooks({ webhooksUrl: baseUrl, secretKey, fetch })
+  sent.length = 0
+  for (const text of ['order-niño-1', 'заказ-1001', 'order-1001\n', ' order-1001']) {
+    const create = kaha.paymentIntents.create({ amount: 9800, currency: 'PHP' }, { idempotencyKey: text })
+    await assert.rejects(create, /^TypeError: idempotencyKey must be /)
+    const body = {
+      webhookUrl: 'https://shop.example/qr',
+      actions: ['QRPH_SUCCESS' as const],
+      status: 'ENABLED' as const,
+    }
+    await assert.rejects(webhooks.register(body, { activationCode: text }), /^TypeError: activationCode must be /)
+  }
+  assert.deepEqual(sent, [])
+})
+
 test('a webhook that was parsed before it is verified, or has no headers, is told so', () => {
   const secret = 'whsec_YWJj'
   for (const verify of [sdk.verifyWebhook, sdk.verifyTerminalWebhook] as unknown as Method[]) {

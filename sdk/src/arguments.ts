@@ -18,13 +18,20 @@ export function mustBeText(name: string, value: string): string {
   return value
 }
 
+/** A text that goes into a header. `fetch` refuses others in words of its own, and leaves out spaces at either end. */
+export function mustFitHeader(name: string, value: unknown): void {
+  if (typeof value !== 'string' || !/^(?! )[\x20-\x7e]*(?<! )$/.test(value))
+    throw new TypeError(`${name} must be a text of ASCII letters, digits and signs`)
+}
+
 /** What goes with any call of an operation. */
 export function checkInput(
   { body: bodyForm, bodyOptional, query: queryForm }: Operation,
   { query, body }: { readonly query?: unknown; readonly body?: unknown },
   options: unknown,
 ): void {
-  mustBeObject('options', options)
+  const { idempotencyKey } = mustBeObject('options', options) as { readonly idempotencyKey?: unknown }
+  if (idempotencyKey != null) mustFitHeader('idempotencyKey', idempotencyKey)
   if (bodyForm !== undefined && (body !== undefined || bodyOptional !== true)) mustBeObject('body', body)
   if (query === undefined) return
   const given = mustBeObject('query', query) as Readonly<Record<string, unknown>>

@@ -10,7 +10,7 @@ import {
   type QrPaymentNotification,
 } from '@kaha/contract'
 import { openToken, tokenKey, TokenError } from '@kaha/qrph/token'
-import { mustBeObject, mustBeText } from './arguments.ts'
+import { mustBeObject, mustBeText, mustFitHeader } from './arguments.ts'
 import { createSend, unexpected, type CallOptions, type ConnectionOptions } from './request.ts'
 
 export interface KahaQrWebhooksOptions extends Omit<ConnectionOptions, 'baseUrl'> {
@@ -49,6 +49,7 @@ export function createKahaQrWebhooks({ webhooksUrl, secretKey, ...connection }: 
   return {
     async register(body, given = {}) {
       const { activationCode, ...options } = mustBeObject('options', given)
+      if (activationCode !== undefined) mustFitHeader('activationCode', activationCode)
       const sendIt = activationCode === undefined ? send : sendAs({ 'activation-code': activationCode })
       return sendIt(registerQrWebhook, { body }, options)
     },
