@@ -87,8 +87,11 @@ async function bankOf(env: NodeJS.ProcessEnv) {
   const dataDir = env['KAHA_DATA_DIR'] || '.kaha'
   const path = join(dataDir, 'sandbox.json')
   const text = await readFile(path, 'utf8').catch((cause: unknown) => {
+    const code = codeOf(cause)
     throw new PayFault(
-      `there is no ${path}: start a sandbox, or say in KAHA_DATA_DIR where its data is; a live installation has no bank app`,
+      code === 'ENOENT'
+        ? `there is no ${path}: start a sandbox, or say in KAHA_DATA_DIR where its data is; a live installation has no bank app`
+        : `${path} cannot be read (${code}): mend that first`,
       { cause },
     )
   })
@@ -107,9 +110,13 @@ function sandboxIn(text: string): { base_url: string; partner: { secret_key: str
   }
 }
 
+/** What the system says to a file. */
+const codeOf = (cause: unknown): string =>
+  cause instanceof Error && 'code' in cause ? String(cause.code) : 'no answer'
+
 async function pictureIn(path: string): Promise<string> {
   const bytes = await readFile(path).catch((cause: unknown) => {
-    const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'no answer'
+    const code = codeOf(cause)
     throw new PayFault(
       code === 'ENOENT'
         ? `there is no picture ${path}`

@@ -66,6 +66,12 @@ test('kaha pay says in a line what is wrong with how it was called, and where no
   const nobodyThere = JSON.stringify({ base_url: 'http://127.0.0.1:9', partner: { secret_key: 'sk_test_x' } })
   assert.match(await told(nobodyThere), /^kaha: [^\n]*; does the sandbox run\?\n$/)
   assert.match((await kaha(['a'], { KAHA_DATA_DIR: join(home, 'none') })).stderr, /^kaha: there is no .*sandbox\.json/)
+  const unreadable = join(home, 'unreadable')
+  await mkdir(join(unreadable, 'sandbox.json'), { recursive: true })
+  assert.match(
+    (await kaha(['a'], { KAHA_DATA_DIR: unreadable })).stderr,
+    /^kaha: .*sandbox\.json cannot be read \(EISDIR\): /,
+  )
 })
 
 test('kaha pay goes on where nobody reads what it says, and takes an empty KAHA_DATA_DIR for none', async (t) => {
