@@ -82,7 +82,8 @@ export function createDelivery({
   options = {},
 }: DeliveryDependencies): Delivery {
   const {
-    leaseMs = 15_000,
+    // So that what a dead worker had is repeated within 15 s, the look and the attempt included.
+    leaseMs = 14_000,
     inHandMax = 2_048,
     perDestinationMax = 960,
     flyingMax = 64,
