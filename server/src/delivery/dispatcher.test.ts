@@ -212,3 +212,24 @@ test('events that go to many endpoints are dispatched so many at a time that no 
     [12_500, 10_000, 2_500],
   )
 })
+
+test('of many events a worker sends the first while the others are dispatched', async () => {
+  await using room = await startDeliveryRoom()
+  await using receiver = await startReceiver()
+  await room.endpoint(receiver.url)
+  await room.query(`
+    create function delivery.take_long() returns trigger language plpgsql as $$
+    begin
+      if (select count(*) from made) > 64 then perform pg_sleep(1); end if;
+      return null;
+    end $$`)
+  await room.query(`
+    create trigger take_long after insert on delivery.queue referencing new table as made
+      for each statement execute function delivery.take_long()`)
+  await room.happen(300)
+  room.work()
+  await eventually(() => receiver.received.length >= 64)
+  assert.equal(await isDispatched(room)(), false)
+  await room.sandboxClock.idle()
+  assert.equal(receiver.received.length, 300)
+})

@@ -26,6 +26,9 @@ const shareAfterFailure = 1 / 8
 // and what is queued does.
 const batchMin = 256
 const waitMsMax = 100
+// After a pause so few go first: the worker sends them while the others are dispatched.
+const firstMax = 64
+const pauseMs = 100
 
 /** Turns events into deliveries, one for each destination that subscribes. Works until disposed. */
 export function startDispatcher({ db, bus, log, figures, sender, options }: DispatcherDependencies): AsyncDisposable {
@@ -36,6 +39,7 @@ export function startDispatcher({ db, bus, log, figures, sender, options }: Disp
   let handing = false
   let waitingSince: number | undefined
   let missing = 0
+  let dispatchedAt = -Infinity
   let batch = batchMax
 
   const suit = (events: number, deliveries: number) => {
@@ -90,11 +94,13 @@ export function startDispatcher({ db, bus, log, figures, sender, options }: Disp
           if (lookInMs > 0) return nothing
         }
         waitingSince = undefined
-        const events = worth < batchMin ? batch : Math.min(worth, batch)
+        const most = performance.now() - dispatchedAt > pauseMs ? Math.min(batch, firstMax) : batch
+        const events = worth < batchMin ? batch : Math.min(worth, most)
         const done = await store.dispatchDue(db, events, request)
         suit(done.lags.length, done.queued + done.handed.count)
         lookInMs = done.lookInMs
         taken = done.lags.length
+        if (taken > 0) dispatchedAt = performance.now()
         handing = done.handed.count > 0 && done.lookInMs === 0
         dispatched(done)
         return done.handed.count > 0 ? claimStore.handed(db, done.handed) : nothing
