@@ -254,6 +254,16 @@ test('a receiver that speaks http where https was promised is a failure of TLS',
   )
 })
 
+test('a receiver that asks for a certificate of ours is a failure of TLS, in whichever version it says so', async (t) => {
+  for (const maxVersion of ['TLSv1.2', 'TLSv1.3'] as const) {
+    const server = tls.createServer({ ...receiverCertificate, maxVersion, requestCert: true }).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    t.after(() => server.close())
+    const url = `https://127.0.0.1:${(server.address() as net.AddressInfo).port}/`
+    assert.equal(outcome(await guard(t, 'any').send(url)), 'tls destination', maxVersion)
+  }
+})
+
 test('every failure has the owner who must act, and its message quotes nobody', () => {
   const failures: [code: string, phase: Parameters<typeof failureOf>[1], expected: string][] = [
     ['ENOTFOUND', 'lookup', 'dns destination'],
@@ -281,6 +291,7 @@ test('every failure has the owner who must act, and its message quotes nobody', 
     ['EPIPE', 'answer', 'reset destination'],
     ['ETIMEDOUT', 'answer', 'timeout destination'],
     ['EHOSTUNREACH', 'answer', 'reset path'],
+    ['ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED', 'answer', 'tls destination'],
     ['HPE_HEADER_OVERFLOW', 'answer', 'protocol destination'],
     ['HPE_INVALID_CONSTANT', 'answer', 'protocol destination'],
     ['anything else 10.0.0.1', 'answer', 'protocol destination'],

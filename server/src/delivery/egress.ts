@@ -45,6 +45,7 @@ export interface EgressAnswer {
  * | the connection was refused                                                | connect         | destination |
  * | no route, or not permitted (EHOSTUNREACH, ENETUNREACH, EACCES and others) | of the phase    | path        |
  * | the handshake failed, or the certificate is not valid for the name        | tls             | destination |
+ * | TLS broken off later, as 1.3 does for want of a certificate of ours       | tls             | destination |
  * | the connection was closed before the answer was complete                  | reset           | destination |
  * | the answer is not HTTP/1.1, or its head is over 16 KiB                    | protocol        | destination |
  * | the deadline while connecting or answering                                | timeout         | destination |
@@ -313,6 +314,12 @@ const reset: Failure = {
   message: 'The connection was closed before the answer was complete.',
 }
 
+const brokenOff: Failure = {
+  errorClass: 'tls',
+  owner: 'destination',
+  message: 'The secure connection was broken off.',
+}
+
 const usedUp = ['EMFILE', 'ENFILE', 'ENOMEM', 'ENOBUFS', 'EADDRNOTAVAIL', 'EAI_MEMORY']
 const noRoute = ['EHOSTUNREACH', 'ENETUNREACH', 'EHOSTDOWN', 'ENETDOWN', 'EAFNOSUPPORT', 'EACCES', 'EPERM']
 
@@ -328,7 +335,7 @@ export function failureOf(error: Error, phase: Phase): Failure {
   const code =
     codes.find((one) => usedUp.includes(one)) ?? codes.find((one) => !noRoute.includes(one)) ?? codes[0] ?? ''
   const cut = phase === 'answer' && (isReset(error) || noRoute.includes(code))
-  const general = cut ? reset : byPhase[phase]
+  const general = cut ? reset : phase === 'answer' && code.startsWith('ERR_SSL_') ? brokenOff : byPhase[phase]
   const named = (failure: Failure) =>
     /^[A-Z][A-Z0-9_]{1,60}$/.test(code) ? { ...failure, message: `${failure.message} (${code})` } : failure
   if (error instanceof TypeError || error instanceof ReferenceError) return byPhase.wait
