@@ -97,12 +97,32 @@ test('what two readers could read differently is no answer', () => {
     ['HTTP/1.1 101 X\r\nconnection: upgrade\r\nupgrade: h2c\r\n\r\n', 'HPE_UNASKED'],
     [`HTTP/1.1 200 OK\r\nx: ${'x'.repeat(17_000)}`, 'HPE_HEADER_OVERFLOW'],
     [`HTTP/1.1 200 OK\r\n${'x: y\r\n'.repeat(9_000)}`, 'HPE_HEADER_OVERFLOW'],
+    [`HTTP/1.1 200 ${'x'.repeat(17_000)}`, 'HPE_HEADER_OVERFLOW'],
   ]
   for (const [text, code] of refused) assert.deepEqual(whole(text), [code], JSON.stringify(text.slice(0, 80)))
   const chunks = 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n'
   assert.deepEqual(whole(`${chunks}zz\r\n`), ['200 -', 'HPE_INVALID_CHUNK_SIZE'])
   assert.deepEqual(whole(`${chunks}fffffffffffffffff\r\n`), ['200 -', 'HPE_INVALID_CHUNK_SIZE'])
   assert.deepEqual(whole(`${chunks}0\r\n${'x: y\r\n'.repeat(9_000)}`), ['200 -', 'HPE_HEADER_OVERFLOW'])
+})
+
+test('an answer that never begins, or never gets to its body, is read for 256 KiB and no further', () => {
+  const chunks = 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n'
+  const endless: readonly [start: string, piece: string][] = [
+    ['', 'HTTP/1.1 102 Processing\r\n\r\n'],
+    ['', '\r\n'],
+    [`${chunks}1;`, 'a'],
+  ]
+  for (const [start, piece] of endless) {
+    const more = bytesOf(piece.repeat(Math.floor(readBytesMax / piece.length)))
+    const said = heard([bytesOf(start), ...Array<Buffer>(5).fill(more)])
+    assert.equal(said.at(-1), 'HPE_ANSWER_OVERFLOW', JSON.stringify(piece))
+  }
+
+  const small = bytesOf(`${chunks}${'1\r\nx\r\n'.repeat(16 * 1024)}0\r\n\r\n`)
+  const pieces = [small.subarray(0, readBytesMax), small.subarray(readBytesMax)]
+  const said = ['200 -', `body ${'x'.repeat(16 * 1024)}`, 'end 4000']
+  assert.deepEqual(heard([...pieces, ...pieces, ...pieces]), [...said, ...said, ...said])
 })
 
 test('a connection that brings more than its answer is not used again', () => {

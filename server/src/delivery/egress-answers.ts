@@ -20,6 +20,8 @@ export interface AnswerReader extends Disposable {
 
 export const readBytesMax = 64 * 1024
 const headBytesMax = 16 * 1024
+// Of one answer with all that announces and frames it. A body of 16 KiB in chunks of one byte takes 96 KiB.
+const answerBytesMax = 256 * 1024
 const idleMsDefault = 4_000
 const idleMsMost = 30_000
 /** The receiver closes after the time that it tells; it is to find no request of ours then. */
@@ -48,6 +50,8 @@ interface Llhttp {
 /** What is known of an answer whose head or body comes. */
 interface Reading {
   readonly listener: AnswerListener
+  /** Since the last answer ended. */
+  answerBytes: number
   headBytes: number
   /** Of a field. It may come in pieces, and so may its value. */
   name: string
@@ -86,20 +90,21 @@ export function answerReaders(): (listener: AnswerListener) => AnswerReader {
   }
   const textOf = (at: number, length: number) => bytes.toString('latin1', at - base, at - base + length)
 
+  const fitsHead = (length: number) => (reading.headBytes += length) < headBytesMax
+  const headOverflow = () => fail(new NoAnswer('HPE_HEADER_OVERFLOW'))
+
   const env = {
     wasm_on_url: () => ok,
-    wasm_on_status: () => ok,
+    wasm_on_status: (_: number, __: number, length: number) => (fitsHead(length) ? ok : headOverflow()),
     wasm_on_message_begin: () => ok,
     wasm_on_header_field(_: number, at: number, length: number) {
-      reading.headBytes += length
-      if (reading.headBytes >= headBytesMax) return fail(new NoAnswer('HPE_HEADER_OVERFLOW'))
+      if (!fitsHead(length)) return headOverflow()
       reading.name = (reading.inValue ? '' : reading.name) + textOf(at, length)
       reading.inValue = false
       return ok
     },
     wasm_on_header_value(_: number, at: number, length: number) {
-      reading.headBytes += length
-      if (reading.headBytes >= headBytesMax) return fail(new NoAnswer('HPE_HEADER_OVERFLOW'))
+      if (!fitsHead(length)) return headOverflow()
       // What trails a body is read and told to nobody.
       if (reading.status === 0) takeValue(reading, textOf(at, length))
       reading.inValue = true
@@ -144,6 +149,7 @@ export function answerReaders(): (listener: AnswerListener) => AnswerReader {
   const end = (one: Reading, more: boolean) => {
     const idleMsMax = one.reusable && !more ? idleMsOf(one.keepAlive) : 0
     beginAnew(one)
+    one.answerBytes = 0
     one.listener.end(idleMsMax)
   }
 
@@ -158,13 +164,16 @@ export function answerReaders(): (listener: AnswerListener) => AnswerReader {
         memory.set(given, base)
         reading = own
         bytes = given
+        own.answerBytes += given.length
         const result = llhttp.llhttp_execute(parser, base, given.length)
         if (own.thrown !== undefined) throw own.thrown
         if (own.complete) {
           const read = llhttp.llhttp_get_error_pos(parser) - base
           llhttp.llhttp_resume(parser)
           end(own, read < given.length)
-        } else if (result !== ok && !own.enough) throw new NoAnswer(nameOf(result))
+        } else if (own.enough) return
+        else if (result !== ok) throw new NoAnswer(nameOf(result))
+        else if (own.answerBytes > answerBytesMax) throw new NoAnswer('HPE_ANSWER_OVERFLOW')
       },
       ended() {
         if (own.status === 0 || own.reusable) return false
@@ -183,6 +192,7 @@ const silent: AnswerListener = { head() {}, body: () => false, end() {} }
 
 const newReading = (listener: AnswerListener): Reading => ({
   listener,
+  answerBytes: 0,
   headBytes: 0,
   name: '',
   inValue: false,

@@ -48,6 +48,7 @@ export interface EgressAnswer {
  * | TLS broken off later, as 1.3 does for want of a certificate of ours       | tls             | destination |
  * | the connection was closed before the answer was complete                  | reset           | destination |
  * | the answer is not HTTP/1.1, or its head is over 16 KiB                    | protocol        | destination |
+ * | 256 KiB that announce or frame an answer, and it is still not over        | protocol        | destination |
  * | the deadline while connecting or answering                                | timeout         | destination |
  * | the deadline during the look-up                                           | timeout         | path        |
  * | the deadline while waiting for one of our connections to the origin       | timeout         | ours        |
