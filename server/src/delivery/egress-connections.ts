@@ -62,8 +62,8 @@ interface Origin<E> {
 /** What was read of a body at most; an answer with more is cut here and its connection closed. */
 export const bodyBytesMax = 16 * 1024
 const sweepMs = 1_000
-/** How long one address of several is tried before the next one. */
-const addressAttemptMs = 1_000
+/** How long one address of several is tried before the next one: a first packet that was lost is sent again after 1 s (RFC 6298). */
+const addressAttemptMs = 2_500
 const addressesMax = 8
 
 /** Thrown at an address that these targets do not allow. */

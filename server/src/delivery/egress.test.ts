@@ -2,10 +2,11 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import http from 'node:http'
 import https from 'node:https'
-import type net from 'node:net'
+import net from 'node:net'
 import os from 'node:os'
 import tls from 'node:tls'
 import { test, type TestContext } from 'node:test'
+import { Worker } from 'node:worker_threads'
 import { nameServer } from '../../test/name-server.ts'
 import { receiverCertificate } from '../../test/receiver-certificate.ts'
 import { egress, failureOf, type EgressOptions, type EgressResult, type Lookup, type Targets } from './egress.ts'
@@ -313,6 +314,43 @@ test('of several addresses that failed, the one that tells most decides', () => 
   assert.equal(failureOf(allFailed('ENETUNREACH', 'ECONNREFUSED'), 'connect').owner, 'destination')
   assert.equal(failureOf(allFailed('ECONNREFUSED', 'EMFILE'), 'connect').owner, 'ours')
 })
+
+/** A listener that has no room for one more connection until it wakes: whose first packet comes before is as if it was lost. */
+async function overrun(t: TestContext, host: string, asleepMs: number): Promise<number> {
+  const listener = new Worker(
+    `const { parentPort, workerData: { host, asleepMs } } = require('node:worker_threads')
+     const server = require('node:net').createServer((socket) => {
+       socket.on('error', () => {}).on('data', () => socket.end('HTTP/1.1 200 OK\\r\\n\\r\\n'))
+     })
+     server.listen({ host, port: 0, backlog: 1 }, () => {
+       parentPort.postMessage(server.address().port)
+       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, asleepMs)
+     })`,
+    { eval: true, workerData: { host, asleepMs } },
+  )
+  t.after(() => listener.terminate())
+  const [port] = (await once(listener, 'message')) as [number]
+  const before = Array.from({ length: 2 }, () => net.connect({ host, port }))
+  t.after(() => before.forEach((socket) => socket.destroy()))
+  await Promise.all(before.map((socket) => once(socket, 'connect')))
+  return port
+}
+
+// Elsewhere than on Linux a listener without room refuses, and 127.0.0.2 is no address.
+const notLinux = process.platform === 'linux' ? false : 'no listener can be overrun here'
+
+test(
+  'of several addresses one whose first packet was lost gets the second, a second later',
+  { skip: notLinux },
+  async (t) => {
+    const port = await overrun(t, '127.0.0.1', 500)
+    const lookup = answers({ 'shop.receiver.test': ['127.0.0.1', '127.0.0.2'] })
+    const result = await guard(t, 'any', { lookup }).send(`http://shop.receiver.test:${port}/`)
+    const durationMs = result.ok ? result.answer.durationMs : result.failure.durationMs
+    assert.equal(outcome(result), '200')
+    assert.ok(durationMs >= 900, `the first packet was not lost: ${durationMs} ms`)
+  },
+)
 
 test('a look-up that fails is told apart by whose fault it is', async (t) => {
   const codes: Record<string, string> = {
