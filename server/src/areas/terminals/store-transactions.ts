@@ -211,9 +211,13 @@ const markSeen = statement(
     where t.id = s.id`,
 )
 
+// What is said after the first word, and before a person has seen to it, is kept beside that: a result may follow a word that is none.
 const raiseAlarm = statement(
   'terminals.raiseAlarm',
-  `insert into terminals.attention (transaction_id, cause, detail, created_at) values ($1, $2, $3, $4) on conflict do nothing returning cause`,
+  `insert into terminals.attention as a (transaction_id, cause, detail, created_at) values ($1, $2, $3, $4)
+   on conflict (transaction_id, cause) where settled_at is null
+   do update set detail = left(a.detail || ' ' || excluded.detail, $5) where position(excluded.detail in a.detail) = 0
+   returning xmax = 0 as is_new`,
 )
 
 const openAttention = statement(
@@ -222,6 +226,7 @@ const openAttention = statement(
 )
 
 const rowsToAskMax = 200
+const alarmCharactersMax = 10_000
 /** As many missed pushes are looked up at once. */
 export const unseenMax = 1_000
 
@@ -330,9 +335,10 @@ export const transactionStore = {
     on.run<Missed>(unseen, [keyId, groupId, now, after?.updated_at ?? new Date(0), after?.id ?? smallestId, unseenMax]),
   markSeen: (on: Queries, seen: readonly { id: string; complete: boolean; voided: boolean }[]) =>
     on.run(markSeen, [seen.map(({ id }) => id), seen.map((s) => s.complete), seen.map((s) => s.voided)]),
-  /** True the first time. */
+  /** True the first time; what is told of it then and later is kept, up to so many characters. */
   raise: async (tx: Queries, transactionId: string, alarm: Alarm, detail: string, at: Date): Promise<boolean> =>
-    (await tx.run(raiseAlarm, [transactionId, alarm, detail, at])).length === 1,
+    one(await tx.run<{ is_new: boolean }>(raiseAlarm, [transactionId, alarm, detail, at, alarmCharactersMax]))
+      ?.is_new ?? false,
   openAttention: async (on: Queries): Promise<number> =>
     (await on.run<{ open: number }>(openAttention, []))[0]?.open ?? 0,
 }

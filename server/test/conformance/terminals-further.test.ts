@@ -1,0 +1,38 @@
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { after, test } from 'node:test'
+import { attentionStore } from '../../src/commands/store-attention.ts'
+import { platform } from '../platform.ts'
+import { approval, result, shopOf } from '../till.ts'
+
+// What terminals say of a payment beside the word that counts.
+
+const p = await platform({ after })
+const shop = shopOf(p)
+after(() => shop[Symbol.asyncDispose]())
+
+/** A payment that has arrived at the first terminal. */
+async function begun() {
+  const terminal = await shop.connect()
+  const transactionId = `f-${randomUUID()}`
+  const paying = shop.pay({ transactionId })
+  await terminal.next('payment')
+  return { transactionId, paying, terminal }
+}
+
+test('[D5.result.foreign] each result from another terminal is kept once, also after a word that was none', async () => {
+  const { transactionId, paying, terminal } = await begun()
+  const other = await shop.connect(shop.second)
+  const said = [{ status: 'PENDING' }, approval, { ...approval, authorizationCode: 'Z9Y8X7' }]
+  for (const one of [...said, ...said]) await other.ask(result(transactionId, one))
+  const open = await attentionStore.list(p.kaha.db, 10)
+  assert.deepEqual(
+    open.map(({ cause, payment }) => [cause, payment]),
+    [['foreign_result', transactionId]],
+  )
+  const told = open[0]?.detail.match(/"PENDING"|A1B2C3|Z9Y8X7/g)
+  assert.deepEqual(told, ['"PENDING"', 'A1B2C3', 'Z9Y8X7'])
+  terminal.send(result(transactionId))
+  assert.equal((await paying).json.status, 'SUCCESS')
+  await Promise.all([terminal.close(), other.close()])
+})
