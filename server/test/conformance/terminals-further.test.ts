@@ -36,3 +36,21 @@ test('[D5.result.foreign] each result from another terminal is kept once, also a
   assert.equal((await paying).json.status, 'SUCCESS')
   await Promise.all([terminal.close(), other.close()])
 })
+
+test('[D5.machine.ended.other, D5.machine.final.result, D5.machine.any.same-result] a further result is logged with what it said and how the payment stands, and nothing secret of it', async () => {
+  const { transactionId, paying, terminal } = await begun()
+  terminal.send(result(transactionId, { status: 'PENDING' }))
+  terminal.send(result(transactionId))
+  assert.equal((await paying).json.status, 'SUCCESS')
+  const further = () => p.logged.filter((line) => line.includes('further result')).map((line) => JSON.parse(line))
+  await terminal.settled()
+  assert.deepEqual(further(), [])
+  for (const status of ['SUCCESS', 'FAILED', 'CANCELLED']) terminal.send(result(transactionId, { ...approval, status }))
+  await terminal.settled()
+  assert.deepEqual(
+    further().map(({ state, said }) => [state, said]),
+    ['SUCCESS', 'FAILED', 'CANCELLED'].map((said) => ['COMPLETED', said]),
+  )
+  assert.ok(!p.logged.join('').includes(approval.authorizationCode))
+  await terminal.close()
+})

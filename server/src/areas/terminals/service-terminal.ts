@@ -1,9 +1,10 @@
 import type { Db } from '../../kernel/db.ts'
+import type { Log } from '../../kernel/log.ts'
 import { decimalToMinor } from '../../kernel/money.ts'
 import { together } from '../../kernel/together.ts'
 import { happen, hearVoid, type Alarm, type Result, type Step } from './course.ts'
 import type { Ledger, Stepper } from './ledger.ts'
-import type { TransactionEvent } from './machine.ts'
+import { isOpen, type TransactionEvent } from './machine.ts'
 import { notConnected, refuse } from './refusals.ts'
 import { connectionStore } from './store-connections.ts'
 import { transactionStore as store, type Named, type TransactionRow } from './store-transactions.ts'
@@ -29,10 +30,19 @@ export interface VoidAnswer {
 }
 
 const detailCharactersMax = 1_000
+const furtherResult = 'a terminal gave a further result of a payment that had ended; nothing was changed'
 const heardTogetherMax = 128
 
 /** What a terminal can say, of payments of its group. */
-export function createTerminalCases({ db, ledger }: { readonly db: Db; readonly ledger: Ledger }) {
+export function createTerminalCases({
+  db,
+  ledger,
+  log,
+}: {
+  readonly db: Db
+  readonly ledger: Ledger
+  readonly log: Pick<Log, 'info'>
+}) {
   // Nothing of the payment changes: the alarm is what is written.
   const alarming = (course: TransactionRow, cause: Alarm, said: unknown): Step => ({
     course,
@@ -101,8 +111,15 @@ export function createTerminalCases({ db, ledger }: { readonly db: Db; readonly 
           'A SUCCESS needs authorizationCode, a decimal amount and a currency of three capitals; nothing was changed.',
         )
       }
-      const stepper: Stepper = (course, now) => happen(course, course.created_at, event, now, result)
-      await ledger.change(row.id, stepper, from.connectionId)
+      let isFurther = false
+      const stepper: Stepper = (course, now) => {
+        const step = happen(course, course.created_at, event, now, result)
+        isFurther = step.course === course && !isOpen(course.state)
+        return step
+      }
+      const after = await ledger.change(row.id, stepper, from.connectionId)
+      if (after !== undefined && isFurther)
+        log.info({ transaction: row.id, state: after.state, said: result.status }, furtherResult)
     },
 
     /** A terminal's word on a payment that it was asked about. UNKNOWN counts only as an answer. */
