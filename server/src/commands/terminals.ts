@@ -5,6 +5,8 @@ import { terminalKeyStore } from '../identity/store-terminal-keys.ts'
 import { createDb, type Db } from '../kernel/db.ts'
 import { StartFault } from '../kernel/fault.ts'
 import { isUuid } from '../kernel/ids.ts'
+import { holdsAll, parseAsWritten } from '../kernel/json-digits.ts'
+import { repeatsKey } from '../kernel/json-keys.ts'
 import { argumentsOf, takesOnly } from './arguments.ts'
 import { joinDatabase, migrateOrExplain, timeIn } from './database.ts'
 import { hintKeys } from './hint-keys.ts'
@@ -118,18 +120,21 @@ function idOf(given: string | undefined, otherwise: string): string {
   return given
 }
 
-/** The text of a JSON object, without the spaces between its parts. */
-function objectOf(given: string | undefined): string {
+/** The text of a JSON object, without the spaces between its parts. What would be another one when it is shown is refused. */
+function objectOf(given = ''): string {
   const otherwise = `say what of it: --metadata and a JSON object of ${metadataBytesMax} bytes at most, as '{"counter":2}'`
   let value: unknown
   try {
-    value = JSON.parse(given ?? '')
+    value = JSON.parse(given)
   } catch (cause) {
     throw new StartFault(otherwise, { cause })
   }
   const text = JSON.stringify(value)
   if (typeof value !== 'object' || value === null || Array.isArray(value) || Buffer.byteLength(text) > metadataBytesMax)
     throw new StartFault(otherwise)
+  if (repeatsKey(given, value)) throw new StartFault('--metadata has a key twice; say it once')
+  if (!holdsAll(parseAsWritten(given)))
+    throw new StartFault('--metadata has a number with more digits than are kept; make it a text, in quotation marks')
   return text
 }
 

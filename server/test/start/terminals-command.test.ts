@@ -164,6 +164,17 @@ test('what `kaha terminals` does not know is told in one line, before a database
     [/say what of it: --metadata and a JSON object/, 'describe', 'x', '--group', id],
     [/say what of it/, 'describe', 'x', '--group', id, '--metadata', '[1]'],
     [/say what of it/, 'describe', 'x', '--group', id, '--metadata', `{"a":"${'x'.repeat(4_096)}"}`],
+    [
+      /has a number with more digits than are kept/,
+      'describe',
+      'x',
+      '--group',
+      id,
+      '--metadata',
+      `{"a":${'7'.repeat(20)}}`,
+    ],
+    [/has a number with more digits than are kept/, 'describe', 'x', '--group', id, '--metadata', '{"a":[1e400]}'],
+    [/has a key twice/, 'describe', 'x', '--group', id, '--metadata', '{"a":1,"a":2}'],
   ]
   const nowhere = { KAHA_DATABASE_URL: 'postgres://nobody@127.0.0.1:9/nowhere' }
   for (const [line, ...args] of wrong) await refused(line, args, nowhere)
