@@ -41,7 +41,8 @@ export const isUnanswered = (failure: unknown): boolean =>
     ? isOfProxy(failure) || failure.code === 'UNAVAILABLE' || failure.code === 'RATE_LIMITED'
     : failure instanceof KahaConnectionError && failure.reason !== 'TIMEOUT'
 
-const backOff = (triesMade: number, random: () => number): number =>
+/** How long to wait in ms, later each time. `triesMade` counts from 1; `random` gives [0, 1). */
+export const backOff = (triesMade: number, random: () => number): number =>
   Math.min(backOffMs * 2 ** (triesMade - 1), backOffMsMax) * (0.5 + 0.5 * random())
 
 /**

@@ -85,6 +85,21 @@ test('a payment is asked for again where a proxy finds no platform, and where th
   assert.deepEqual(waits, [250, 2_000])
 })
 
+test('a payment that a process which stops leaves PENDING is asked for again, and with webhookMode that is its answer', async () => {
+  await using server = await peer({ body: { status: 'PENDING' } }, 'cut', { body: { status: 'SUCCESS' } })
+  const { terminals, waits } = stepped(server)
+  assert.deepEqual(await terminals.pay('T', sale), { status: 'SUCCESS' })
+  assert.deepEqual(waits, [250, 500])
+  assert.equal(server.arrived[0]?.body, server.arrived[2]?.body)
+  await using pending = await peer({ body: { status: 'PENDING' } })
+  const asked = stepped(pending)
+  const toldByWebhook = await asked.terminals.pay('T', { ...sale, webhookMode: true })
+  assert.deepEqual([toldByWebhook, asked.waits], [{ status: 'PENDING' }, []])
+  // What goes on for longer is told as it stands.
+  const goesOn = await asked.terminals.pay('T', sale)
+  assert.deepEqual([goesOn, asked.waits], [{ status: 'PENDING' }, [250, 500, 1_000, 2_000]])
+})
+
 test('a payment whose transactionId is given as undefined keeps one of its own through every repeat', async () => {
   await using server = await peer('cut', { body: { status: 'SUCCESS' } })
   const terminals = createTerminals({ baseUrl: server.url, apiKey: 'tk_x', apiSecret: 's' })

@@ -16,7 +16,7 @@ import {
 } from '@kaha/contract'
 import { mustBeObject, mustBeText } from './arguments.ts'
 import { createSend, retriesOf, type CallOptions, type ConnectionOptions, type Sign, type Waiting } from './request.ts'
-import { isUnanswered, pause, waitBeforeRetry } from './retry.ts'
+import { backOff, isUnanswered, pause, waitBeforeRetry } from './retry.ts'
 
 export interface TerminalsOptions extends ConnectionOptions {
   /** The API key of a till (role desktop), exactly as issued. */
@@ -60,7 +60,8 @@ export function createTerminals(
     /**
      * Pays at a terminal and waits for its result. Without a transactionId one is made; where the line is lost, or a proxy or the platform
      * says that it cannot answer now, the same payment is asked for again, later each time, which joins the running wait and never charges
-     * twice. What is thrown tells the transactionId. A KahaError TIMEOUT or TERMINAL_CONNECTION_ERROR means that no money is kept.
+     * twice. So is one that a process which stops has left PENDING; with webhookMode that is the answer. What is thrown tells the
+     * transactionId. A KahaError TIMEOUT or TERMINAL_CONNECTION_ERROR means that no money is kept.
      */
     async pay(terminalId: string, body: BodyOf<typeof createTerminalPayment>, call: CallOptions = {}) {
       const asked = { ...mustBeObject('body', body), transactionId: body.transactionId ?? crypto.randomUUID() }
@@ -68,7 +69,9 @@ export function createTerminals(
       const repeatsMax = retriesOf(mustBeObject('options', call).maxRetries ?? options.maxRetries ?? repeatsDefault)
       for (let triesMade = 1; ; triesMade += 1) {
         try {
-          return await send(createTerminalPayment, input, call, payMsDefault)
+          const answer = await send(createTerminalPayment, input, call, payMsDefault)
+          if (answer.status !== 'PENDING' || body.webhookMode === true || triesMade > repeatsMax) return answer
+          await wait(backOff(triesMade, random), call.signal)
         } catch (failure) {
           const isToRepeat = isUnanswered(failure) && triesMade <= repeatsMax
           const waitMs = isToRepeat ? waitBeforeRetry(failure, triesMade, random) : null
