@@ -32,6 +32,9 @@ test('[D5.result.foreign] each result from another terminal is kept once, also a
   )
   const told = open[0]?.detail.match(/"PENDING"|A1B2C3|Z9Y8X7/g)
   assert.deepEqual(told, ['"PENDING"', 'A1B2C3', 'Z9Y8X7'])
+  // Of both terminals, whose journals a person must look at.
+  const both = `${shop.first.device_id}: ${shop.second.device_id} says {"status":"PENDING"}`
+  assert.ok(open[0]?.detail.startsWith(both), open[0]?.detail)
   terminal.send(result(transactionId))
   assert.equal((await paying).json.status, 'SUCCESS')
   await Promise.all([terminal.close(), other.close()])

@@ -78,6 +78,8 @@ test('a refused void, a foreign result and unmatched money are listed until they
   )
   const shown = await kaha('list')
   assert.match(shown, /void_refused +late-1, 150\.00 PHP, of merchant /)
+  assert.ok(shown.includes(`    ${shop.first.device_id}: The terminal refused a void: NO`), shown)
+  assert.ok(shown.includes(`    ${shop.first.device_id}: ${shop.second.device_id} says {"status":"SUCCESS"`), shown)
   // oxlint-disable-next-line no-control-regex
   assert.doesNotMatch(shown, /[\u0000-\u0009\u000b-\u001f]/)
   assert.deepEqual([await figure('kaha_terminal_attention_open'), await figure('kaha_qr_unmatched_open')], [2, 1])

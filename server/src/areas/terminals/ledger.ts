@@ -137,7 +137,10 @@ export function createLedger({ db, bus, clock, log, figures, waits, eventRow }: 
     const isHeard = saves.length > 0 && (await store.saveAll(on, saves, events))
     for (const { row, at, effects } of drafts) {
       for (const effect of effects) {
-        if (effect.kind !== 'alarm' || !(await store.raise(on, row.id, effect.alarm, effect.detail, at))) continue
+        if (effect.kind !== 'alarm') continue
+        // A person goes to the terminal that the payment was sent to, and must know which it is.
+        const detail = `${row.device_id ?? row.addressed}: ${effect.detail}`
+        if (!(await store.raise(on, row.id, effect.alarm, detail, at))) continue
         figures.attention(effect.alarm)
         log.warn({ transaction: row.id, cause: effect.alarm }, 'a terminal payment needs a person')
       }

@@ -20,6 +20,7 @@ export interface TerminalResult extends Result {
 export interface Speaker {
   readonly groupId: string
   readonly terminalId: string
+  readonly deviceId: string | null
   readonly connectionId: string
 }
 
@@ -44,9 +45,9 @@ export function createTerminalCases({
   readonly log: Pick<Log, 'info'>
 }) {
   // Nothing of the payment changes: the alarm is what is written.
-  const alarming = (course: TransactionRow, cause: Alarm, said: unknown): Step => ({
+  const alarming = (course: TransactionRow, cause: Alarm, said: unknown, from = ''): Step => ({
     course,
-    effects: [{ kind: 'alarm', alarm: cause, detail: JSON.stringify(said).slice(0, detailCharactersMax) }],
+    effects: [{ kind: 'alarm', alarm: cause, detail: `${from}${JSON.stringify(said).slice(0, detailCharactersMax)}` }],
   })
 
   /** For each connection, whether it is still one. */
@@ -82,7 +83,8 @@ export function createTerminalCases({
     if (row === undefined) throw refuse('TRANSACTION_NOT_FOUND', 'There is no such transaction.')
     if (row.terminal_id === from.terminalId) return row
     await mustBeHeld(from)
-    await ledger.change(row.id, (course) => alarming(course, 'foreign_result', said))
+    const who = `${from.deviceId ?? from.connectionId} says `
+    await ledger.change(row.id, (course) => alarming(course, 'foreign_result', said, who))
     throw refuse('GROUP_MISMATCH', 'This payment was sent to another terminal.')
   }
 

@@ -74,9 +74,9 @@ export function createActions(deps: ActionsDependencies): Act {
   const { identity, service, cases, connections, clock, tellEnd, onError } = deps
   const timestamp = () => clock.now().toISOString()
 
-  const speakerOf = ({ terminalId, connectionId, principal }: Link): Speaker => {
+  const speakerOf = ({ terminalId, deviceId, connectionId, principal }: Link): Speaker => {
     if (terminalId === null) throw refuse('GROUP_MISMATCH', 'Only terminals report of payments.')
-    return { groupId: principal.groupId, terminalId, connectionId }
+    return { groupId: principal.groupId, terminalId, deviceId, connectionId }
   }
   // A request like one over HTTP, and counted with those. What a terminal reports is never too much: it tells of money.
   const desktopOnly = async ({ principal, connectionId }: Link, message: string) => {
