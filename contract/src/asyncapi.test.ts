@@ -18,6 +18,12 @@ test('the document of the sockets is valid AsyncAPI 3', async () => {
   assert.equal(messages.length, Object.keys({ ...terminalRequests, ...terminalAnswers }).length)
 })
 
+test('the document names each status that refuses a handshake', () => {
+  const { description } = asyncapiDocument()['info'] as { description: string }
+  const [, refused = ''] = /A refused handshake is HTTP([^]*?)\n\n/.exec(description) ?? []
+  assert.deepEqual(refused.match(/\b\d{3}\b/g), ['400', '401', '403', '404', '429', '503'])
+})
+
 test('a document that is none is told, so the parser looks', async () => {
   const { diagnostics } = await new Parser().parse(text.replace('"channels"', '"chanels"'))
   assert.ok(diagnostics.some(isError))
