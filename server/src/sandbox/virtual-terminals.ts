@@ -176,6 +176,8 @@ export function createVirtualTerminals(deps: VirtualTerminalsDependencies): Virt
     try {
       await once(socket, 'open')
     } catch (cause) {
+      // Asked again at once it would be refused again.
+      if (/ 40[13]$/.test(String(cause))) throw new Fault('UNAVAILABLE', refusedAs(unit.deviceId), { cause })
       throw new Fault('UNAVAILABLE', 'The virtual terminal could not connect; does this process take sockets?', {
         retryAfterSeconds: 1,
         cause,
@@ -382,6 +384,9 @@ export function createVirtualTerminals(deps: VirtualTerminalsDependencies): Virt
     },
   }
 }
+
+const refusedAs = (deviceId: string) =>
+  `A terminal of yours has this device id, or the key of the virtual one is not active; take another, as ${deviceId}-2.`
 
 function remember<Value>(in_: Map<string, Value>, name: string, value: Value): void {
   const oldest = in_.size >= rememberedMax ? in_.keys().next() : undefined

@@ -138,3 +138,17 @@ test('[S7.terminals.sim-drop-75s] sim-drop-75s is back past the grace, and is vo
 test('[S7.terminals.sim-late-success] sim-late-success approves after the sale was given up, and is voided', async () => {
   assert.deepEqual(await told('sim-late-success', 110), [504, 'TIMEOUT', 'VOIDED'])
 })
+
+test('[S7.terminals.start] a virtual terminal that is refused tells why, and another one starts', async () => {
+  const real = await shop.connect(shop.first, { deviceId: 'sim-decline-9' })
+  await real.close()
+  const refused = await start('sim-decline-9')
+  assertRefused('/sandbox/terminals', refused, 503, 'UNAVAILABLE')
+  assert.match(
+    refused.json.error.message,
+    /^A terminal of yours has this device id, .* take another, as sim-decline-9-2\.$/,
+  )
+  assert.equal(refused.headers['retry-after'], undefined)
+  assert.equal((await start('sim-decline-9-2')).json.status, 'online')
+  await stop('sim-decline-9-2')
+})
