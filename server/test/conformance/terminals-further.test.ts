@@ -57,3 +57,22 @@ test('[D5.machine.ended.other, D5.machine.final.result, D5.machine.any.same-resu
   assert.ok(!p.logged.join('').includes(approval.authorizationCode))
   await terminal.close()
 })
+
+test('[D5.result.amount-mismatch] the receipt of an approval that is voided for its amount is given to nobody', async (t) => {
+  const url = p.receiver.url
+  const events = ['payment.failed']
+  const { json } = await shop.ask({ method: 'POST', path: '/v1/webhooks/endpoints', body: { url, events } })
+  t.after(() => shop.ask({ method: 'DELETE', path: `/v1/webhooks/endpoints/${json.endpointId}` }))
+  const { transactionId, paying, terminal } = await begun()
+  terminal.send(result(transactionId, { ...approval, amount: '150.01', receiptData: 'APPROVED 150.01' }))
+  const answer = await paying
+  assert.deepEqual([answer.status, answer.json.errorCode], [200, 'AMOUNT_MISMATCH'])
+  await p.idle()
+  const sent = p.receiver.received.map(({ body }) => body).filter((body) => body.includes(transactionId))
+  assert.equal(sent.length, 1)
+  for (const told of [answer.text, (await shop.read(transactionId)).text, ...sent])
+    assert.ok(!told.includes('APPROVED') && told.includes('AMOUNT_MISMATCH'), told)
+  terminal.send({ action: 'voidResult', transactionId, success: true })
+  await terminal.settled()
+  await terminal.close()
+})

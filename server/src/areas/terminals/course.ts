@@ -157,7 +157,8 @@ const said = (event: TransactionEvent, result: Result, at: Date): Partial<Course
   authorization_code: event === 'success' ? (result.authorizationCode ?? null) : null,
   error_code: event === 'failed' ? (result.errorCode ?? 'DECLINED') : null,
   error_message: event === 'failed' ? (result.errorMessage ?? 'The terminal gave no reason.') : null,
-  ...keptReceipt(result.receiptData),
+  // That of an approval which is voided says what is not so: who prints it gives the customer a proof of payment.
+  ...keptReceipt(event === 'mismatch' ? undefined : result.receiptData),
   outcome_at: at,
 })
 
