@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 import { styleText } from 'node:util'
 import { rules } from '../server/test/conformance/rules.ts'
+import { argumentsOf } from './arguments.ts'
 import { ruleFaults, ruleTests } from './rule-coverage.ts'
 import { listFiles, root } from './source.ts'
 
@@ -10,6 +11,8 @@ interface Part {
   readonly name: string
   check(): Promise<string>
 }
+
+argumentsOf('npm run check takes nothing', { options: {} })
 
 const partsAtOnce = 2
 const partMsMax = 120_000

@@ -1,16 +1,19 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { parseArgs } from 'node:util'
 import { format, resolveConfig } from 'prettier'
 import { asyncapiDocument } from '../contract/src/asyncapi.ts'
 import { openapiDocuments } from '../contract/src/openapi.ts'
+import { argumentsOf } from './arguments.ts'
 import { databaseTypes } from './database-types.ts'
 import { fillTables } from './doc-pages.ts'
 import { docTables } from './doc-tables.ts'
 import { listFiles, readFiles, root, type Texts } from './source.ts'
 
 // Writes what is made from something else and checked in; with --check says what is out of date, and writes nothing.
-const { values } = parseArgs({ options: { check: { type: 'boolean' } } })
+const usage = `npm run generate
+
+  --check  writes nothing, and says what is out of date`
+const { values } = argumentsOf(usage, { options: { check: { type: 'boolean' } } })
 
 const generators: readonly (() => Promise<Texts>)[] = [
   openapiFiles,

@@ -1,9 +1,9 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { parseArgs } from 'node:util'
 import { startTestCluster, type TestCluster } from '../server/test/cluster.ts'
 import { freePort } from '../server/test/free-port.ts'
+import { argumentsOf } from './arguments.ts'
 import { clusterVariable, testFiles, type TestFile } from './testing/files.ts'
 import { hasFailed, leftOut, textOfFile, totals } from './testing/print.ts'
 import { runFile, type FileResult } from './testing/run-file.ts'
@@ -26,13 +26,25 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal
 process.exitCode = await main()
 
 async function main(): Promise<number> {
-  const { values, positionals } = readArguments()
+  const { values, positionals } = argumentsOf(usage, {
+    allowPositionals: true,
+    options: {
+      tcp: { type: 'boolean' },
+      'database-only': { type: 'boolean' },
+      'no-browser': { type: 'boolean' },
+      name: { type: 'string' },
+      help: { type: 'boolean', short: 'h' },
+    },
+  })
   if (values.help) return say(usage, 0)
+  if (values.name !== undefined && !isPattern(values.name))
+    return say(`kaha: --name ${values.name} is no regular expression`, 1)
+  const nowhere = positionals.find((path) => testFiles([path]).length === 0)
+  if (nowhere !== undefined) return say(`kaha: no test file there: ${nowhere}`, 1)
   const files = testFiles(positionals)
     .filter(({ usesDatabase }) => usesDatabase || !values['database-only'])
     .filter(({ usesBrowser }) => !usesBrowser || !values['no-browser'])
-  if (files.length === 0)
-    return say(`kaha: no test file there: ${positionals.join(' ') || 'none uses the database yet'}`, 1)
+  if (files.length === 0) return say('kaha: these options leave no test file there', 1)
 
   forgetSettings()
   const started = performance.now()
@@ -41,23 +53,14 @@ async function main(): Promise<number> {
     : undefined
   if (cluster) process.env[clusterVariable] = cluster.handle
   const results = await runAll(files, values.name)
-  return conclude(results, files.length, performance.now() - started)
+  return conclude(results, files.length, values.name, performance.now() - started)
 }
 
-function readArguments() {
+function isPattern(text: string): boolean {
   try {
-    return parseArgs({
-      allowPositionals: true,
-      options: {
-        tcp: { type: 'boolean' },
-        'database-only': { type: 'boolean' },
-        'no-browser': { type: 'boolean' },
-        name: { type: 'string' },
-        help: { type: 'boolean', short: 'h' },
-      },
-    })
-  } catch (error) {
-    return process.exit(say(`kaha: ${error instanceof Error ? error.message : String(error)}\n\n${usage}`, 1))
+    return new RegExp(text) instanceof RegExp
+  } catch {
+    return false
   }
 }
 
@@ -96,7 +99,12 @@ async function runAll(files: readonly TestFile[], namePattern: string | undefine
   return results
 }
 
-function conclude(results: readonly FileResult[], fileCount: number, durationMs: number): number {
+function conclude(
+  results: readonly FileResult[],
+  fileCount: number,
+  namePattern: string | undefined,
+  durationMs: number,
+): number {
   const failed = results.filter(hasFailed)
   const parts = leftOut(results)
   console.log('')
@@ -105,6 +113,9 @@ function conclude(results: readonly FileResult[], fileCount: number, durationMs:
   console.log(totals(results, durationMs))
   if (stopping.signal.aborted) return say(`kaha: stopped after ${results.length} of ${fileCount} files`, 130)
   if (failed.length > 0) return 1
+  // One that is misspelt would pass for a test that passes.
+  if (namePattern !== undefined && results.every(({ verdicts }) => verdicts.every(({ kind }) => kind !== 'test')))
+    return say(`kaha: no test there has a name that matches ${namePattern}`, 1)
   if (parts.size > 0 && process.env['CI'] === 'true') return say('kaha: with CI=true a part left out is a failure', 1)
   return 0
 }

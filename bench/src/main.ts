@@ -1,6 +1,6 @@
 // `npm run bench -- NAME`: measures what was promised, each beside a yardstick in the same run.
 import { resolve } from 'node:path'
-import { parseArgs } from 'node:util'
+import { argumentsOf } from '../../scripts/arguments.ts'
 import { tell, type Bound } from './bounds.ts'
 import { checkoutPay } from './checkout-pay.ts'
 import { createLink } from './create-link.ts'
@@ -117,7 +117,7 @@ ${Object.entries(benchmarks)
 process.exitCode = await main()
 
 async function main(): Promise<number> {
-  const { values, positionals } = parseArgs({
+  const { values, positionals } = argumentsOf(usage, {
     allowPositionals: true,
     options: {
       rounds: { type: 'string', default: '5' },

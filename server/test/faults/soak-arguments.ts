@@ -1,5 +1,5 @@
 import { randomInt } from 'node:crypto'
-import { parseArgs } from 'node:util'
+import { argumentsOf } from '../../../scripts/arguments.ts'
 
 /**
  * What a long run is told: how many rounds, where chance begins (a seed that was printed repeats its choices), and whatever else it has a
@@ -10,7 +10,8 @@ export function soakArguments<Name extends string>(
 ): Record<Name | 'seed', number> {
   const numbers: Record<string, number> = { ...defaults, seed: randomInt(2 ** 31) }
   const names = Object.keys(numbers)
-  const { values } = parseArgs({
+  const usage = `Each takes a whole number: ${names.map((name) => `--${name}`).join(', ')}`
+  const { values } = argumentsOf(usage, {
     options: Object.fromEntries(names.map((name) => [name, { type: 'string' as const }])),
   })
   for (const name of names) {
