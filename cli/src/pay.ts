@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { createKaha, KahaConnectionError, KahaError } from '@kaha/sdk'
+import { createKaha, imageBytesMax, KahaConnectionError, KahaError } from '@kaha/sdk'
 
 const payHelp = [
   'kaha pay CODE [--decline | --expire | --read] [--json]',
@@ -14,6 +14,7 @@ const payHelp = [
 /** What a person can mend: one line, exit code 1. */
 class PayFault extends Error {}
 
+const mebibyte = 1024 * 1024
 const imageFile = /\.(?:png|jpe?g)$/i
 
 /** Runs the command; resolves to the exit code. */
@@ -125,5 +126,9 @@ async function pictureIn(path: string): Promise<string> {
     )
   })
   if (bytes.length === 0) throw new PayFault(`the picture ${path} is empty`)
+  if (bytes.length > imageBytesMax)
+    throw new PayFault(
+      `the picture ${path} has more than ${imageBytesMax / mebibyte} MiB: make it smaller, or cut it to the code`,
+    )
   return bytes.toString('base64')
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
-import { createKahaQr } from '@kaha/sdk'
+import { createKahaQr, imageBytesMax } from '@kaha/sdk'
 import { finish, folder, launch, start } from './program.ts'
 
 const home = folder({ after })
@@ -37,6 +37,9 @@ test('S7.bank.any-text: kaha pay reads, pays, declines and lets expire a code of
   const empty = join(home, 'empty.png')
   await writeFile(empty, '')
   assert.match((await kaha([empty])).stderr, /^kaha: the picture .*empty\.png is empty\n$/)
+  const large = join(home, 'large.png')
+  await writeFile(large, Buffer.alloc(imageBytesMax + 1024 * 1024))
+  assert.match((await kaha([large])).stderr, /^kaha: the picture .*large\.png has more than 8 MiB: [^\n]*\n$/)
   assert.match((await kaha([join(home, 'none.png')])).stderr, /^kaha: there is no picture .*none\.png\n$/)
 
   const two = await made('ORDER-2')
