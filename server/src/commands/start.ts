@@ -1,12 +1,11 @@
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import pino from 'pino'
 import { isSandbox, refusedInLive, startKaha, type SandboxKaha } from '../app.ts'
 import { localUrlOf, type Addresses } from '../addresses.ts'
 import { unknownSettings, type Config } from '../config.ts'
 import { openDataDir } from '../kernel/data-dir.ts'
 import { openLogFile } from '../kernel/log-file.ts'
-import { createLog, type Log } from '../kernel/log.ts'
+import { createLog, logDestination, type Log } from '../kernel/log.ts'
 import { masterKeyIn } from './data-dir.ts'
 import { migrateOrExplain, openDatabase } from './database.ts'
 import { untilAskedToStop } from './signals.ts'
@@ -168,5 +167,5 @@ const logPathOf = ({ mode, dataDir }: Config): string | undefined =>
 
 function openLog({ logLevel }: Config, path: string | undefined): Log {
   if (path === undefined) return createLog(logLevel)
-  return createLog(logLevel, pino.destination({ fd: openLogFile(path).fd, sync: false }))
+  return createLog(logLevel, logDestination(openLogFile(path).fd))
 }

@@ -28,8 +28,28 @@ export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent'
 // A write of its own costs a line more than all the rest of it; a line waits this long for others.
 const gatherMsMax = 100
 const gatherBytes = 4_096
+const heldBytesMax = 1024 * 1024
 
-/** JSON lines on standard error, written asynchronously; `destination` is for tests. */
+/**
+ * Writes asynchronously to an open file. Lines that cannot be written, as where the disk is full, are kept up to 1 MiB until they can, and more of
+ * them are dropped: a log stops nobody.
+ */
+export function logDestination(fd: number): pino.DestinationStream {
+  const destination = pino.destination({
+    fd,
+    sync: false,
+    minLength: gatherBytes,
+    periodicFlush: gatherMsMax,
+    maxLength: heldBytesMax,
+  })
+  const { flushSync } = destination
+  // At the end of the process it would try again for ever.
+  destination.on('error', () => (destination.flushSync = () => {}))
+  destination.on('write', () => (destination.flushSync = flushSync))
+  return destination
+}
+
+/** JSON lines, on standard error unless another destination is given. */
 export function createLog(level: LogLevel, destination?: pino.DestinationStream): Log {
   return pino(
     {
@@ -38,6 +58,6 @@ export function createLog(level: LogLevel, destination?: pino.DestinationStream)
       timestamp: pino.stdTimeFunctions.isoTime,
       serializers: { err: errorLine, error: errorLine },
     },
-    destination ?? pino.destination({ fd: 2, sync: false, minLength: gatherBytes, periodicFlush: gatherMsMax }),
+    destination ?? logDestination(2),
   )
 }

@@ -89,3 +89,17 @@ function isRunning(pid: number): boolean {
     return false
   }
 }
+
+test(
+  'a log that cannot be written, as on a full disk, neither ends a sandbox nor keeps it from stopping',
+  { skip: existsSync('/dev/full') ? false : '/dev/full: it is not there' },
+  async (t) => {
+    const main = join(import.meta.dirname, '../../src/main.ts')
+    const unlogged = ['/bin/sh', '-c', 'exec "$0" "$@" 2>/dev/full', process.execPath, main]
+    const program = await start(t, dataDir, { command: unlogged })
+    const answer = await fetch(`${program.sandbox.base_url}/docs`)
+    assert.equal(answer.status, 200)
+    assert.equal(await stop(program), 0)
+    assertClean()
+  },
+)
