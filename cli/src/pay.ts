@@ -19,12 +19,8 @@ const imageFile = /\.(?:png|jpe?g)$/i
 
 /** Runs the command; resolves to the exit code. */
 export async function payCommand(args: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
-  // Whoever reads what it says, such as `head`, may have enough of it.
-  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EPIPE') throw error
-  })
   try {
-    process.stdout.write(`${await pay(args, env)}\n`)
+    await write(`${await pay(args, env)}\n`)
     return 0
   } catch (error) {
     const isAway = error instanceof KahaConnectionError
@@ -32,6 +28,18 @@ export async function payCommand(args: readonly string[], env: NodeJS.ProcessEnv
     process.stderr.write(`kaha: ${error.message}${isAway ? '; does the sandbox run?' : ''}\n`)
     return 1
   }
+}
+
+async function write(text: string): Promise<void> {
+  process.stdout.on('error', () => {})
+  const failure = await new Promise<NodeJS.ErrnoException | null | undefined>((resolve) => {
+    process.stdout.write(text, resolve)
+  })
+  // Whoever reads what it says, such as `head`, may have enough of it.
+  if (!failure || failure.code === 'EPIPE') return
+  throw new PayFault(
+    `what became of it could not be written (${failure.code ?? failure.message}), and it is done all the same: mend that first`,
+  )
 }
 
 async function pay(args: readonly string[], env: NodeJS.ProcessEnv): Promise<string> {

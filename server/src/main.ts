@@ -13,7 +13,7 @@ async function main([command = 'help', ...args]: readonly string[]): Promise<voi
   const wantsHelp = args.includes('--help')
   const env = process.env
   // Whoever reads what a command says, such as `head`, may have enough of it. `start` goes on whatever becomes of it.
-  if (command !== 'start' || wantsHelp) process.stdout.on('error', endUnlessUnread)
+  if (command !== 'start' || wantsHelp) process.stdout.once('error', tellUnlessUnread).on('error', () => {})
   switch (command) {
     case 'start': {
       if (wantsHelp) return say(startHelp())
@@ -40,8 +40,10 @@ async function main([command = 'help', ...args]: readonly string[]): Promise<voi
   }
 }
 
-function endUnlessUnread(error: NodeJS.ErrnoException): void {
-  if (error.code !== 'EPIPE') throw error
+function tellUnlessUnread({ code, message }: NodeJS.ErrnoException): void {
+  if (code === 'EPIPE') return
+  warn(`what the command says could not be written (${code ?? message}), and what it did is done: mend that first`)
+  process.exitCode = 1
 }
 
 try {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { readdirSync } from 'node:fs'
+import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { scopes } from '@kaha/contract'
@@ -103,3 +103,20 @@ test('what `kaha keys` does not know is told in one line, before a database is t
   await refused(/say which key: `kaha keys revoke ID`, with an id of `kaha keys list`/, 'keys', 'revoke')
   await refused(/there is no command pay-all; `kaha --help` lists them/, 'pay-all')
 })
+
+const full = '/dev/full'
+
+test(
+  'a command that cannot write what it says, as to a full disk, tells so in one line',
+  { skip: existsSync(full) ? false : `${full}: it is not there` },
+  async () => {
+    const cli = join(import.meta.dirname, '../../../cli/src/main.ts')
+    const here = { KAHA_DATA_DIR: dataDir }
+    for (const args of [['help'], ['keys', 'list'], ['pay', '--help']]) {
+      const command = ['/bin/sh', '-c', `exec "$0" "$@" >${full}`, process.execPath, cli]
+      const { code, stderr } = await finish({ after }, { command, args, settings: here })
+      assert.equal(code, 1)
+      assert.match(stderr, /^kaha: [^\n]* could not be written \(ENOSPC\)[^\n]*\n$/)
+    }
+  },
+)
