@@ -69,7 +69,7 @@ export const ecommerceErrorExamples: Readonly<Record<Exclude<EcommerceCode, 'MET
   },
   INVALID_CURSOR: atField('cursor', 'known', 'is not one of this list with these filters; start again without it'),
   INVALID_PAGE_SIZE: tooSmall('page_size'),
-  INVALID_STATUS: noneOf('status.0', linkStatuses),
+  INVALID_STATUS: noneOf('status', linkStatuses),
   INVALID_DATE_RANGE: atField('date_from', 'not_after_date_to', 'must not be later than date_to'),
   NOT_FOUND: { message: 'There is no such resource for this key.' },
   IDEMPOTENCY_MISMATCH: {

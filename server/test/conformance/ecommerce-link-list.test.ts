@@ -145,6 +145,8 @@ test('[C4.link-list.status, C4.link.status] status keeps the links in any of the
       [400, 'INVALID_STATUS'],
       status,
     )
+  for (const status of ['PAID', 'ACTIVE,PAID'])
+    assert.equal(refusal(await own.listLinks({ status })), '400 INVALID_STATUS status one_of', 'named as it was sent')
   const twice = await own.send(listPaymentLinks, { query: '?status=ACTIVE&status=CONSUMED' })
   assert.equal(refusal(twice), '400 BAD_REQUEST status once')
 })

@@ -200,7 +200,7 @@ function mountRoute<P>(room: FastifyInstance, area: Area<P>, { operation, handle
         throw new Fault('BAD_REQUEST', 'The path holds NUL; leave it out.')
       const at = request.url.indexOf('?')
       const read = readQuery(at < 0 ? '' : request.url.slice(at + 1), operation.query ?? nothing)
-      must((query ?? refuseAnyQuery)(read))
+      must(atParameter((query ?? refuseAnyQuery)(read)))
       const value = bytes.length === 0 ? undefined : readJson(bytes)
       const sent = value === undefined && mayLackBody ? {} : value
       must(body(sent))
@@ -232,6 +232,12 @@ function mountRoute<P>(room: FastifyInstance, area: Area<P>, { operation, handle
     },
   })
 }
+
+/** Of a list in a query the parameter is told, whose members have no names there. */
+const atParameter = (violation: Violation | null): Violation | null =>
+  violation === null || violation.rule === 'unknown'
+    ? violation
+    : { ...violation, field: violation.field.replace(/\.\d+$/, '') }
 
 const lacksBody = (headers: IncomingHttpHeaders): boolean =>
   headers['transfer-encoding'] === undefined && Number(headers['content-length'] ?? 0) === 0
