@@ -148,6 +148,9 @@ test('query text takes the shape of its schema, and what does not convert stays 
   for (const digits of [16, 400])
     assert.equal(readQuery(`size=${'9'.repeat(digits)}`, query)['size'], Number.MAX_SAFE_INTEGER)
   assert.deepEqual(readQuery('states=', query)['states'], [''])
+  // A byte beyond ASCII in a request line comes as the character of Latin-1.
+  for (const text of ['text=%D1', 'text=\u00d1', '%ff=1', 'text=%'])
+    assert.throws(() => readQuery(text, query), /UTF-8/)
   assert.deepEqual(readQuery('states=b,a,b,b', query)['states'], ['b', 'a'])
 })
 

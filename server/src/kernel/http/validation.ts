@@ -119,9 +119,11 @@ type Properties = Record<string, { type?: string }>
 
 /**
  * Query text to the shape of its schema: integers by their canonical spelling, comma-separated lists to arrays of distinct values, the
- * rest as it is. What does not convert stays text and fails validation. A parameter sent twice is refused.
+ * rest as it is. What does not convert stays text and fails validation. A parameter sent twice is refused, and so are bytes that are no UTF-8,
+ * which would be read as another text.
  */
 export function readQuery(text: string, schema: TObject): Record<string, unknown> {
+  if (!isEncoded(text)) throw new Fault('BAD_REQUEST', 'The query is not UTF-8 in percent-encoding.')
   const properties: Properties = schema.properties
   const query: Record<string, unknown> = Object.create(null) as Record<string, unknown>
   for (const [name, value] of new URLSearchParams(text)) {
@@ -140,6 +142,15 @@ export function readQuery(text: string, schema: TObject): Record<string, unknown
     else query[name] = value
   }
   return query
+}
+
+function isEncoded(text: string): boolean {
+  try {
+    decodeURIComponent(text)
+    return /^[\x20-\x7e]*$/.test(text)
+  } catch {
+    return false
+  }
 }
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })
