@@ -122,6 +122,14 @@ test('E6.webhook.delete: deleting is 204 without a body, and the webhook is gone
   await registered({ webhookUrl })
 })
 
+test('of several deletions at once one is 204, and the others find nothing, as they do one after the other', async () => {
+  const { id } = await registered()
+  const answers = await Promise.all(Array.from({ length: 6 }, () => ask({ method: 'DELETE', path: `${path}/${id}` })))
+  const [deleted, ...others] = answers.toSorted((one, other) => one.status - other.status)
+  assert.equal(deleted?.status, 204)
+  for (const other of others) assertRefused(other, 'WEBHOOK_NOT_FOUND')
+})
+
 test('[E6.webhook.url, E6.webhook.actions, E6.webhook.status, E6.webhook.invalid] a field that is missing, unknown or of the wrong form is 400 with 20000002', async () => {
   const target = await registered()
   const wrong: Record<string, readonly unknown[]> = {

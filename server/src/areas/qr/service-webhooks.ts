@@ -50,13 +50,13 @@ export function createQrWebhooksService({ db, destinations, accounts, vet, sandb
 
   const find = async (account: Account, number: bigint): Promise<WebhookRow> => {
     const row = await store.find(db, account, number)
-    if (row === undefined) throw new Fault('WEBHOOK_NOT_FOUND', 'This account has no such webhook.')
+    if (row === undefined) throw notFound()
     return row
   }
 
   const read = async (id: string): Promise<WebhookRow> => {
     const row = await store.read(db, id)
-    if (row === undefined) throw new Fault('WEBHOOK_NOT_FOUND', 'This account has no such webhook.')
+    if (row === undefined) throw notFound()
     return row
   }
 
@@ -99,10 +99,13 @@ export function createQrWebhooksService({ db, destinations, accounts, vet, sandb
 
     async delete(account: Account, number: bigint): Promise<void> {
       const { id } = await find(account, number)
-      await destinations.delete(account, id, 'encrypted')
+      // Of two at once one has deleted it.
+      if ((await destinations.delete(account, id, 'encrypted')) === undefined) throw notFound()
     },
   }
 }
+
+const notFound = () => new Fault('WEBHOOK_NOT_FOUND', 'This account has no such webhook.')
 
 /** Throws URL_REGISTERED where the account has another webhook with the URL, for whichever branch. */
 async function withOwnUrl<Stored>(storing: Promise<Stored>): Promise<Stored> {
