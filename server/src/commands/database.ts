@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { roles, type Config } from '../config.ts'
 import { createClock } from '../kernel/clock.ts'
@@ -7,6 +8,7 @@ import { connectionConfig, type Db, type DbTarget } from '../kernel/db.ts'
 import { StartFault } from '../kernel/fault.ts'
 import { migrate } from '../kernel/migrate.ts'
 import { startEmbeddedPostgres } from '../kernel/postgres/embedded.ts'
+import { HeldByCommand, isHeldByCommand } from '../kernel/postgres/lock.ts'
 import { warn } from './words.ts'
 
 export interface OpenDatabase extends AsyncDisposable {
@@ -15,11 +17,18 @@ export interface OpenDatabase extends AsyncDisposable {
 
 const database = 'postgres'
 const socketDirLine = 4
+const commandsMsMax = 20_000
+const lookEveryMs = 100
 
 /** The database of the settings: the one at KAHA_DATABASE_URL, else the embedded one, started here. */
 export async function openDatabase(
   config: Config,
-  options: { log: (line: string) => void; onFatal?: (reason: Error) => void; signal?: AbortSignal },
+  options: {
+    log: (line: string) => void
+    forCommand?: boolean
+    onFatal?: (reason: Error) => void
+    signal?: AbortSignal
+  },
 ): Promise<OpenDatabase> {
   if (config.databaseUrl !== null) {
     if (!URL.canParse(config.databaseUrl)) {
@@ -41,11 +50,22 @@ export async function openDatabase(
   }
 }
 
-/** The database of a Kaha that runs on the data directory, when one does; else as `openDatabase`. For commands beside a server. */
+/**
+ * The database of a Kaha that runs on the data directory, when one does; else as `openDatabase`, after other commands that have it open. For
+ * commands beside a server.
+ */
 export async function joinDatabase(config: Config): Promise<OpenDatabase> {
-  const running = config.databaseUrl === null ? await runningOn(config.dataDir) : undefined
-  if (running === undefined) return openDatabase(config, { log: () => {} })
-  return { target: running, [Symbol.asyncDispose]: async () => {} }
+  for (const deadline = performance.now() + commandsMsMax; ; await sleep(lookEveryMs)) {
+    // What a command has opened it closes, whoever has joined it.
+    const isJoinable = config.databaseUrl === null && !isHeldByCommand(config.dataDir)
+    const running = isJoinable ? await runningOn(config.dataDir) : undefined
+    if (running !== undefined) return { target: running, [Symbol.asyncDispose]: async () => {} }
+    try {
+      return await openDatabase(config, { log: () => {}, forCommand: true })
+    } catch (error) {
+      if (!(error instanceof HeldByCommand) || performance.now() > deadline) throw error
+    }
+  }
 }
 
 async function runningOn(dataDir: string): Promise<DbTarget | undefined> {

@@ -120,3 +120,9 @@ test(
     }
   },
 )
+
+test('commands that are given at once, where no server runs, wait for one another', async () => {
+  const lists = await Promise.all(Array.from({ length: 4 }, () => kaha('keys', 'list', '--json')))
+  assert.equal(new Set(lists).size, 1)
+  assert.deepEqual(serversIn(dataDir), [])
+})

@@ -94,6 +94,11 @@ test('a second Kaha on the same directory is refused in one line that names the 
   assert.deepEqual(await query(postgres, 'select 1 as one'), [{ one: 1 }])
 })
 
+test('a Kaha on the directory of a command is told that it passes', async (t) => {
+  await start(t, { dataDir, forCommand: true })
+  await assert.rejects(start(t, { dataDir }), /by another command of Kaha \(process \d+\), which ends by itself/)
+})
+
 test('of two Kahas that race for a fresh directory one gets it and the other is refused', async (t) => {
   const fresh = join(folder(t), 'data')
   const both = await Promise.all([startChild(t, [fresh]), startChild(t, [fresh])])

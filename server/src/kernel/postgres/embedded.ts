@@ -32,6 +32,8 @@ export interface EmbeddedPostgresOptions {
   /** False trades what a power cut leaves for speed: for tests alone. Default true. */
   fsync?: boolean
   sharedBuffersMb?: number
+  /** It runs for a command, which stops it soon: others are told so. */
+  forCommand?: boolean
   /** Cancels the start. */
   signal?: AbortSignal
   /** Called once, when PostgreSQL ended by itself and could not be brought back. */
@@ -55,7 +57,7 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
 
   const dataDir = openDataDir(options.dataDir)
   const cluster = join(dataDir, 'postgres')
-  const { killedOwner } = starting.use(lockDirectory(dataDir))
+  const { killedOwner } = starting.use(lockDirectory(dataDir, options))
   const { account, binaries, dataPath } = await choose(dataDir, cluster, options.nativeDir)
   signal?.throwIfAborted()
 

@@ -8,17 +8,26 @@ export interface DirectoryLock extends Disposable {
   readonly killedOwner: number | undefined
 }
 
+/** The data directory is in use by a command, which gives it back by itself. */
+export class HeldByCommand extends StartFault {}
+
 const sqliteBusy = 5
+const command = 'command'
+const pidFileIn = (dataDir: string): string => join(dataDir, 'kaha.pid')
+
+/** Whether whoever has the data directory, or had it last and was killed, is a command. */
+export const isHeldByCommand = (dataDir: string): boolean => linesOf(pidFileIn(dataDir))[1] === command
 
 /**
- * Takes a data directory for this process; a StartFault names the process that has it already.
+ * Takes a data directory for this process, for as long as a command takes or until it is stopped; a StartFault names the process that has it
+ * already.
  *
  * Node offers no file locks of its own, but its SQLite holds one (fcntl) for as long as a transaction is open. The kernel drops it
  * with the process, so that nothing stale is left by kill -9, and it also holds between containers that share a volume, where
  * process ids mean nothing. Nobody else in this process may open the file `lock`: closing it would drop the lock.
  */
-export function lockDirectory(dataDir: string): DirectoryLock {
-  const pidFile = join(dataDir, 'kaha.pid')
+export function lockDirectory(dataDir: string, { forCommand = false } = {}): DirectoryLock {
+  const pidFile = pidFileIn(dataDir)
   const lock = new DatabaseSync(join(dataDir, 'lock'))
   try {
     lock.exec('pragma journal_mode = off; begin exclusive')
@@ -32,6 +41,10 @@ export function lockDirectory(dataDir: string): DirectoryLock {
       )
     }
     const owner = readPid(pidFile)
+    if (owner !== undefined && isHeldByCommand(dataDir))
+      throw new HeldByCommand(
+        `the data directory ${dataDir} is in use by another command of Kaha (process ${owner}), which ends by itself: try again then`,
+      )
     throw new StartFault(
       `the data directory ${dataDir} is in use by another Kaha${owner === undefined ? '' : ` (process ${owner})`}: ` +
         'stop it first, or set KAHA_DATA_DIR to another folder',
@@ -39,7 +52,7 @@ export function lockDirectory(dataDir: string): DirectoryLock {
   }
   leaveToOwner(dataDir)
   const killedOwner = readPid(pidFile)
-  writeFileSync(pidFile, `${process.pid}\n`, { mode: 0o600 })
+  writeFileSync(pidFile, `${process.pid}\n${forCommand ? `${command}\n` : ''}`, { mode: 0o600 })
   return {
     killedOwner,
     [Symbol.dispose]() {
@@ -51,11 +64,16 @@ export function lockDirectory(dataDir: string): DirectoryLock {
 
 /** The process id on the first line of a file, if there is one. */
 function readPid(path: string): number | undefined {
+  const pid = Number.parseInt(linesOf(path)[0] ?? '', 10)
+  return pid > 0 ? pid : undefined
+}
+
+/** None where the file cannot be read. */
+function linesOf(path: string): string[] {
   try {
-    const pid = Number.parseInt(readFileSync(path, 'utf8'), 10)
-    return pid > 0 ? pid : undefined
+    return readFileSync(path, 'utf8').split('\n')
   } catch {
-    return undefined
+    return []
   }
 }
 
