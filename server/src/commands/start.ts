@@ -6,10 +6,11 @@ import { unknownSettings, type Config } from '../config.ts'
 import { openDataDir } from '../kernel/data-dir.ts'
 import { openLogFile } from '../kernel/log-file.ts'
 import { createLog, logDestination, type Log } from '../kernel/log.ts'
+import type { StoryDependencies } from '../sandbox/story.ts'
 import { masterKeyIn } from './data-dir.ts'
 import { migrateOrExplain, openDatabase } from './database.ts'
 import { untilAskedToStop } from './signals.ts'
-import { greet, say, warn, type Greeting } from './words.ts'
+import { greet, say, warn, type Greeting, type Story } from './words.ts'
 
 const stopMsMax = 5_000
 const drainMsMax = 4_000
@@ -72,9 +73,7 @@ async function openSandbox(
   const { ensureSeed, takeStory } = await import('../sandbox/seed.ts')
   const { isSandboxTold, writeSandboxFile } = await import('../sandbox/file.ts')
   const { isHeard, moveInbox } = await import('../sandbox/inbox.ts')
-  const { linkToTry, tellStory } = await import('../sandbox/story.ts')
-  const { payByQr } = await import('../sandbox/story-qr.ts')
-  const { dropAtTerminal, sellAtTerminal } = await import('../sandbox/story-terminal.ts')
+  const { linkToTry } = await import('../sandbox/story.ts')
   const { addresses, db, clock, keyring } = kaha
   const seed = await ensureSeed({ db, clock, keyring })
   const told = {
@@ -89,26 +88,8 @@ async function openSandbox(
     await orWarn('the new address of the inbox', Promise.all(moved))
   }
   const allHere = config.roles.length === 3
-  const toBeTold = !empty && allHere && (await takeStory(db))
-  let dropTold = false
-  const storyTold =
-    toBeTold &&
-    (await orWarn(
-      'the story',
-      tellStory(told, clock.now()).then(async () => {
-        const { terminalCurrencies: taken } = config
-        const currency = taken.includes(told.currency) ? told.currency : (taken[0] ?? 'PHP')
-        const till = { ...told, currency, wall: clock.wall }
-        await orWarn('the sale at a terminal', sellAtTerminal(till))
-        const ending = new AbortController()
-        void stopped.then(() => ending.abort())
-        const dropped = await orWarn('the sale whose terminal drops', dropAtTerminal(till, ending.signal))
-        dropTold = dropped !== undefined
-        if (dropped !== undefined) void tellEnd(dropped, ending.signal)
-        await orWarn('the payment by QR Ph', payByQr(told))
-        return true
-      }),
-    )) === true
+  const isTold = !empty && allHere && (await takeStory(db))
+  const story = isTold ? await playStory(told, kaha, config, stopped) : nothingTold
   const link =
     empty || !config.roles.includes('api') ? undefined : await orWarn('the link to try', linkToTry(told, clock.now()))
   const [first] = seed.merchants
@@ -121,7 +102,31 @@ async function openSandbox(
     const all = { ...named(addresses), metrics: metricsUrl(config, addresses) }
     running.defer(await writeSandboxFile(config.dataDir, all, seed))
   }
-  return { addresses, seed, currency: told.currency, link, inboxHears, storyTold, dropTold, dataDir: config.dataDir }
+  return { addresses, seed, currency: told.currency, link, inboxHears, story, dataDir: config.dataDir }
+}
+
+const nothingTold: Story = { order: false, sale: false, drop: false, code: false }
+
+/** Plays the story of a new sandbox; without its first part there is none of the others. */
+async function playStory(
+  told: StoryDependencies,
+  { clock }: SandboxKaha,
+  { terminalCurrencies: taken }: Config,
+  stopped: Promise<unknown>,
+): Promise<Story> {
+  const { tellStory } = await import('../sandbox/story.ts')
+  const { payByQr } = await import('../sandbox/story-qr.ts')
+  const { dropAtTerminal, sellAtTerminal } = await import('../sandbox/story-terminal.ts')
+  if (!(await isDone('the story', tellStory(told, clock.now())))) return nothingTold
+  const currency = taken.includes(told.currency) ? told.currency : (taken[0] ?? 'PHP')
+  const till = { ...told, currency, wall: clock.wall }
+  const sale = await isDone('the sale at a terminal', sellAtTerminal(till))
+  const ending = new AbortController()
+  void stopped.then(() => ending.abort())
+  const dropped = await orWarn('the sale whose terminal drops', dropAtTerminal(till, ending.signal))
+  if (dropped !== undefined) void tellEnd(dropped, ending.signal)
+  const code = await isDone('the payment by QR Ph', payByQr(told))
+  return { order: true, sale, drop: dropped !== undefined, code }
 }
 
 /** The end of the story comes 75 s after its beginning; a start does not wait for it. */
@@ -144,6 +149,12 @@ const orWarn = <T>(what: string, telling: Promise<T>): Promise<T | undefined> =>
     warn(`${what} was left out: ${error instanceof Error ? error.message : String(error)}`)
     return undefined
   })
+
+const isDone = async (what: string, telling: Promise<void>): Promise<boolean> =>
+  (await orWarn(
+    what,
+    telling.then(() => true),
+  )) === true
 
 const named = ({ base, terminal, terminalWs, webhooks, qr, checkout, dashboard, sandbox }: Addresses) => ({
   base,

@@ -16,6 +16,15 @@ export const noneYet = ({ mode }: Pick<Config, 'mode'>, what: string, command: s
     ? `There are no ${what} yet: the first \`kaha start\` of a sandbox makes some, and \`${command}\`.`
     : `There are no ${what} yet: \`${command}\` makes some.`
 
+/** What this start has played of the story of a new sandbox. */
+export interface Story {
+  readonly order: boolean
+  readonly sale: boolean
+  /** A terminal is without its line, and the end of that is yet to come. */
+  readonly drop: boolean
+  readonly code: boolean
+}
+
 export interface Greeting {
   readonly addresses: Addresses
   readonly seed: Seed
@@ -25,18 +34,32 @@ export interface Greeting {
   readonly link: string | undefined
   /** What becomes of the link is told in this window, by webhooks to the inbox. */
   readonly inboxHears: boolean
-  /** This start has played the story of a new sandbox. */
-  readonly storyTold: boolean
-  /** And left a terminal without its line, whose end is yet to come. */
-  readonly dropTold: boolean
+  readonly story: Story
   readonly dataDir: string
   /** Where the log goes when it is not on standard error. */
   readonly logPath: string | undefined
 }
 
+/** Of the story what was played, a line each. */
+export function tale({ order, sale, drop, code }: Story, inboxHears: boolean): string[] {
+  const webhooks = inboxHears ? ', both webhooks arrived' : ''
+  const both = 'One sale was paid at a virtual terminal, and one QR Ph code by a simulated bank.'
+  const lines: readonly (readonly [isTold: boolean, line: string])[] = [
+    [order, `A first order has been paid already: one card was refused, the next one went through${webhooks}.`],
+    [sale && code, both],
+    [sale && !code, 'One sale was paid at a virtual terminal.'],
+    [code && !sale, 'One QR Ph code was paid by a simulated bank.'],
+    [
+      drop,
+      `${sale ? 'Another' : 'A'} terminal lost its line in mid-payment. It is back in 75 s, too late, and what it approved is voided.`,
+    ],
+  ]
+  return lines.flatMap(([isTold, line]) => (isTold ? line : []))
+}
+
 /** What a person needs who has just started a sandbox: what to try, in the order in which it is tried. */
 export function greet(greeting: Greeting): void {
-  const { addresses, seed, currency, link, inboxHears, storyTold, dropTold, dataDir, logPath } = greeting
+  const { addresses, seed, currency, link, inboxHears, story, dataDir, logPath } = greeting
   const { base } = addresses
   const branchKey = seed.merchants[0]?.branches[0]?.secret_key
   const names = [`${seed.partner.name} (partner)`, ...seed.merchants.map(({ name }) => name)]
@@ -47,17 +70,7 @@ export function greet(greeting: Greeting): void {
     [
       '',
       bold(`Kaha is running on ${base}`),
-      ...(storyTold
-        ? [
-            `A first order has been paid already: one card was refused, the next one went through${inboxHears ? ', both webhooks arrived' : ''}.`,
-            'One sale was paid at a virtual terminal, and one QR Ph code by a simulated bank.',
-            ...(dropTold
-              ? [
-                  'Another terminal lost its line in mid-payment. It is back in 75 s, too late, and what it approved is voided.',
-                ]
-              : []),
-          ]
-        : []),
+      ...tale(story, inboxHears),
       '',
       ...(link === undefined
         ? ['Make a payment link:']

@@ -1,4 +1,5 @@
 import { openToken, sealToken, tokenKey } from '@kaha/qrph/token'
+import { send } from './story-call.ts'
 import type { StoryDependencies } from './story.ts'
 
 /** A QR Ph code of the first merchant, made and paid. */
@@ -30,7 +31,7 @@ export async function payByQr({ localUrl, seed }: Pick<StoryDependencies, 'local
 }
 
 async function ask<Body>(url: string, headers: Readonly<Record<string, string>>, body: object): Promise<Body> {
-  const answer = await fetch(url, {
+  const answer = await send(url, {
     method: 'POST',
     headers: { ...headers, 'content-type': 'application/json' },
     body: JSON.stringify(body),

@@ -1,6 +1,7 @@
 import { createHash, createHmac, randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Seed } from './seed.ts'
+import { send } from './story-call.ts'
 
 interface Till {
   readonly localUrl: string
@@ -19,7 +20,7 @@ function ask({ localUrl, seed, wall }: Till, path: string, value?: unknown, sign
   const timestamp = new Date(wall()).toISOString()
   const hash = createHash('sha256').update(body).digest('hex')
   const toSign = [method, `/terminal${path}`, timestamp, hash].join('\n')
-  return fetch(`${localUrl}/terminal${path}`, {
+  return send(`${localUrl}/terminal${path}`, {
     method,
     headers: {
       'x-api-key': keys?.api_key ?? '',
@@ -35,7 +36,7 @@ function ask({ localUrl, seed, wall }: Till, path: string, value?: unknown, sign
 }
 
 async function startVirtual({ localUrl, seed }: Till, deviceId: string): Promise<void> {
-  const started = await fetch(`${localUrl}/sandbox/terminals`, {
+  const started = await send(`${localUrl}/sandbox/terminals`, {
     method: 'POST',
     headers: { 'x-api-key': seed.partner.secret_key, 'content-type': 'application/json' },
     body: JSON.stringify({ group_id: seed.merchants[0]?.terminal_group.id, device_id: deviceId }),

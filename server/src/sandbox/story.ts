@@ -1,5 +1,6 @@
 import { inboxUrl } from './inbox.ts'
 import type { Seed } from './seed.ts'
+import { send } from './story-call.ts'
 
 export interface StoryDependencies {
   /** Whether webhooks may go to the inbox, which is on this machine. */
@@ -18,7 +19,7 @@ const eventTypes = ['payment.succeeded', 'payment.declined', 'payment.failed', '
 /** A client of our own API, as a merchant's would be. */
 function merchantClient(localUrl: string, secretKey: string) {
   return async <Body>(method: string, path: string, body?: unknown, idempotencyKey?: string): Promise<Body> => {
-    const answer = await fetch(`${localUrl}${path}`, {
+    const answer = await send(`${localUrl}${path}`, {
       method,
       headers: {
         'x-api-key': secretKey,

@@ -41,6 +41,15 @@ test('an empty start plays nothing; a later start without --empty tells the stor
   assert.equal(await stop(later), 0)
 })
 
+test('a sandbox whose keys may ask once a second tells the whole story all the same, and has a link to try', async (t) => {
+  const program = await start(t, join(folder(t), 'data'), { settings: { KAHA_RATE_LIMIT: '1' } })
+  assert.doesNotMatch(program.stderr(), /left out/)
+  assert.match(
+    program.stdout(),
+    /A first order .*\nOne sale .*, and one QR Ph code .*\nAnother terminal .*\n\nPay this link/,
+  )
+})
+
 test('a sandbox in another currency whose webhooks go to public addresses alone tells the story without its inbox, and what it says can be done', async (t) => {
   const program = await start(t, join(home, 'public'), {
     settings: { KAHA_WEBHOOK_TARGETS: 'public', KAHA_CURRENCIES: 'USD' },

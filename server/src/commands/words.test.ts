@@ -1,0 +1,16 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { tale } from './words.ts'
+
+const all = { order: true, sale: true, drop: true, code: true }
+
+test('a greeting tells what was played of the story, and nothing that was left out', () => {
+  const told = (story: Partial<typeof all>, inboxHears = true) => tale({ ...all, ...story }, inboxHears).join('\n')
+  assert.match(told({}), /both webhooks arrived.*\nOne sale was paid .*, and one QR Ph code .*\nAnother terminal lost/)
+  assert.doesNotMatch(told({}, false), /webhook/)
+  assert.match(told({ code: false }), /\nOne sale was paid at a virtual terminal\.\nAnother/)
+  assert.match(told({ sale: false }), /\nOne QR Ph code was paid by a simulated bank\.\nA terminal lost/)
+  assert.doesNotMatch(told({ drop: false }), /lost its line/)
+  assert.doesNotMatch(told({ sale: false, code: false }), /sale|QR Ph/)
+  assert.equal(told({ order: false, sale: false, drop: false, code: false }), '')
+})

@@ -1,0 +1,14 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+
+const waitsMax = 60
+const waitMs = 1_000
+
+/** A request of the story. Where its key has asked too often it waits for a second, as any client does, and asks again. */
+export async function send(url: string, init: RequestInit): Promise<Response> {
+  for (let waits = 0; ; waits += 1) {
+    const answer = await fetch(url, init)
+    if (answer.status !== 429 || waits === waitsMax) return answer
+    await answer.body?.cancel()
+    await sleep(waitMs, undefined, init.signal ? { signal: init.signal } : {})
+  }
+}
