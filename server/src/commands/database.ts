@@ -96,10 +96,25 @@ export async function migrateOrExplain(
       onWait: () => tell('another process brings the schema up to date; this one goes on when it has'),
     })
   } catch (error) {
-    if (error instanceof StartFault || !('url' in target) || signal?.aborted === true) throw error
+    if (error instanceof StartFault || signal?.aborted === true) throw error
+    if (!('url' in target)) throw isLost(error) ? lostFault(error) : error
     throw new StartFault(refusalOf(error, new URL(target.url)), { cause: error })
   }
 }
+
+// Shut down, starting up, or gone with its socket.
+const isLost = (error: unknown): error is Error =>
+  error instanceof Error &&
+  'code' in error &&
+  /^(57P0[123]|ECONNREFUSED|ECONNRESET|EPIPE|ENOENT)$/.test(String(error.code))
+
+const lostFault = (cause: Error) =>
+  new StartFault(
+    `the database is lost (${cause.message}): the Kaha that runs it starts or stops; try again when it has`,
+    {
+      cause,
+    },
+  )
 
 /** Why a database cannot be used, in one line without the password. */
 function refusalOf(error: unknown, { hostname, host, port, pathname }: URL): string {

@@ -1,0 +1,37 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { migrateOrExplain } from './database.ts'
+import { StartFault } from '../kernel/fault.ts'
+
+/** An ErrorResponse of PostgreSQL's protocol. */
+function fatal(code: string, message: string): Buffer {
+  const fields = Buffer.from(`SFATAL\0VFATAL\0C${code}\0M${message}\0\0`)
+  const head = Buffer.from('E\0\0\0\0')
+  head.writeInt32BE(fields.length + 4, 1)
+  return Buffer.concat([head, fields])
+}
+
+test('a command whose database is stopped under it says so in a line', async (t) => {
+  const socketDir = await mkdtemp(join(tmpdir(), 'kaha-lost-'))
+  const stopping = createServer((socket) => {
+    socket.on('error', () => {})
+    socket.once('data', () => socket.end(fatal('57P03', 'the database system is shutting down')))
+  })
+  stopping.listen(join(socketDir, '.s.PGSQL.5432'))
+  await once(stopping, 'listening')
+  t.after(async () => {
+    stopping.close()
+    await rm(socketDir, { recursive: true })
+  })
+  await assert.rejects(
+    migrateOrExplain({ socketDir, user: 'kaha', database: 'postgres' }),
+    (error) =>
+      error instanceof StartFault &&
+      /^the database is lost \(.*shutting down\): .*try again when it has$/.test(error.message),
+  )
+})
