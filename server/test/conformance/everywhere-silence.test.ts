@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { statement } from '../../src/kernel/db.ts'
+import { createDb, statement } from '../../src/kernel/db.ts'
 import { freshDatabase } from '../cluster.ts'
 import { platform } from '../platform.ts'
 import { startPostgresProxy } from '../postgres-proxy.ts'
@@ -115,6 +115,18 @@ test('a process whose database takes no changes, as a standby does, is not ready
   await until('the change', async () => !(await isReady()).ready)
   const { status, json } = await call(p.url, { path: '/readyz' })
   assert.deepEqual([status, json], [503, { ready: false, database: false, bus: json.bus }])
+
+  // Connections that were made meanwhile take no changes for as long as they live, which ends nobody for us.
+  await using operator = createDb({
+    target: p.target,
+    settings: { default_transaction_read_only: 'off' },
+    onError: () => {},
+  })
+  await sql(
+    operator,
+    `do $$ begin execute format('alter database %I reset default_transaction_read_only', current_database()); end $$`,
+  )
+  await until('readiness', async () => (await isReady()).ready)
 })
 
 test('connections that are ended under load cost some requests a 503, and no request its answer', async (t) => {

@@ -4,8 +4,9 @@ import { createDb, isFull, statement, type Db, type DbOptions } from '../db.ts'
 import type { Log } from '../log.ts'
 import type { Metrics } from '../metrics.ts'
 
-// A standby answers too, and takes no payment.
-const ping = statement('kernel.ping', `select current_setting('transaction_read_only') = 'off' as takes_changes`)
+// A standby answers too, and takes no payment: it refuses the lock, of which nothing is taken, and that is told and ends the connection,
+// for one that was made while changes were refused may refuse them for as long as it lives.
+const ping = statement('kernel.ping', 'select from kernel.clock where false for key share')
 
 /** What an operator reads in the log of a database that does not do what it is asked. */
 export const logDb = (log: Log): Pick<DbOptions, 'onError' | 'onAway'> => ({
@@ -45,9 +46,9 @@ export function mountOperations(
   // Whoever asks meanwhile is given the same answer.
   const answers = (): Promise<boolean> =>
     (asked ??= probe
-      .run<{ takes_changes: boolean }>(ping, [])
+      .run(ping, [])
       .then(
-        ([row]) => row?.takes_changes === true,
+        () => true,
         () => false,
       )
       .finally(() => (asked = undefined)))
