@@ -111,6 +111,21 @@ test('a time comes as the moment that it is, however the database writes times f
   assert.deepEqual(row?.at, new Date('2026-11-12T20:30:12.123Z'))
 })
 
+test('what a database has for sessions of others changes neither what transactions see nor how long a lock is waited for', async (t) => {
+  const { db, target } = await opened(t)
+  for (const rule of ['lock_timeout = 1', 'default_transaction_isolation = serializable'])
+    await db.run(
+      statement('', `do $$ begin execute format('alter database %I set ${rule}', current_database()); end $$`),
+      [],
+    )
+  await using other = createDb({ target, onError: () => {} })
+  const doze = statement('test.doze', 'select pg_sleep(0.005)')
+  const pay = () =>
+    other.tx(async (tx) => [await tx.run(read, [1]), await tx.run(add, [1, -1]), await tx.run(doze, [])])
+  await Promise.all(Array.from({ length: 40 }, pay))
+  assert.equal(await balance(db), 60n)
+})
+
 test('a transaction keeps all of its work or none of it', async (t) => {
   const { db } = await opened(t)
   const moved = await db.tx(async (tx) => {
