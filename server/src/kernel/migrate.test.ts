@@ -64,6 +64,19 @@ test('who waits for another process that migrates says so, and stops waiting whe
   assert.deepEqual(await migrate(target, { onWait: () => assert.fail('nobody is at it') }), files)
 })
 
+test('who waits, and who migrates, is not ended by limits that the database has for its sessions', async (t) => {
+  const { target, client } = await empty(t)
+  for (const limit of ['statement_timeout = 1', 'lock_timeout = 1'])
+    await client.query(`do $$ begin execute format('alter database %I set ${limit}', current_database()); end $$`)
+  await client.query('select pg_advisory_lock(5242001)')
+  const waiting = Promise.withResolvers<void>()
+  const migrating = migrate(target, { onWait: () => waiting.resolve() })
+  await waiting.promise
+  await client.query('select pg_sleep(0.05)')
+  await client.query('select pg_advisory_unlock_all()')
+  assert.deepEqual(await migrating, files)
+})
+
 test('of several processes that migrate at once one does the work, and the others find it done', async (t) => {
   const { target } = await empty(t)
   const applied = await Promise.all(Array.from({ length: 4 }, () => migrate(target)))

@@ -7,6 +7,8 @@ import { StartFault } from './fault.ts'
 const folder = join(import.meta.dirname, '../../migrations')
 const lockId = 5_242_001
 const serverVersionMin = 150_000
+// Whatever the database has for its sessions: a large table takes as long as it takes, and so does whoever is at it.
+const unlimited = { statement_timeout: '0', lock_timeout: '0', idle_in_transaction_session_timeout: '0' }
 
 /**
  * Brings the schema up to this program's version, one transaction per file, and resolves to the names applied. Safe to run from
@@ -18,7 +20,7 @@ export async function migrate(
   target: DbTarget,
   { signal, onWait = () => {} }: { signal?: AbortSignal | undefined; onWait?: () => void } = {},
 ): Promise<string[]> {
-  const client = new pg.Client({ ...connectionConfig(target), connectionTimeoutMillis: 5_000 })
+  const client = new pg.Client({ ...connectionConfig(target, unlimited), connectionTimeoutMillis: 5_000 })
   // A connection that breaks also fails the query in hand, and that is where it is told.
   client.on('error', () => {})
   const stop = () => void client.end()
