@@ -1,27 +1,34 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { connect } from 'node:net'
 import { test, type TestContext } from 'node:test'
+import { until } from '../../../test/until.ts'
 import { createClock } from '../clock.ts'
 import { createLog } from '../log.ts'
 import { createMetrics } from '../metrics.ts'
-import { createHttp, portOf } from './server.ts'
+import { createHttp, portOf, type HttpOptions } from './server.ts'
 
 const requestMsMax = 500
 const trickleMs = 50
 
-/** A server that wants a request to be there within half a second, and what it sends to somebody who never comes to an end. */
-async function slowly(t: TestContext) {
+async function listening(t: TestContext, options: Partial<HttpOptions> = {}) {
   const http = createHttp({
     log: createLog('silent', { write: () => {} }),
     metrics: createMetrics(),
     clock: createClock(),
     trustProxy: false,
     prefixOfHost: new Map(),
-    requestMsMax,
+    ...options,
   })
   t.after(() => http.close())
   http.post('/', async () => 'done')
   await http.listen({ port: 0, host: '127.0.0.1' })
+  return http
+}
+
+/** A server that wants a request to be there within half a second, and what it sends to somebody who never comes to an end. */
+async function slowly(t: TestContext) {
+  const http = await listening(t, { requestMsMax })
   return (first: string, then: string): Promise<string> =>
     new Promise((resolve) => {
       let got = ''
@@ -52,4 +59,22 @@ test('a request that does not come to its end in time is told so, wherever it st
     assert.match(answer, /^HTTP\/1\.1 408 /)
     assert.match(answer, /The request did not come to its end in time; send it again\./)
   }
+})
+
+test('a request that comes to its end while the server closes is answered as any other', async (t) => {
+  const http = await listening(t)
+  const socket = connect(portOf(http), '127.0.0.1')
+  t.after(() => socket.destroy())
+  let got = ''
+  socket.on('data', (chunk: Buffer) => (got += chunk.toString()))
+  const arrived = once(http.server, 'connection')
+  socket.write(line)
+  await arrived
+  const closed = http.close()
+  await until('the close', () => !http.server.listening)
+  socket.write('\r\n')
+  await Promise.all([once(socket, 'close'), closed])
+  assert.match(got, /^HTTP\/1\.1 200 OK\r\n/)
+  assert.match(got, /\r\nx-correlation-id: /)
+  assert.match(got, /\r\nconnection: close\r\n/i)
 })

@@ -41,6 +41,8 @@ export function createHttp(options: HttpOptions): FastifyInstance {
     keepAliveTimeout: keepAliveMs,
     bodyLimit: 64 * 1024,
     forceCloseConnections: 'idle',
+    // Its own refusal of what comes while it closes has no envelope; what that needs is there until it has closed.
+    return503OnClosing: false,
     http: {
       // Its own refusal of a request without Host has no envelope; ours is below.
       requireHostHeader: false,
