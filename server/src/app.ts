@@ -115,6 +115,8 @@ export const refusedInLive = ({ qrBank }: Config): string =>
   ].join('; ')
 
 const clockPollMs = 1_000
+// Whoever stands before a live process needs it to move away; a sandbox stops at once.
+const leaveMsUsual = 500
 // The worker's loops, and lists of events beside them.
 const workConnectionsMax = 6
 
@@ -198,11 +200,8 @@ export async function startKaha(options: {
   const metrics = createMetrics()
   const log = countLoops(options.log, metrics)
   const edge: Edge = { log, metrics }
-  const connections = choices.databaseConnectionsMax
   const logged = { target, ...logDb(log) }
-  const db = building.use(
-    createDb({ ...logged, ...(connections === undefined ? {} : { connectionsMax: connections }) }),
-  )
+  const db = building.use(createDb({ ...logged, connectionsMax: choices.databaseConnectionsMax }))
   const work = building.use(createDb({ ...logged, connectionsMax: workConnectionsMax, settings: byIndex }))
   const probe = building.use(createProbe(logged))
   // First, so that they are read before other figures ask for a connection to be read with.
@@ -297,7 +296,8 @@ export async function startKaha(options: {
       })
     : null
 
-  const http = createHttp({ ...edge, clock, trustProxy: config.trustProxy, prefixOfHost: prefixesOf(config) })
+  const leaveMs = sandbox ? 0 : leaveMsUsual
+  const http = createHttp({ ...edge, clock, trustProxy: config.trustProxy, prefixOfHost: prefixesOf(config), leaveMs })
   measureBus(metrics, bus)
   measurePutOff(metrics, db)
   mountOperations(http, {

@@ -26,7 +26,7 @@ export type DbTarget =
 
 export interface DbOptions {
   readonly target: DbTarget
-  readonly connectionsMax?: number
+  readonly connectionsMax?: number | undefined
   readonly acquireWaitMsMax?: number
   readonly statementMsMax?: number
   /** How much longer than a statement may take an answer is waited for. */

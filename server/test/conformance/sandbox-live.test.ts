@@ -16,6 +16,7 @@ import type { Level } from '../../src/identity/principal.ts'
 import { createLog } from '../../src/kernel/log.ts'
 import { freshDatabase } from '../cluster.ts'
 import { sql } from '../sql.ts'
+import { until } from '../until.ts'
 import { assertRefused, call, type Call } from './call.ts'
 import { assertQrRefused, qrAccount } from './qr-account.ts'
 
@@ -131,6 +132,18 @@ test('a live installation shows payers no QR Ph code, with a bank either: nobody
   const page = await fetch(withBank.localUrl + new URL(intent.checkout_url).pathname)
   assert.equal(page.status, 200)
   assert.doesNotMatch(await page.text(), /QR Ph/)
+})
+
+test('a live process that stops says first that it is not ready, and still answers', async () => {
+  const stopping = await startKaha({ config: readConfig(settings), target, masterKey, log: createLog('silent') })
+  assert.equal((await call(stopping.localUrl, { path: '/readyz' })).status, 200)
+  const stopped = stopping[Symbol.asyncDispose]()
+  const told = async () => (await call(stopping.localUrl, { path: '/readyz' })).json as { ready: boolean }
+  await until('the word of it', async () => !(await told()).ready)
+  const { status, json } = await call(stopping.localUrl, { path: '/readyz' })
+  assert.deepEqual([status, json.ready, json.database], [503, false, true])
+  assert.equal((await call(stopping.localUrl, { path: '/ecom/v1/payment-links', key })).status, 200)
+  await stopped
 })
 
 test('X0.clocks.business: a live installation has no offset, and nothing in it can make one', async () => {

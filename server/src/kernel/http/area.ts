@@ -112,6 +112,8 @@ export interface Refuser {
 declare module 'fastify' {
   interface FastifyInstance {
     refusers: Refuser[]
+    /** Whether it is about to close, and others should be asked. */
+    leaving: { is: boolean }
   }
   interface FastifyRequest {
     principal: unknown

@@ -28,7 +28,7 @@ export const createProbe = (options: Pick<DbOptions, 'target' | 'onError' | 'onA
   createDb({ ...options, connectionsMax: 1, acquireWaitMsMax: 1_000, statementMsMax: 750, silenceMsMax: 250 })
 
 /**
- * What an operator asks a process: `/healthz` (it runs), `/readyz` (it can serve: its database answers and takes changes) and `/metrics`. A note is
+ * What an operator asks a process: `/healthz` (it runs), `/readyz` (it can serve: its database answers and takes changes, and it is not about to stop) and `/metrics`. A note is
  * something that a person should know though the process is ready.
  */
 export function mountOperations(
@@ -54,8 +54,9 @@ export function mountOperations(
       .finally(() => (asked = undefined)))
   app.get('/readyz', { config: { operationId: 'readyz' } }, async (_request, reply) => {
     const database = await answers()
-    reply.code(database ? 200 : 503)
-    return { ready: database, database, bus: bus.connected, ...(note === null ? {} : { note }) }
+    const ready = database && !app.leaving.is
+    reply.code(ready ? 200 : 503)
+    return { ready, database, bus: bus.connected, ...(note === null ? {} : { note }) }
   })
   if (withMetrics) mountMetrics(app, metrics)
 }

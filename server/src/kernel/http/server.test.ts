@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
+import { Agent, request, type IncomingMessage } from 'node:http'
 import { connect } from 'node:net'
+import { buffer } from 'node:stream/consumers'
 import { test, type TestContext } from 'node:test'
 import { until } from '../../../test/until.ts'
 import { createClock } from '../clock.ts'
@@ -77,4 +79,24 @@ test('a request that comes to its end while the server closes is answered as any
   assert.match(got, /^HTTP\/1\.1 200 OK\r\n/)
   assert.match(got, /\r\nx-correlation-id: /)
   assert.match(got, /\r\nconnection: close\r\n/i)
+})
+
+test('who keeps a connection to a server that is to close is told so with an answer, and is not cut off', async (t) => {
+  const http = await listening(t, { leaveMs: 300 })
+  const port = portOf(http)
+  const agent = new Agent({ keepAlive: true })
+  t.after(() => agent.destroy())
+  const ask = async () => {
+    const asked = request({ agent, host: '127.0.0.1', port, method: 'POST' }).end()
+    const [answer] = (await once(asked, 'response')) as [IncomingMessage]
+    await buffer(answer)
+    return { status: answer.statusCode, connection: answer.headers.connection, reused: asked.reusedSocket }
+  }
+  assert.deepEqual(await ask(), { status: 200, connection: 'keep-alive', reused: false })
+  const closed = http.close()
+  await until('leaving', () => http.leaving.is)
+  assert.deepEqual(await ask(), { status: 200, connection: 'close', reused: true })
+  assert.deepEqual(await ask(), { status: 200, connection: 'close', reused: false })
+  await closed
+  await assert.rejects(ask(), { code: 'ECONNREFUSED' })
 })

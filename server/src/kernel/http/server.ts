@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { Clock } from '../clock.ts'
 import { Fault } from '../fault.ts'
@@ -14,6 +15,11 @@ export interface HttpOptions extends Edge {
   readonly prefixOfHost: ReadonlyMap<string, string>
   /** How long a request may take to arrive; it is looked at five times in that time. Default 30 s. */
   readonly requestMsMax?: number
+  /**
+   * How long it goes on when it is to close, not ready, and ends each connection with its next answer: whoever keeps connections has no request
+   * of them cut. Default 0.
+   */
+  readonly leaveMs?: number
 }
 
 const connectionsMax = 10_000
@@ -30,7 +36,7 @@ const paramCharactersMax = 16_384
  * for an address may hold a token.
  */
 export function createHttp(options: HttpOptions): FastifyInstance {
-  const { log, metrics, clock, prefixOfHost, requestMsMax = requestMsUsual } = options
+  const { log, metrics, clock, prefixOfHost, requestMsMax = requestMsUsual, leaveMs = 0 } = options
   const newCorrelationId = () => newId(new Date(clock.wall()))
   const app: FastifyInstance = fastify({
     logger: false,
@@ -59,6 +65,7 @@ export function createHttp(options: HttpOptions): FastifyInstance {
     rewriteUrl: (request: IncomingMessage) => underPrefix(request, prefixOfHost),
   })
   app.decorate('refusers', [])
+  app.decorate('leaving', { is: false })
   app.setErrorHandler((error, request, reply) => tellWhoseItIs(app, error, request, reply))
   app.setNotFoundHandler((request, reply) => tellWhoseItIs(app, nothingHere(), request, reply))
   app.server.maxConnections = connectionsMax
@@ -73,10 +80,10 @@ export function createHttp(options: HttpOptions): FastifyInstance {
   // An expectation of which nothing is known may be ignored (RFC 9110, 10.1.1); Node's refusal has no envelope.
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response))
   refuseUnrouted(app)
-  const isClosing = closeInTime(app)
+  const isClosed = closeInTime(app, leaveMs)
   app.addHook('onResponse', (request, reply, done) => {
     // The connection of an answer that was under way is idle from now on, and nobody else would close it before its keep-alive ends.
-    if (isClosing()) setImmediate(() => app.server.closeIdleConnections())
+    if (isClosed()) setImmediate(() => app.server.closeIdleConnections())
     const { config, url } = request.routeOptions
     const operation = config.operationId ?? 'none'
     metrics.requests.inc({ operation, status: String(reply.statusCode) })
@@ -107,16 +114,21 @@ function hostFaultOf({ httpVersion, rawHeaders }: IncomingMessage): Fault | unde
   return new Fault('BAD_REQUEST', 'Send the header Host, and send it once.')
 }
 
-/** Lets answers that are under way end, for a while: somebody who has stopped reading one must not keep the server from stopping. */
-function closeInTime(app: FastifyInstance): () => boolean {
-  let closing = false
-  app.addHook('preClose', (done) => {
-    closing = true
+/**
+ * Leaves first, and then lets answers that are under way end, for a while: somebody who has stopped reading one must not keep the server from
+ * stopping. Tells whether new connections are refused.
+ */
+function closeInTime(app: FastifyInstance, leaveMs: number): () => boolean {
+  let closed = false
+  app.addHook('preClose', async () => {
+    app.leaving.is = true
     const cut = setTimeout(() => app.server.closeAllConnections(), closeMsMax)
     app.server.once('close', () => clearTimeout(cut))
-    done()
+    // From here on each answer says that it is the connection's last.
+    if (app.server.listening) await sleep(leaveMs)
+    closed = true
   })
-  return () => closing
+  return () => closed
 }
 
 /** The room with the longest matching prefix answers; outside of all rooms the first one does. */
