@@ -27,6 +27,9 @@ export async function start(
   const masterKey = config.masterKey ?? (await masterKeyIn(config.dataDir))
   const logPath = logPathOf(config)
   const log = openLog(config, logPath)
+  // Node's own way is a few lines of text among those of the log.
+  process.removeAllListeners('warning')
+  process.on('warning', (warning) => log.warn({ err: warning }, 'a warning of Node or of a library'))
   for (const name of unknownSettings(options.env)) {
     const line = `there is no setting ${name}; kaha start --help lists what there is`
     if (logPath === undefined) log.warn(line)

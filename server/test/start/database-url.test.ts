@@ -123,6 +123,14 @@ test('a database that lets us in and is of no use is told by its cause and the w
   )
 })
 
+test('what Node or a library warns of is a line of the log as any other', async () => {
+  // The driver has a few lines to say of this one.
+  await refused(
+    { KAHA_DATABASE_URL: `${urlOf('none_at_all')}?sslmode=require` },
+    /does not support SSL|there is no database/,
+  )
+})
+
 test('two processes share the work: one serves, the other delivers', async (t) => {
   const settings = { KAHA_DATABASE_URL: urlOf('fleet'), KAHA_MASTER_KEY: masterKey }
   const api = await start(t, join(home, 'api'), { args: ['--empty'], settings: { ...settings, KAHA_ROLES: 'api' } })
