@@ -6,6 +6,7 @@ export interface Metrics {
   readonly requests: Counter<'operation' | 'status'>
   readonly requestSeconds: Histogram<'operation'>
   readonly unexpectedErrors: Counter<'where'>
+  /** Told as NaN where it cannot be read, or not in time: it must not take the other figures with it. */
   gauge(name: string, help: string, read: () => number | Promise<number>): void
   /** Series that are known stand at 0 from the start: of one that begins with its first count, `increase` of Prometheus sees nothing. */
   counter<L extends string>(
@@ -32,7 +33,10 @@ export interface Tally<L extends string> {
 
 const secondsBuckets = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
 
-export function createMetrics(): Metrics {
+// Prometheus gives a scrape 10 s in all, and an answer of the database may take longer.
+const readMsUsual = 2_000
+
+export function createMetrics({ readMsMax = readMsUsual }: { readonly readMsMax?: number } = {}): Metrics {
   const registry = new Registry()
   // Brings process, heap and event loop delay figures.
   collectDefaultMetrics({ register: registry, prefix: 'kaha_' })
@@ -64,7 +68,7 @@ export function createMetrics(): Metrics {
         help,
         registers,
         async collect() {
-          this.set(await read())
+          this.set(await inTime(readMsMax, read))
         },
       })
     },
@@ -89,5 +93,17 @@ export function createMetrics(): Metrics {
     },
     histogram: (name, help, labelNames, buckets) =>
       new Histogram({ name, help, labelNames: [...labelNames], buckets, registers }),
+  }
+}
+
+async function inTime(msMax: number, read: () => number | Promise<number>): Promise<number> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<number>((resolve) => (timer = setTimeout(() => resolve(NaN), msMax)))
+  try {
+    return await Promise.race([read(), late])
+  } catch {
+    return NaN
+  } finally {
+    clearTimeout(timer)
   }
 }
