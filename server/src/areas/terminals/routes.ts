@@ -13,6 +13,7 @@ import type { Static } from 'typebox'
 import type { TerminalIdentity, TerminalPrincipal } from '../../identity/terminal-keys.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import { route, type Area, type Refusal, type Route } from '../../kernel/http/area.ts'
+import { targetOf } from '../../kernel/http/server.ts'
 import type { Violation } from '../../kernel/http/validation.ts'
 import { statuses } from './errors.ts'
 import { presentPayment, presentTerminal, presentTransaction, presentVoid } from './present.ts'
@@ -79,8 +80,7 @@ export function terminalsArea(identity: TerminalIdentity, clock: Clock): Area<Si
       return { ...principal, signature, signedAtMs }
     },
     verify(request, principal, body) {
-      // A request line may have the whole address (RFC 9112, 3.2.2).
-      const [sent = ''] = request.originalUrl.replace(/^https?:\/\/[^/?]*/i, '').split('?')
+      const [sent = ''] = targetOf(request.originalUrl).path.split('?')
       const bare = sent.startsWith(`${terminalsBase}/`) ? [sent.slice(terminalsBase.length)] : []
       const signed = {
         method: request.method,

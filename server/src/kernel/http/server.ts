@@ -140,8 +140,8 @@ function tellWhoseItIs(app: FastifyInstance, error: unknown, request: FastifyReq
 }
 
 /** The host and what is asked of it. A request line may have the whole address, whose host then counts (RFC 9112, 3.2.2). */
-function targetOf({ url = '/', headers }: IncomingMessage): { readonly host: string; readonly path: string } {
-  const [whole = '', authority = headers.host ?? ''] = wholeAddress.exec(url) ?? []
+export function targetOf(url = '/', host = ''): { readonly host: string; readonly path: string } {
+  const [whole = '', authority = host] = wholeAddress.exec(url) ?? []
   const path = url.slice(whole.length)
   return { host: authority.toLowerCase(), path: whole !== '' && !path.startsWith('/') ? `/${path}` : path }
 }
@@ -149,7 +149,7 @@ function targetOf({ url = '/', headers }: IncomingMessage): { readonly host: str
 const wholeAddress = /^https?:\/\/([^/?#]*)/i
 
 function underPrefix(request: IncomingMessage, prefixOfHost: ReadonlyMap<string, string>): string {
-  const { host, path } = targetOf(request)
+  const { host, path } = targetOf(request.url, request.headers.host)
   const prefix = prefixOfHost.get(host) ?? ''
   return path === '/' && prefix !== '' ? prefix : `${prefix}${path}`
 }
