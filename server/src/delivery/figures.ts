@@ -62,13 +62,13 @@ export function createFigures({
     [],
   )
 
-  // One query for all ages. A gauge that cannot be read must not take the other metrics with it.
+  // One query for all ages.
   let read: { at: number; ages: Promise<OldestDue> } | undefined
   const ages = () => {
     if (read === undefined || performance.now() - read.at > cachedMs) {
       read = {
         at: performance.now(),
-        ages: claimStore.oldestDue(db).catch(() => ({ due: NaN, throttled: NaN, undispatched: NaN })),
+        ages: claimStore.oldestDue(db),
       }
     }
     return read.ages

@@ -20,11 +20,10 @@ export function createTerminalFigures(
     ['cause'],
     alarms.map((cause) => ({ cause })),
   )
-  // A gauge that cannot be read must not take the other metrics with it.
   metrics.gauge(
     'kaha_terminal_attention_open',
     'Causes of attention that nobody has settled, the same in every process.',
-    () => open().catch(() => NaN),
+    open,
   )
   metrics.gauge('kaha_terminal_waiting_calls', 'Calls of this process that wait for a terminal.', waitingCalls)
   metrics.gauge('kaha_terminal_sockets', 'Sockets of terminals and tills in this process.', () => sockets())
