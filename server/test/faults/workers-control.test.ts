@@ -16,7 +16,8 @@ const leasesIgnored: Mutation = {
 
 test('deliveries arrive more often than kills explain where a claim does not respect leases', async (t) => {
   const { losses } = await killWorkers({
-    rounds: 2,
+    // A kill alone may explain all of one: where no claim came while the others had something in hand.
+    rounds: 4,
     seed: randomInt(2 ** 31),
     measured: false,
     say: (line) => t.diagnostic(line),
