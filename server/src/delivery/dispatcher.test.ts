@@ -177,21 +177,26 @@ const dispatcher = (room: DeliveryRoom) =>
     options: { leaseMs, restMs: 10, random: () => 0 },
   })
 
+/** What a dispatch of more deliveries than that meets. */
+async function whereQueued(room: DeliveryRoom, more: number, happens: string): Promise<void> {
+  await room.query(`
+    create function delivery.meet() returns trigger language plpgsql as $$
+    begin
+      if (select count(*) from made) > ${more} then ${happens}; end if;
+      return null;
+    end $$`)
+  await room.query(`
+    create trigger meet after insert on delivery.queue referencing new table as made
+      for each statement execute function delivery.meet()`)
+}
+
 const isDispatched = (room: DeliveryRoom) => async () =>
   (await room.query('select from delivery.outbox limit 1')).length === 0
 
 test('more events than can be dispatched at once, for they go to many endpoints, are dispatched a few at a time', async () => {
   await using room = await startDeliveryRoom()
   for (let each = 0; each < 10; each += 1) await room.endpoint(`http://127.0.0.1:9/${each}`)
-  await room.query(`
-    create function delivery.take_too_long() returns trigger language plpgsql as $$
-    begin
-      if (select count(*) from made) > 1000 then raise exception 'canceled' using errcode = 'query_canceled'; end if;
-      return null;
-    end $$`)
-  await room.query(`
-    create trigger take_too_long after insert on delivery.queue referencing new table as made
-      for each statement execute function delivery.take_too_long()`)
+  await whereQueued(room, 1_000, `raise exception 'canceled' using errcode = 'query_canceled'`)
   await room.happen(300)
   await using _ = dispatcher(room)
   await eventually(isDispatched(room))
@@ -217,15 +222,7 @@ test('of many events a worker sends the first while the others are dispatched', 
   await using room = await startDeliveryRoom()
   await using receiver = await startReceiver()
   await room.endpoint(receiver.url)
-  await room.query(`
-    create function delivery.take_long() returns trigger language plpgsql as $$
-    begin
-      if (select count(*) from made) > 64 then perform pg_sleep(1); end if;
-      return null;
-    end $$`)
-  await room.query(`
-    create trigger take_long after insert on delivery.queue referencing new table as made
-      for each statement execute function delivery.take_long()`)
+  await whereQueued(room, 64, 'perform pg_sleep(1)')
   await room.happen(300)
   room.work()
   await eventually(() => receiver.received.length >= 64)

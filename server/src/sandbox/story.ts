@@ -40,8 +40,8 @@ const coffee = [
 const coffeeTotal = 29_500
 
 /**
- * What a new sandbox has lived through: the first merchant registers the built-in inbox where it may, and a payer whose first card is declined pays
- * a link with the second. Told through the API itself, so that everything in it is real.
+ * What a new sandbox has lived through: the first merchant registers the built-in inbox where it may, and a payer whose first card is declined
+ * pays a link with the second. Told through the API itself, so that everything in it is real.
  */
 export async function tellStory(
   { inbox, localUrl, seed, currency, idle }: StoryDependencies,

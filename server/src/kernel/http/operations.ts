@@ -28,8 +28,8 @@ export const createProbe = (options: Pick<DbOptions, 'target' | 'onError' | 'onA
   createDb({ ...options, connectionsMax: 1, acquireWaitMsMax: 1_000, statementMsMax: 750, silenceMsMax: 250 })
 
 /**
- * What an operator asks a process: `/healthz` (it runs), `/readyz` (it can serve: its database answers and takes changes, and it is not about to stop) and `/metrics`. A note is
- * something that a person should know though the process is ready.
+ * What an operator asks a process: `/healthz` (it runs), `/readyz` (it can serve: its database answers and takes changes, and it is not about
+ * to stop) and `/metrics`. A note is something that a person should know though the process is ready.
  */
 export function mountOperations(
   app: FastifyInstance,
