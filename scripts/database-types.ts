@@ -21,6 +21,7 @@ const types: Readonly<Record<string, string>> = {
   json: 'unknown',
   bytea: 'Buffer',
   'timestamp with time zone': 'Date',
+  'uuid[]': 'readonly string[]',
 }
 
 // Partitions are their parent's. A check of one column alone that lists values is the column's type.

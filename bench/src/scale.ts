@@ -114,12 +114,12 @@ async function claimAndSettle(side: Side): Promise<void> {
   ])
 }
 
-const settlementOf = ({ id, fence, claimed_at_ms }: Claim['deliveries'][number]) => ({
-  held: { id, fence },
+const settlementOf = (held: Claim['deliveries'][number]) => ({
+  held,
   end: 'DELIVERED' as const,
   runAt: null,
   attempt: {
-    startedAt: new Date(claimed_at_ms),
+    startedAt: new Date(held.claimed_at_ms),
     durationMs: 20,
     status: 204,
     errorClass: null,

@@ -47,8 +47,8 @@ export interface DeliveryRoom extends AsyncDisposable {
   events(): Promise<readonly EventRow[]>
   /** How many of them stand at each status. */
   statuses(): Promise<Record<string, number>>
-  /** Lets no row of this event into the table, until what it resolves to is called. */
-  refuse(table: string, eventId: string | undefined): Promise<() => Promise<unknown>>
+  /** Lets no row of this event into the table, or out of it, until what it resolves to is called. */
+  refuse(change: 'insert' | 'delete', table: string, eventId: string | undefined): Promise<() => Promise<unknown>>
   query<Row extends object>(text: string, values?: readonly unknown[]): Promise<Row[]>
   /** Another process on the same database. */
   another(options?: DeliveryRoomOptions): Promise<DeliveryRoom>
@@ -80,6 +80,32 @@ const roomForAll: ClaimRequest = {
 /** Takes what is due, as a worker does that may die afterwards. */
 export const claim = async (room: DeliveryRoom, request: Partial<ClaimRequest> = {}) =>
   (await claimStore.claimDue(room.workDb, { ...roomForAll, ...request })).deliveries
+
+export interface OpenDelivery {
+  readonly event_id: string
+  readonly destination_id: string
+  readonly attempt_no: number
+  /** Whether it has gone out with its dispatch, and has no row in the queue. */
+  readonly handed: boolean
+  readonly leased: boolean
+  /** Differs from hold to hold. */
+  readonly held_by: string
+}
+
+/** Selects the deliveries that are open, in the queue or in hands. */
+export const selectOpen = `
+     select q.event_id, q.destination_id, q.attempt_no, false as handed, q.lease_until is not null as leased, q.id || ' ' || q.fence as held_by
+       from delivery.queue q
+      union all
+     select e.id, h.destination_id, 0, true, true, h.id || ' in hand'
+       from delivery.hands h cross join unnest(h.event_ids) as e (id)
+      where not exists (select from delivery.deliveries d where d.event_id = e.id and d.destination_id = h.destination_id)
+        and not exists (select from delivery.queue q where q.event_id = e.id and q.destination_id = h.destination_id)
+`
+
+/** They, in the order of their events. */
+export const openOf = (room: DeliveryRoom) =>
+  room.query<OpenDelivery>(`${selectOpen} order by event_id, destination_id`)
 
 export async function startDeliveryRoom(options: DeliveryRoomOptions = {}): Promise<DeliveryRoom> {
   await using building = new AsyncDisposableStack()
@@ -150,15 +176,15 @@ export async function startDeliveryRoom(options: DeliveryRoomOptions = {}): Prom
       for (const { status } of await list()) found[status] = (found[status] ?? 0) + 1
       return found
     },
-    async refuse(table, eventId) {
+    async refuse(change, table, eventId) {
       await query(`
         create function delivery.refuse_one() returns trigger language plpgsql as $$
         begin
-          if new.event_id = '${eventId}' then raise exception 'planted'; end if;
-          return new;
+          if (coalesce(new, old)).event_id = '${eventId}' then raise exception 'planted'; end if;
+          return coalesce(new, old);
         end $$`)
       await query(
-        `create trigger refuse_one before insert on ${table} for each row execute function delivery.refuse_one()`,
+        `create trigger refuse_one before ${change} on ${table} for each row execute function delivery.refuse_one()`,
       )
       return () => query(`drop trigger refuse_one on ${table}`)
     },

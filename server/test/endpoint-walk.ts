@@ -15,6 +15,7 @@ import {
 } from './endpoint-model.ts'
 import type { Platform } from './platform.ts'
 import type { Received } from './receiver.ts'
+import { selectOpen } from './delivery-room.ts'
 import { sql } from './sql.ts'
 
 /** Moves that come at once, and how long the platform is left alone after them. */
@@ -92,10 +93,10 @@ async function begin(p: Platform) {
   // The lock waits for whoever began to claim or queue before, and holds off the others: what is in flight is all that is.
   const queued = (): Promise<Queued> =>
     p.kaha.db.tx(async (tx) => {
-      await sql(tx, 'lock table delivery.queue in share mode')
+      await sql(tx, 'lock table delivery.hands, delivery.queue in share mode')
       const rows = await sql<{ event_id: string; leased: boolean }>(
         tx,
-        'select event_id, lease_until is not null as leased from delivery.queue where destination_id = $1',
+        `select o.event_id, o.leased from (${selectOpen}) o where o.destination_id = $1`,
         [id],
       )
       const leased = rows.filter((row) => row.leased)

@@ -20,6 +20,7 @@ function workOf({
   const row = {
     id: 1n,
     fence: 1,
+    hand: null,
     event_id: 'event',
     destination_id: 'destination',
     attempt_no: attemptNo,

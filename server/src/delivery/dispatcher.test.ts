@@ -93,7 +93,7 @@ test('A2.events.state.submitting-failed, A2.events.state.submit-failed-retried: 
   await using receiver = await startReceiver()
   await room.endpoint(receiver.url)
   const [poison, ...others] = await room.happen(50)
-  const allow = await room.refuse('delivery.queue', poison?.id)
+  const allow = await room.refuse('delete', 'delivery.outbox', poison?.id)
   room.work()
   await room.sandboxClock.idle()
   assert.equal(receiver.received.length, others.length)
@@ -177,17 +177,16 @@ const dispatcher = (room: DeliveryRoom) =>
     options: { leaseMs, restMs: 10, random: () => 0 },
   })
 
-/** What a dispatch of more deliveries than that meets. */
-async function whereQueued(room: DeliveryRoom, more: number, happens: string): Promise<void> {
+/** What a statement meets that changes more rows of a table than that. */
+async function whereMore(room: DeliveryRoom, than: number, change: string, happens: string): Promise<void> {
   await room.query(`
     create function delivery.meet() returns trigger language plpgsql as $$
     begin
-      if (select count(*) from made) > ${more} then ${happens}; end if;
+      if (select count(*) from changed) > ${than} then ${happens}; end if;
       return null;
     end $$`)
   await room.query(`
-    create trigger meet after insert on delivery.queue referencing new table as made
-      for each statement execute function delivery.meet()`)
+    create trigger meet after ${change} table as changed for each statement execute function delivery.meet()`)
 }
 
 const isDispatched = (room: DeliveryRoom) => async () =>
@@ -196,7 +195,8 @@ const isDispatched = (room: DeliveryRoom) => async () =>
 test('more events than can be dispatched at once, for they go to many endpoints, are dispatched a few at a time', async () => {
   await using room = await startDeliveryRoom()
   for (let each = 0; each < 10; each += 1) await room.endpoint(`http://127.0.0.1:9/${each}`)
-  await whereQueued(room, 1_000, `raise exception 'canceled' using errcode = 'query_canceled'`)
+  const cancels = `raise exception 'canceled' using errcode = 'query_canceled'`
+  await whereMore(room, 1_000, 'insert on delivery.queue referencing new', cancels)
   await room.happen(300)
   await using _ = dispatcher(room)
   await eventually(isDispatched(room))
@@ -222,7 +222,7 @@ test('of many events a worker sends the first while the others are dispatched', 
   await using room = await startDeliveryRoom()
   await using receiver = await startReceiver()
   await room.endpoint(receiver.url)
-  await whereQueued(room, 64, 'perform pg_sleep(1)')
+  await whereMore(room, 64, 'delete on delivery.outbox referencing old', 'perform pg_sleep(1)')
   await room.happen(300)
   room.work()
   await eventually(() => receiver.received.length >= 64)

@@ -6,8 +6,9 @@ import { startLoop } from '../kernel/loop.ts'
 import type { Figures } from './figures.ts'
 import { waitAfterSetback } from './schedule.ts'
 import type { Sender } from './sender.ts'
-import { claimStore, type Taken } from './store-claim.ts'
+import type { Taken } from './store-claim.ts'
 import { dispatchStore as store, type ClaimedEvent, type Dispatched } from './store-dispatch.ts'
+import { handStore } from './store-hands.ts'
 
 export interface DispatcherDependencies {
   readonly db: Db
@@ -103,7 +104,7 @@ export function startDispatcher({ db, bus, log, figures, sender, options }: Disp
         if (taken > 0) dispatchedAt = performance.now()
         handing = done.handed.count > 0 && done.lookInMs === 0
         dispatched(done)
-        return done.handed.count > 0 ? claimStore.handed(db, done.handed) : nothing
+        return done.handed.count > 0 ? handStore.read(db, done.handed) : nothing
       })
       // Where events come one by one, a dispatch for each would cost more than all else that is done about them: those of a moment go
       // together. What comes after a pause is dispatched at once.

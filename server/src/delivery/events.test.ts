@@ -84,14 +84,14 @@ test('a resend leaves a delivery that somebody holds as it is, and takes it from
   await room.endpoint(nobody)
   const event = await dispatched(room)
   // Its first attempt failed: a retry waits.
-  assert.deepEqual(await queueOf(room), [{ fence: 1, attempt_no: 1, attempts_before: 0, leased: false }])
+  assert.deepEqual(await queueOf(room), [{ fence: 0, attempt_no: 1, attempts_before: 0, leased: false }])
   await room.query('update delivery.destinations set url = $1', [receiver.url])
   await room.query('update delivery.queue set run_at = kernel.now()')
   await room.query('update delivery.lanes set look_at = kernel.now()')
 
   const held = await claimStore.claimDue(room.workDb, { ...one, leaseMs: 15_000 })
   assert.equal(held.deliveries.length, 1)
-  const inForce = [{ fence: 2, attempt_no: 1, attempts_before: 0, leased: true }]
+  const inForce = [{ fence: 1, attempt_no: 1, attempts_before: 0, leased: true }]
   assert.deepEqual(await queueOf(room), inForce)
   const answer = await room.delivery.events.resend(room.branch, event)
   assert.ok('status' in answer && answer.status === 'SUBMITTED')
@@ -99,7 +99,7 @@ test('a resend leaves a delivery that somebody holds as it is, and takes it from
 
   await room.query('update delivery.queue set lease_until = clock_timestamp()')
   await room.delivery.events.resend(room.branch, event)
-  assert.deepEqual(await queueOf(room), [{ fence: 2, attempt_no: 0, attempts_before: 1, leased: false }])
+  assert.deepEqual(await queueOf(room), [{ fence: 1, attempt_no: 0, attempts_before: 1, leased: false }])
   const [late] = held.deliveries
   assert.ok(late !== undefined)
   const end = { held: late, end: 'DELIVERED', runAt: null, attempt: null } as const

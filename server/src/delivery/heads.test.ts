@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import { claim, startDeliveryRoom, type DeliveryRoom } from '../../test/delivery-room.ts'
 import type { ClaimedRow } from './store-claim.ts'
 import { dispatchStore, type HandRequest } from './store-dispatch.ts'
+import { handStore } from './store-hands.ts'
 import { recoverStore } from './store-recover.ts'
 import { resendStore } from './store-resend.ts'
 import { settleStore, type Settlement } from './store-settle.ts'
@@ -56,10 +57,16 @@ const ways: Readonly<
   async 'a dispatch that hands it over to a worker, which dies'(room) {
     await room.happen()
     assert.equal((await dispatchStore.dispatchDue(room.workDb, 1, handed)).handed.count, 1)
+    assert.ok(await handStore.takeOver(room.workDb))
   },
   async 'a dispatch of one by one'(room) {
     await room.happen()
     await dispatchStore.dispatchClaimed(room.workDb, await dispatchStore.claim(room.workDb, 1, 1_000))
+  },
+  async 'a dispatch that hands it over to a worker, which gives it back'(room) {
+    await room.happen()
+    const { handed: given } = await dispatchStore.dispatchDue(room.workDb, 1, handed)
+    await handStore.giveBack(room.workDb, (await handStore.read(room.workDb, given)).deliveries, [])
   },
   'a resend': (room, { event_id, destination_id }) =>
     room.workDb.tx((tx) => resendStore.resend(tx, event_id, [destination_id])),

@@ -1,14 +1,16 @@
 import type { Db } from '../kernel/db.ts'
 import type { Log } from '../kernel/log.ts'
 import { startLoop } from '../kernel/loop.ts'
-import { nameOf, settleStore, type Held } from './store-settle.ts'
+import { nameOf, type Held, type HeldDelivery } from './held.ts'
+import { handStore } from './store-hands.ts'
+import { settleStore } from './store-settle.ts'
 
-/** The leases that this process holds, each from a claim until its result is stored. Renewed until then. */
+/** The leases that this process holds, each from a claim or a dispatch until the results are stored. Renewed until then. */
 export interface Leases extends AsyncDisposable {
-  hold(held: Held): void
+  hold(delivery: HeldDelivery): void
   /** Whether nobody else can have taken it yet. */
-  inForce(held: Held): boolean
-  end(held: Held): void
+  inForce(delivery: HeldDelivery): boolean
+  end(delivery: HeldDelivery): void
 }
 
 const renewedMax = 1_000
@@ -17,22 +19,28 @@ const marginShare = 1 / 5
 
 /** Renews a lease at a third of its length, so most attempts end before theirs is. One that somebody else has taken is let go. */
 export function startLeases({ db, log, leaseMs }: { db: Db; log: Log; leaseMs: number }): Leases {
-  // When each was had, on the monotonic clock.
-  const heldSince = new Map<Held, number>()
+  // When each was had, on the monotonic clock, and for how many deliveries it is held.
+  const leases = new Map<Held, { since: number; deliveries: number }>()
+  const heldBy = (delivery: HeldDelivery): Held => delivery.hand ?? delivery
 
   const turn = async (): Promise<number> => {
     const now = performance.now()
-    const old = heldSince
+    const old = leases
       .entries()
-      .filter(([, since]) => now - since >= leaseMs / 3)
+      .filter(([, { since }]) => now - since >= leaseMs / 3)
       .map(([held]) => held)
       .take(renewedMax)
       .toArray()
-    if (old.length > 0) {
-      const ours = new Set((await settleStore.renew(db, old, leaseMs)).map(nameOf))
-      for (const held of old) {
-        if (!ours.has(nameOf(held))) heldSince.delete(held)
-        else if (heldSince.has(held)) heldSince.set(held, now)
+    for (const [some, store] of [
+      [old.filter(({ fence }) => fence > 0), settleStore],
+      [old.filter(({ fence }) => fence === 0), handStore],
+    ] as const) {
+      if (some.length === 0) continue
+      const ours = new Set((await store.renew(db, some, leaseMs)).map(nameOf))
+      for (const held of some) {
+        const lease = leases.get(held)
+        if (!ours.has(nameOf(held))) leases.delete(held)
+        else if (lease !== undefined) lease.since = now
       }
     }
     return old.length === renewedMax ? 0 : leaseMs / 6
@@ -40,9 +48,21 @@ export function startLeases({ db, log, leaseMs }: { db: Db; log: Log; leaseMs: n
 
   const loop = startLoop('delivery.leases', log, turn)
   return {
-    hold: (held) => void heldSince.set(held, performance.now()),
-    inForce: (held) => performance.now() - (heldSince.get(held) ?? -Infinity) < leaseMs * (1 - marginShare),
-    end: (held) => void heldSince.delete(held),
+    hold(delivery) {
+      const held = heldBy(delivery)
+      const lease = leases.get(held)
+      if (lease === undefined) leases.set(held, { since: performance.now(), deliveries: 1 })
+      else lease.deliveries += 1
+    },
+    inForce: (delivery) =>
+      performance.now() - (leases.get(heldBy(delivery))?.since ?? -Infinity) < leaseMs * (1 - marginShare),
+    end(delivery) {
+      const held = heldBy(delivery)
+      const lease = leases.get(held)
+      if (lease === undefined) return
+      lease.deliveries -= 1
+      if (lease.deliveries === 0) leases.delete(held)
+    },
     [Symbol.asyncDispose]: () => loop[Symbol.asyncDispose](),
   }
 }

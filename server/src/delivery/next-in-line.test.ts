@@ -1,16 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { startDeliveryRoom, type DeliveryRoom } from '../../test/delivery-room.ts'
+import { openOf, startDeliveryRoom, type DeliveryRoom } from '../../test/delivery-room.ts'
 import { eventually } from '../../test/faults/eventually.ts'
 import { freshDatabase } from '../../test/cluster.ts'
 import { startPostgresProxy } from '../../test/postgres-proxy.ts'
 import { startReceiver } from '../../test/receiver.ts'
 import { dispatchStore } from './store-dispatch.ts'
-
-const queue = (room: DeliveryRoom) =>
-  room.query<{ attempt_no: number; leased: boolean }>(
-    'select attempt_no, lease_until is not null as leased from delivery.queue order by id',
-  )
 
 const nothing = { url: null, types: null, description: null, metadata: null, disabled: null }
 
@@ -22,14 +17,14 @@ test('what is next in line for a destination goes back to the queue when the des
   receiver.answer = (_request, response) => void waiting.push(() => response.writeHead(200).end())
   room.work()
   await room.happen(10)
-  await eventually(async () => waiting.length === 2 && (await queue(room)).every(({ leased }) => leased))
+  await eventually(async () => waiting.length === 2 && (await openOf(room)).every(({ leased }) => leased))
 
   await room.query(`update delivery.lanes set state = 'PAUSED', version = version + 1`)
   room.bus.hint('destinations')
   for (const answer of waiting) answer()
-  await eventually(async () => (await queue(room)).length === 8)
+  await eventually(async () => (await openOf(room)).length === 8)
   assert.equal(receiver.received.length, 2)
-  const left = await queue(room)
+  const left = await openOf(room)
   assert.ok(left.every(({ leased, attempt_no }) => !leased && attempt_no === 0))
 
   receiver.answer = (_request, response) => void response.writeHead(200).end()
@@ -39,8 +34,9 @@ test('what is next in line for a destination goes back to the queue when the des
   assert.ok((await room.events()).every(({ status }) => status === 'DELIVERED'))
 })
 
-// In the hands that took it first, in flight or next in line.
-const firstInHand = 'select from delivery.queue where lease_until is not null and fence = 1'
+/** Those in the hands that took them first, in flight or next in line. */
+const firstInHand = async (room: DeliveryRoom) => (await openOf(room)).filter(({ handed }) => handed)
+
 const nobodys = 'http://127.0.0.1:9/'
 
 for (const [what, change] of [
@@ -57,10 +53,10 @@ for (const [what, change] of [
     const { id } = await room.endpoint(receiver.url)
     room.work()
     await room.happen(5)
-    await eventually(async () => waiting.length === 1 && (await room.query(firstInHand)).length === 5)
+    await eventually(async () => waiting.length === 1 && (await firstInHand(room)).length === 5)
 
     assert.ok(await change(room, id.toUpperCase()))
-    await eventually(async () => (await room.query(firstInHand)).length === 1)
+    await eventually(async () => (await firstInHand(room)).length === 1)
     waiting[0]?.()
   })
 }
@@ -75,10 +71,7 @@ test('a change of one destination leaves what is next in line for the others whe
   const left = await room.endpoint(other.url)
   room.work()
   await room.happen(5)
-  const linesOf = (id: string) =>
-    room.query<{ id: string; fence: string; leased: boolean }>(
-      `select id, fence, lease_until is not null as leased from delivery.queue where destination_id = '${id}' order by id`,
-    )
+  const linesOf = async (id: string) => (await openOf(room)).filter((delivery) => delivery.destination_id === id)
   const inHand = async (id: string) => (await linesOf(id)).filter(({ leased }) => leased).length
   await eventually(async () => (await inHand(changed.id)) === 5 && (await inHand(left.id)) === 5)
   const before = await linesOf(left.id)
@@ -93,7 +86,7 @@ test('a change of one destination leaves what is next in line for the others whe
   // Nobody is named after an outage.
   room.bus.hint('destinations')
   await eventually(
-    async () => (await linesOf(left.id)).filter(({ fence }, at) => fence !== before[at]?.fence).length === 4,
+    async () => (await linesOf(left.id)).filter(({ held_by: by }, at) => by !== before[at]?.held_by).length === 4,
   )
 })
 
@@ -107,7 +100,7 @@ test('what is next in line behind an attempt that fails goes back to the queue, 
   await room.sandboxClock.idle()
   assert.equal(receiver.received.length, 6)
   assert.deepEqual(
-    (await queue(room)).map(({ attempt_no }) => attempt_no),
+    (await openOf(room)).map(({ attempt_no }) => attempt_no),
     [1, 1, 1, 1, 1, 1],
   )
 })
@@ -122,14 +115,14 @@ test('what is next in line goes back to the queue when its destination is paused
   receiver.answer = (_request, response) => void waiting.push(() => response.writeHead(200).end())
   room.work()
   await room.happen(5)
-  await eventually(async () => waiting.length === 1 && (await queue(room)).every(({ leased }) => leased))
+  await eventually(async () => waiting.length === 1 && (await openOf(room)).every(({ leased }) => leased))
 
   line.becomes('closed')
   await eventually(() => !room.bus.connected)
   await room.query(`update delivery.lanes set state = 'PAUSED', version = version + 1`)
-  await eventually(async () => (await queue(room)).filter(({ leased }) => !leased).length === 4)
+  await eventually(async () => (await openOf(room)).filter(({ leased }) => !leased).length === 4)
   waiting[0]?.()
-  await eventually(async () => (await queue(room)).length === 4)
+  await eventually(async () => (await openOf(room)).length === 4)
   assert.equal(receiver.received.length, 1)
 })
 
@@ -155,38 +148,45 @@ test('what a claim takes while its destination is paused goes back to the queue 
   assert.equal(receiver.received.length, 0)
 
   await eventually(() => receiver.received.length > 0)
-  await eventually(async () => (await queue(room)).every(({ leased }) => !leased))
+  await eventually(async () => (await openOf(room)).every(({ leased }) => !leased))
   assert.equal(receiver.received.length, 2)
-  assert.equal((await queue(room)).length, 298)
+  assert.equal((await openOf(room)).length, 298)
 })
 
 const claiming = `select from pg_stat_activity where datname = current_database() and wait_event = 'PgSleep'`
 
-test('what cannot be given back is found when its lease has run out, and its worker goes on', async () => {
-  await using room = await startDeliveryRoom({ flyingMax: 1, leaseMs: 900 })
-  await using receiver = await startReceiver()
-  await room.endpoint(receiver.url)
-  const waiting: (() => void)[] = []
-  receiver.answer = (_request, response) => void waiting.push(() => response.writeHead(200).end())
-  room.work()
-  await room.happen(3)
-  await eventually(async () => waiting.length === 1 && (await queue(room)).every(({ leased }) => leased))
-  await room.query(`
-    create function delivery.refuse() returns trigger language plpgsql as $$
-    begin
-      raise exception 'planted';
-    end $$`)
-  await room.query(
-    `create trigger refuse before update on delivery.queue for each row when (new.lease_until is null)
-     execute function delivery.refuse()`,
-  )
-  room.bus.hint('destinations')
-  await eventually(async () => (await room.query(expired)).length === 2)
-  await room.query('drop trigger refuse on delivery.queue')
-  receiver.answer = (_request, response) => void response.writeHead(200).end()
-  waiting[0]?.()
-  await room.sandboxClock.idle()
-  assert.equal(receiver.received.length, 3)
-})
-
-const expired = 'select from delivery.queue where lease_until <= clock_timestamp()'
+for (const [taken, change, when] of [
+  ['claimed', 'update', 'when (new.lease_until is null)'],
+  ['handed over', 'insert', ''],
+] as const) {
+  test(`what was ${taken} and cannot be given back is found when its lease has run out, and its worker goes on`, async () => {
+    await using room = await startDeliveryRoom({ flyingMax: 1, leaseMs: 900 })
+    await using receiver = await startReceiver()
+    await room.endpoint(receiver.url)
+    const waiting: (() => void)[] = []
+    receiver.answer = (_request, response) => void waiting.push(() => response.writeHead(200).end())
+    await room.happen(3)
+    if (taken === 'claimed') await dispatchStore.dispatchDue(room.workDb, 3)
+    room.work()
+    await eventually(async () => waiting.length === 1 && (await openOf(room)).every(({ leased }) => leased))
+    assert.ok((await openOf(room)).every(({ handed }) => handed === (taken === 'handed over')))
+    await room.query('create sequence delivery.refusals')
+    await room.query(`
+      create function delivery.refuse() returns trigger language plpgsql as $$
+      begin
+        perform nextval('delivery.refusals');
+        raise exception 'planted';
+      end $$`)
+    await room.query(
+      `create trigger refuse before ${change} on delivery.queue for each row ${when} execute function delivery.refuse()`,
+    )
+    room.bus.hint('destinations')
+    await eventually(async () => (await room.query('select from delivery.refusals where is_called')).length === 1)
+    await room.query('drop trigger refuse on delivery.queue')
+    receiver.answer = (_request, response) => void response.writeHead(200).end()
+    waiting[0]?.()
+    await room.sandboxClock.idle()
+    assert.equal(receiver.received.length, 3)
+    assert.deepEqual(await room.statuses(), { DELIVERED: 3 })
+  })
+}

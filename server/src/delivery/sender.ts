@@ -6,6 +6,7 @@ import type { Log } from '../kernel/log.ts'
 import { startLoop } from '../kernel/loop.ts'
 import type { Attempted, Work } from './attempt.ts'
 import type { Figures } from './figures.ts'
+import { createLeaveHands, type HeldDelivery, type LeaveHands } from './held.ts'
 import { startLeases, type Leases } from './leases.ts'
 import { createPace } from './pace.ts'
 import { waitAfterSetback } from './schedule.ts'
@@ -13,7 +14,8 @@ import { createSettler } from './settler.ts'
 import type { Slots } from './slots.ts'
 import { claimStore, type Taken } from './store-claim.ts'
 import type { HandRequest } from './store-dispatch.ts'
-import { settleStore, type Held, type Settlement } from './store-settle.ts'
+import { handStore } from './store-hands.ts'
+import { settleStore, type Settlement } from './store-settle.ts'
 
 export interface SenderDependencies {
   readonly db: Db
@@ -49,7 +51,9 @@ export function startSender(dependencies: SenderDependencies): Sender {
     return { held, end: null, runAt, attempt: null }
   }
   let hearFreed = () => {}
-  const settler = createSettler({ db, log, setbackOf })
+  const leaveHands = createLeaveHands()
+  const settler = createSettler({ db, log, setbackOf, leaveHands })
+  const giveBack = givingBack(dependencies, leaveHands)
   const leases = startLeases({ db, log, leaseMs: options.leaseMs })
   const pace = createPace(() => loop.wake())
   const flights = createFlights(dependencies, leases, {
@@ -67,7 +71,7 @@ export function startSender(dependencies: SenderDependencies): Sender {
           leases.end(row)
           if (!ours) dependencies.figures.resultLost()
           // Whoever waits behind one that failed is for the queue again, which knows by now how to go on with a destination that fails.
-          if (attempted.outcome !== 'delivered') void giveBack(dependencies, flights.takeBack(row.destination_id))
+          if (attempted.outcome !== 'delivered') void giveBack(flights.takeBack(row.destination_id))
           // When to look next has changed: there is a retry, or a lane to close.
           if (settlement.runAt !== null || change?.disable != null) pace.soon()
         },
@@ -76,13 +80,14 @@ export function startSender(dependencies: SenderDependencies): Sender {
   })
 
   let lookedAnewAt = 0
+  let tookOverAt = -Infinity
   const changedMeanwhile = new Set<string | null>()
   /** A destination, or any where none is named, may be paused or gone: what has not begun is looked at anew. */
   const lookAnew = (destinationId: string | null) => {
     changedMeanwhile.add(destinationId)
-    if (destinationId !== null) return giveBack(dependencies, flights.takeBack(destinationId))
+    if (destinationId !== null) return giveBack(flights.takeBack(destinationId))
     lookedAnewAt = performance.now()
-    return giveBack(dependencies, flights.takeBackAll())
+    return giveBack(flights.takeBackAll())
   }
 
   /** Sends what `take` brings; what is read while a destination changes may be from before. One after the other. */
@@ -99,6 +104,7 @@ export function startSender(dependencies: SenderDependencies): Sender {
     if (!bus.connected && performance.now() - lookedAnewAt >= lookAgainMs) await lookAnew(null)
     // What is in hand is stored before more is taken, or this process would take its own deliveries again after an outage.
     if (settler.troubled) return troubleWaitMs
+    if (performance.now() - tookOverAt >= lookAgainMs && !(await handStore.takeOver(db))) tookOverAt = performance.now()
     pace.looking()
     const request = slots.request()
     if (request.rowsMax === 0 || settler.waiting >= unsettledMax) {
@@ -139,7 +145,7 @@ export function startSender(dependencies: SenderDependencies): Sender {
       await settler[Symbol.asyncDispose]()
       await leases[Symbol.asyncDispose]()
       pace[Symbol.dispose]()
-      await giveBack(dependencies, cutOff)
+      await giveBack(cutOff)
     },
   }
 }
@@ -148,10 +154,10 @@ interface Flights {
   /** Takes each delivery in hand: an attempt begins at once, or when another to the same destination has ended. */
   begin(taken: Taken): void
   /** What is in hand for a destination and has not begun: no longer in hand. */
-  takeBack(destinationId: string): readonly Held[]
-  takeBackAll(): readonly Held[]
+  takeBack(destinationId: string): readonly HeldDelivery[]
+  takeBackAll(): readonly HeldDelivery[]
   /** Waits until all that have begun have ended, cuts off those that have not by then, and resolves to what was cut off. */
-  land(waitMsMax: number): Promise<readonly Held[]>
+  land(waitMsMax: number): Promise<readonly HeldDelivery[]>
 }
 
 interface FlightEvents {
@@ -167,7 +173,7 @@ function createFlights(
   let flying = 0
   let landed = () => {}
   const nextInLine = new Map<string, Work[]>()
-  const cutOff: Held[] = []
+  const cutOff: HeldDelivery[] = []
   const stop = new AbortController()
   setMaxListeners(0, stop.signal)
   let landing = false
@@ -219,7 +225,7 @@ function createFlights(
     nextInLine.delete(destinationId)
   }
 
-  const takeBack = (destinationId: string): Held[] => {
+  const takeBack = (destinationId: string): HeldDelivery[] => {
     const line = nextInLine.get(destinationId) ?? []
     nextInLine.delete(destinationId)
     return line.map(({ row }) => {
@@ -259,13 +265,17 @@ function createFlights(
 }
 
 /** What was cut off is due at once, for any worker. Where that fails the leases do it, a little later. Never rejects. */
-async function giveBack({ db, bus, log }: SenderDependencies, held: readonly Held[]): Promise<void> {
-  if (held.length === 0) return
-  try {
-    await settleStore.giveBack(db, held)
-    bus.hint('deliveries')
-  } catch (error) {
-    if (!isAway(error))
-      log.error({ err: error }, 'deliveries could not be given back; they go out when their leases have run out')
+const givingBack =
+  ({ db, bus, log }: SenderDependencies, leaveHands: LeaveHands) =>
+  async (held: readonly HeldDelivery[]): Promise<void> => {
+    if (held.length === 0) return
+    try {
+      const [queued, handed] = [held.filter(({ hand }) => hand === null), held.filter(({ hand }) => hand !== null)]
+      if (queued.length > 0) await settleStore.giveBack(db, queued)
+      if (handed.length > 0) await leaveHands(handed, (over) => handStore.giveBack(db, handed, over))
+      bus.hint('deliveries')
+    } catch (error) {
+      if (!isAway(error))
+        log.error({ err: error }, 'deliveries could not be given back; they go out when their leases have run out')
+    }
   }
-}

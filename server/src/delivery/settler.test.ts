@@ -19,7 +19,7 @@ test('a result that cannot be stored holds up no other, and its attempt is repea
   await using receiver = await startReceiver()
   await room.endpoint(receiver.url)
   const [poison, ...others] = await room.happen(40)
-  const allow = await room.refuse('delivery.attempts', poison?.id)
+  const allow = await room.refuse('insert', 'delivery.attempts', poison?.id)
   room.work()
   await room.sandboxClock.idle()
   assert.deepEqual(await room.statuses(), { SUBMITTED: 1, DELIVERED: others.length })

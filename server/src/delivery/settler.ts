@@ -3,7 +3,8 @@ import { isAway, type Db } from '../kernel/db.ts'
 import type { Log } from '../kernel/log.ts'
 import { startLoop } from '../kernel/loop.ts'
 import type { Attempted } from './attempt.ts'
-import { nameOf, settleStore, type LaneChange, type Settlement } from './store-settle.ts'
+import { nameOf, type LeaveHands } from './held.ts'
+import { settleStore, type LaneChange, type Settlement } from './store-settle.ts'
 
 /** A result, and what is to happen once it is stored (or is not ours to store any more). */
 export interface Result {
@@ -34,22 +35,27 @@ export interface SettlerDependencies {
   readonly log: Log
   /** What is stored instead of a result that cannot be stored. */
   readonly setbackOf: (settlement: Settlement) => Settlement
+  readonly leaveHands: LeaveHands
 }
 
 export function createSettler(dependencies: SettlerDependencies): Settler {
   const results = new Set<Result>()
-  const store = storing(dependencies, (result, ours) => {
-    results.delete(result)
-    result.settled(ours)
-  })
   let troubled = false
+  const store = storing(
+    dependencies,
+    () => troubled,
+    (result, ours) => {
+      results.delete(result)
+      result.settled(ours)
+    },
+  )
   let drainers: (() => void)[] = []
 
   const turn = async () => {
     const batch = results.values().take(batchMax).toArray()
     if (batch.length === 0) return Infinity
     try {
-      for (const part of [batch.filter(ends), batch.filter((result) => !ends(result))]) {
+      for (const part of [batch.filter(inHand), batch.filter(ends), batch.filter(waits)]) {
         if (part.length > 0) await store(part)
       }
       troubled = false
@@ -91,13 +97,29 @@ export function createSettler(dependencies: SettlerDependencies): Settler {
   }
 }
 
-const ends = ({ settlement }: Result): boolean => settlement.end !== null
+const inHand = ({ settlement: { held } }: Result): boolean => held.hand !== null
+const ends = (result: Result): boolean => result.settlement.end !== null && !inHand(result)
+const waits = (result: Result): boolean => result.settlement.end === null && !inHand(result)
 
-/** Stores a batch. One result that cannot be stored must not hold up the others, nor be sent again and again. */
-function storing({ db, log, setbackOf }: SettlerDependencies, done: (result: Result, ours: boolean) => void) {
+/**
+ * Stores a batch of one kind. One result that cannot be stored must not hold up the others, nor be sent again and again. `isAgain` tells whether
+ * what is stored now may have been stored before.
+ */
+function storing(
+  { db, log, setbackOf, leaveHands }: SettlerDependencies,
+  isAgain: () => boolean,
+  done: (result: Result, ours: boolean) => void,
+) {
+  const settle = (settlements: readonly Settlement[], changes: readonly LaneChange[]) => {
+    const held = settlements.map((settlement) => settlement.held)
+    return held[0]?.hand == null
+      ? settleStore.settle(db, settlements, changes)
+      : leaveHands(held, (over) => settleStore.settleHanded(db, settlements, changes, over, isAgain()))
+  }
+
   const store = async (batch: readonly Result[]) => {
     const settlements = batch.map(({ settlement }) => settlement)
-    const lost = new Set((await settleStore.settle(db, settlements, changesOf(batch))).map(nameOf))
+    const lost = new Set((await settle(settlements, changesOf(batch))).map(nameOf))
     for (const result of batch) done(result, lost.size === 0 || !lost.has(nameOf(result.settlement.held)))
   }
 
@@ -105,7 +127,7 @@ function storing({ db, log, setbackOf }: SettlerDependencies, done: (result: Res
     const what = { err: error, event_id: result.eventId }
     log.error(what, 'the result of an attempt could not be stored; the attempt is repeated later')
     try {
-      const lost = await settleStore.settle(db, [setbackOf(result.settlement)], [])
+      const lost = await settle([setbackOf(result.settlement)], [])
       done(result, lost.length === 0)
     } catch (again) {
       if (isAway(again)) throw again

@@ -1,3 +1,4 @@
+import { oneByOne } from '../kernel/one-by-one.ts'
 import type { ClaimRequest } from './store-claim.ts'
 import type { HandRequest } from './store-dispatch.ts'
 
@@ -62,7 +63,6 @@ export function createSlots({ inHandMax, perDestinationMax, flyingMax }: SlotOpt
   let inHand = 0
   let inFlight = 0
   let slowInHand = 0
-  let lastTaking: Promise<unknown> = Promise.resolve()
 
   const reserve = Math.floor(inHandMax * reserveShareOfAll)
   const roomIn = (free: number, share: number) => Math.max(1, Math.min(perDestinationMax, Math.floor(free * share)))
@@ -120,11 +120,7 @@ export function createSlots({ inHandMax, perDestinationMax, flyingMax }: SlotOpt
       }
       return { rowsMax: Math.max(0, Math.min(free, handedMax)), full, busy, quickRoom, worth }
     },
-    oneByOne(taking) {
-      const taken = lastTaking.then(taking)
-      lastTaking = taken.catch(() => {})
-      return taken
-    },
+    oneByOne: oneByOne(),
     take(destinationId, slow) {
       inHand += 1
       const lane = lanes.get(destinationId) ?? { inHand: 0, inFlight: 0, slow }

@@ -1,7 +1,7 @@
-import { arrayOf, elementsOf } from '../kernel/array.ts'
+import { arrayOf } from '../kernel/array.ts'
 import { statement, type Queries } from '../kernel/db.ts'
 import type { DialectName } from './dialects.ts'
-import type { Held } from './store-settle.ts'
+import type { HeldDelivery } from './held.ts'
 
 /** How much of what a worker may take now. */
 export interface ClaimRequest {
@@ -19,22 +19,8 @@ export interface ClaimRequest {
   readonly leaseMs: number
 }
 
-/** Deliveries that their dispatch made ours, one destination's after the other's: arrays, as PostgreSQL writes and reads them. */
-export interface Handed {
-  readonly count: number
-  readonly ids: string
-  readonly eventIds: string
-  /** Each once. */
-  readonly destinationIds: string
-  /** How many are each one's. */
-  readonly counts: string
-  /** Business time of the dispatch, in ms since 1970. */
-  readonly atMs: number
-}
-
 /** A delivery that is ours until its lease runs out. */
-export interface ClaimedRow extends Held {
-  readonly event_id: string
+export interface ClaimedRow extends HeldDelivery {
   readonly destination_id: string
   readonly attempt_no: number
   readonly setback_count: number
@@ -74,8 +60,8 @@ export interface Claim extends Taken {
   readonly lookInMs: number
 }
 
-// A destination as whoever delivers to it needs it, at `t.now`.
-const destinationWhere = (which: string) => `
+/** A destination as whoever delivers to it needs it, at `t.now`: for a lateral join. */
+export const destinationWhere = (which: string) => `
        select d.dialect, d.url, l.slow, l.failing_since, (
                 select json_agg(json_build_object('id', s.id, 'sealed', encode(s.sealed, 'base64'),
                                                   'expires_at_ms', extract(epoch from s.expires_at)::float8 * 1000) order by s.id desc)
@@ -204,26 +190,12 @@ const claimDue = statement(
     order by c.place, c.run_at, c.id`,
 )
 
-// What a claim tells besides, of deliveries that are ours from their dispatch on. Not with the dispatch: the events are partitioned, and the
-// dispatch locks.
-const readHanded = statement(
-  'delivery.readHanded',
-  `select e.id, e.type, e.body from delivery.events e where e.id = any ($1::uuid[]) and e.id >= $2 and e.id <= $3`,
-)
-
-const readLanes = statement(
-  'delivery.readLanes',
-  `select c.destination_id, d.*
-     from (select kernel.now() as now) t
-    cross join unnest($1::uuid[]) as c (destination_id)
-    cross join lateral (${destinationWhere('d.id = c.destination_id')}
-    ) d`,
-)
-
 // Lanes in the order of their next look, so this is bounded however many there are; an older one may stand behind the thousandth.
 const oldestDue = statement(
   'delivery.oldestDue',
-  `select coalesce(extract(epoch from max(m.now - q.run_at) filter (where not l.slow)), 0)::float8 as due,
+  `select coalesce(extract(epoch from greatest(
+            max(m.now - q.run_at) filter (where not l.slow),
+            (select max(kernel.now() - h.dispatched_at) from delivery.hands h where h.lease_until <= clock_timestamp()))), 0)::float8 as due,
           coalesce(extract(epoch from max(m.now - q.run_at) filter (where l.slow)), 0)::float8 as throttled,
           greatest(extract(epoch from kernel.now() - (select min(o.run_at) from delivery.outbox o)), 0)::float8 as undispatched
      from (select kernel.now() as now) m
@@ -248,13 +220,7 @@ export interface OldestDue {
   readonly undispatched: number
 }
 
-type Line<Columns> = { readonly [Column in keyof Columns]: Columns[Column] | null }
-
-interface HandedEvent {
-  readonly id: string
-  readonly type: string
-  readonly body: string
-}
+export type Line<Columns> = { readonly [Column in keyof Columns]: Columns[Column] | null }
 
 type ClaimedLine = Line<ClaimedRow & LaneRow> & {
   readonly more: boolean
@@ -285,52 +251,12 @@ export const claimStore = {
     }
   },
 
-  /** Their first attempts, under the first fence. */
-  async handed(on: Queries, { ids, eventIds, destinationIds, counts, atMs }: Handed): Promise<Taken> {
-    const [id, eventId, count] = [elementsOf(ids), elementsOf(eventIds), elementsOf(counts).map(Number)]
-    const destinationId = elementsOf(destinationIds).flatMap((one, place) => Array<string>(count[place] ?? 0).fill(one))
-    const [events, lanes] = await Promise.all([
-      on.run<HandedEvent>(readHanded, [eventIds, ...endsOf(eventId)]),
-      on.run<LaneRow>(readLanes, [destinationIds]),
-    ])
-    const eventOf = new Map(events.map((event) => [event.id, event]))
-    const deliveries = eventId.flatMap((event_id, index) => {
-      const event = eventOf.get(event_id)
-      if (event === undefined) return []
-      const { type, body } = event
-      return [
-        {
-          id: BigInt(id[index] ?? 0),
-          event_id,
-          destination_id: destinationId[index] ?? '',
-          type,
-          body,
-          claimed_at_ms: atMs,
-          ...first,
-        },
-      ]
-    })
-    return { deliveries, lanes: new Map(lanes.map((one) => [one.destination_id, toldOf(one)])) }
-  },
-
   /** Ages in seconds of what is due and in nobody's hands. */
   oldestDue: async (on: Queries) =>
     (await on.run<OldestDue>(oldestDue, []))[0] ?? { due: 0, throttled: 0, undispatched: 0 },
 }
 
-const first = { fence: 1, attempt_no: 0, setback_count: 0, expired: false }
-
-/** The least and the greatest. */
-function endsOf([one = '', ...others]: readonly string[]): [string, string] {
-  let [least, most] = [one, one]
-  for (const id of others) {
-    if (id < least) least = id
-    else if (id > most) most = id
-  }
-  return [least, most]
-}
-
-const toldOf = (line: Omit<LaneRow, 'secrets'> & Line<Pick<LaneRow, 'secrets'>>): LaneRow => ({
+export const laneOf = (line: Omit<LaneRow, 'secrets'> & Line<Pick<LaneRow, 'secrets'>>): LaneRow => ({
   ...line,
   secrets: line.secrets ?? [],
 })
@@ -345,6 +271,7 @@ function takenOf(lines: readonly ClaimedLine[]): Taken {
     deliveries.push({
       id,
       fence,
+      hand: null,
       event_id,
       destination_id,
       attempt_no,
@@ -354,7 +281,7 @@ function takenOf(lines: readonly ClaimedLine[]): Taken {
       expired,
       claimed_at_ms,
     })
-    if (line.url !== null) lanes.set(destination_id, toldOf(told))
+    if (line.url !== null) lanes.set(destination_id, laneOf(told))
   }
   return { deliveries, lanes }
 }

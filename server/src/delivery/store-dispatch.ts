@@ -1,6 +1,7 @@
 import { arrayOf, elementsOf } from '../kernel/array.ts'
 import { statement, type Queries } from '../kernel/db.ts'
-import type { ClaimRequest, Handed } from './store-claim.ts'
+import type { ClaimRequest } from './store-claim.ts'
+import type { Handed } from './store-hands.ts'
 
 /** An event that is ours to dispatch until its lease runs out. */
 export interface ClaimedEvent {
@@ -55,8 +56,8 @@ const dispatchTaken = (room: string, roomOfAll: string, lease: string) => `
       ) l
    ),
    part as materialized (
-     select l.destination_id, l.look_at, l.head_at, l.version, l.kind, l.ids, cardinality(l.ids) as events,
-            least(${room} - l.earlier, ${roomOfAll} - l.earlier_of_all) as room
+     select l.destination_id, l.look_at, l.head_at, l.version, l.kind, l.ids,
+            greatest(0, least(${room} - l.earlier, ${roomOfAll} - l.earlier_of_all))::integer as room
        from (
          select l.*, sum(cardinality(l.ids)) over (partition by l.destination_id rows unbounded preceding) - cardinality(l.ids) as earlier,
                 sum(cardinality(l.ids)) over (rows unbounded preceding) - cardinality(l.ids) as earlier_of_all
@@ -64,19 +65,27 @@ const dispatchTaken = (room: string, roomOfAll: string, lease: string) => `
        ) l
       cross join moment m
    ),
+   handed as (
+     insert into delivery.hands (destination_id, event_ids, dispatched_at, lease_until)
+     select h.destination_id, h.ids, m.now, clock_timestamp() + ${lease}
+       from (
+         select p.destination_id, array_agg(e.id order by e.id) as ids
+           from part p cross join unnest(p.ids[:p.room]) as e (id) group by p.destination_id
+       ) h
+      cross join moment m
+     returning id, destination_id, event_ids
+   ),
    queued as (
-     insert into delivery.queue (event_id, destination_id, ended_before, run_at, dispatched_at, fence, lease_until)
-     select e.id, p.destination_id, false, m.now, m.now, (e.place <= p.room)::integer,
-            case when e.place <= p.room then clock_timestamp() + ${lease} end
-       from moment m cross join part p cross join unnest(p.ids) with ordinality as e (id, place)
-     returning id, event_id, destination_id, fence
+     insert into delivery.queue (event_id, destination_id, ended_before, run_at, dispatched_at)
+     select e.id, p.destination_id, false, m.now, m.now
+       from moment m cross join part p cross join unnest(p.ids[p.room + 1:]) as e (id)
+     returning id
    ),
    moved as (
      insert into delivery.lanes (destination_id, look_at, head_at, version)
-     select l.destination_id, least(l.look_at, case when l.handed then m.now + ${lease} else m.now end), least(l.head_at, m.now), l.version + 1
+     select l.destination_id, least(l.look_at, m.now), least(l.head_at, m.now), l.version + 1
        from (
-         select p.destination_id, p.look_at, p.head_at, p.version, bool_and(p.events <= p.room) as handed
-           from part p group by p.destination_id, p.look_at, p.head_at, p.version
+         select distinct p.destination_id, p.look_at, p.head_at, p.version from part p where p.room < cardinality(p.ids)
        ) l
       cross join moment m
      on conflict (destination_id) do update set look_at = excluded.look_at, head_at = excluded.head_at, version = excluded.version
@@ -90,7 +99,7 @@ const dispatchTaken = (room: string, roomOfAll: string, lease: string) => `
       where k.kind not in (select p.kind from part p)
      on conflict (event_id) do nothing
    )
-   select (select count(*) from queued q where q.fence = 0)::integer as queued,
+   select (select count(*) from queued)::integer as queued,
           array(select (date_part('epoch', m.now - t.created_at) * 1000)::bigint from taken t, moment m)::text as lags`
 
 // The whole way at once, for as long as nothing goes wrong with any of the events.
@@ -123,13 +132,10 @@ const dispatchDue = statement(
               where o.run_at <= (select now from moment) and o.lease_until > clock_timestamp()),
             interval '1 minute')) * 1000 else 0 end::float8 as look_in_ms
      from (
-       select sum(d.count)::integer as handed_count, '{' || string_agg(d.ids, ',') || '}' as handed_ids,
-              '{' || string_agg(d.event_ids, ',') || '}' as handed_event_ids, array_agg(d.destination_id)::text as handed_destination_ids,
-              array_agg(d.count)::text as handed_counts
-         from (
-           select q.destination_id, count(*) as count, string_agg(q.id::text, ',') as ids, string_agg(q.event_id::text, ',') as event_ids
-             from queued q where q.fence > 0 group by q.destination_id
-         ) d
+       select sum(cardinality(h.event_ids))::integer as handed_count, array_agg(h.id)::text as hand_ids,
+              array_agg(h.destination_id)::text as handed_destination_ids, array_agg(cardinality(h.event_ids))::text as handed_counts,
+              '{' || string_agg(array_to_string(h.event_ids, ','), ',') || '}' as handed_event_ids
+         from handed h
      ) handed`,
 )
 
@@ -188,7 +194,7 @@ interface DispatchedLine {
 
 type DispatchedDueLine = DispatchedLine & {
   readonly handed_count: number | null
-  readonly handed_ids: string | null
+  readonly hand_ids: string | null
   readonly handed_event_ids: string | null
   readonly handed_destination_ids: string | null
   readonly handed_counts: string | null
@@ -215,7 +221,7 @@ export const dispatchStore = {
     ])
     const handed = {
       count: row?.handed_count ?? 0,
-      ids: row?.handed_ids ?? '{}',
+      handIds: row?.hand_ids ?? '{}',
       eventIds: row?.handed_event_ids ?? '{}',
       destinationIds: row?.handed_destination_ids ?? '{}',
       counts: row?.handed_counts ?? '{}',

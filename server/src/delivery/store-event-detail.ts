@@ -1,7 +1,7 @@
 import { perLevel, type Principal } from '../identity/principal.ts'
 import { statement, type Db, type Queries } from '../kernel/db.ts'
 import type { DialectName } from './dialects.ts'
-import { eventState, type EventRow } from './store-events.ts'
+import { eventState, openDeliveries, type EventRow } from './store-events.ts'
 
 /** An event with what a list leaves out. */
 export interface EventRecord extends EventRow {
@@ -72,9 +72,9 @@ const listDeliveries = perLevel(
   (entity) => `
    select x.destination_id, d.url, x.status, x.attempt_count, x.next_attempt_at, x.dispatched_at, x.ended_at
      from (
-       select q.destination_id, 'PENDING' as status, q.attempts_before + q.attempt_no as attempt_count, q.run_at as next_attempt_at,
-              q.dispatched_at, null::timestamptz as ended_at
-         from delivery.queue q where q.event_id = $2
+       select w.destination_id, 'PENDING' as status, w.attempt_count, w.run_at as next_attempt_at, w.dispatched_at,
+              null::timestamptz as ended_at
+         from ${openDeliveries('$2')} w
        union all
        select o.destination_id, o.state, o.attempt_count, null, o.dispatched_at, o.ended_at
          from delivery.deliveries o

@@ -66,6 +66,25 @@ const append = statement(
 )
 
 /**
+ * The deliveries of an event that are open, in the queue or in hands, with their `attempt_count`, `run_at` and `dispatched_at`: a subquery of
+ * statements that lock nothing.
+ */
+export const openDeliveries = (event: string) => `(
+      select q.destination_id, q.attempts_before + q.attempt_no as attempt_count, q.run_at, q.dispatched_at
+        from delivery.queue q where q.event_id = ${event}
+      union all
+      select h.destination_id, 0, h.dispatched_at, h.dispatched_at
+        from delivery.hands h
+       where h.first_event_id <= ${event} and h.last_event_id >= ${event} and ${event} = any (h.event_ids)
+         and not exists (
+           select from delivery.deliveries d where d.event_id = ${event} and d.destination_id = h.destination_id offset 0
+         )
+         and not exists (
+           select from delivery.queue q where q.event_id = ${event} and q.destination_id is not distinct from h.destination_id offset 0
+         )
+    )`
+
+/**
  * Where an event `e` stands, with its `status`, `attempt_count`, `next_attempt_at`, `updated_at` and `delivered_at`: for a lateral join. An event
  * that has a row in no table of work has no status, and does not exist for anybody.
  */
@@ -75,11 +94,11 @@ export const eventState = `(
           from delivery.outbox o where o.event_id = e.id
         union all
         select 2, 'SUBMITTED',
-               sum(q.attempts_before + q.attempt_no) + coalesce(
+               sum(o.attempt_count) + coalesce(
                  (select sum(d.attempt_count) from delivery.deliveries d
-                   where d.event_id = e.id and d.destination_id <> all (array_agg(q.destination_id))), 0),
-               min(q.run_at), max(q.dispatched_at), null
-          from delivery.queue q where q.event_id = e.id having count(*) > 0
+                   where d.event_id = e.id and d.destination_id <> all (array_agg(o.destination_id))), 0),
+               min(o.run_at), max(o.dispatched_at), null
+          from ${openDeliveries('e.id')} o having count(*) > 0
         union all
         select 3, case when bool_or(d.state <> 'DELIVERED' and d.latest) then 'EXHAUSTED' else 'DELIVERED' end, sum(d.attempt_count), null,
                max(d.ended_at), case when not bool_or(d.state <> 'DELIVERED' and d.latest) then max(d.ended_at) end

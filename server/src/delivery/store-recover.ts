@@ -45,6 +45,9 @@ const findMissed = statement(
       order by b.place, e.id
       limit $8
    ),
+   handed as materialized (
+     select e.id from delivery.hands h cross join unnest(h.event_ids) as e (id) where h.destination_id = $1
+   ),
    missed as materialized (
      select p.id, coalesce(d.attempt_count, 0) as attempts_before
        from piece p
@@ -53,6 +56,7 @@ const findMissed = statement(
        ) d on true
       where p.type = any ($3::text[]) and d.state is distinct from 'DELIVERED'
         and not exists (select from delivery.queue q where q.event_id = p.id and q.destination_id is not distinct from $1 offset 0)
+        and (d.state is not null or p.id not in (select h.id from handed h))
         and not exists (select from delivery.outbox o where o.event_id = p.id offset 0)
    )
    select (select count(*) from piece)::integer as looked, p.branch_id as last_branch_id, p.id as last_id,

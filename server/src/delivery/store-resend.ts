@@ -1,6 +1,7 @@
 import { perLevel, type Principal } from '../identity/principal.ts'
 import { statement, type Queries } from '../kernel/db.ts'
 import type { EventRecord } from './store-event-detail.ts'
+import { openDeliveries } from './store-events.ts'
 
 /** A destination that somebody wants an event sent to, deleted ones too. */
 export interface Target {
@@ -37,7 +38,7 @@ const listEarlier = perLevel(
   (entity) => `
    select d.id
      from (
-       select q.destination_id from delivery.queue q where q.event_id = $2
+       select w.destination_id from ${openDeliveries('$2')} w
        union
        select o.destination_id from delivery.deliveries o where o.event_id = $2
      ) x
@@ -49,9 +50,9 @@ const listEarlier = perLevel(
     order by d.id`,
 )
 
-// A resend takes four statements in one transaction: wait for other resends of the event, hold what is open, read what is over, queue. In
-// one, a partitioned table would be read beside rows that are locked (see the migration). While the open ones are held nobody settles them,
-// so what is read as over is. They are held in the order in which settling holds them.
+// A resend takes five statements in one transaction: wait for other resends of the event, hold what is open, in hands and in the queue, read
+// what is over, queue. In one, a partitioned table would be read beside rows that are locked (see the migration). While the open ones are held
+// nobody settles them, so what is read as over is. They are held in the order in which settling holds them.
 //
 // Without the first, of two resends that find nothing open one has the lane and waits for the row that the other has just made, and a third
 // has that row and waits for the lane.
@@ -60,8 +61,21 @@ const takeTurn = statement(
   `select from (select pg_advisory_xact_lock(hashtextextended('delivery.resend ' || $1::uuid, 0))) turn`,
 )
 
-const holdOpen = statement(
-  'delivery.holdOpen',
+const holdHands = statement(
+  'delivery.holdHands',
+  `select h.id, h.destination_id, h.leased
+     from (
+       select h.id from delivery.hands h
+        where h.first_event_id <= $1 and h.last_event_id >= $1 and $1 = any (h.event_ids)
+        order by h.id
+     ) o
+    cross join lateral (
+      select h.id, h.destination_id, h.lease_until > clock_timestamp() as leased from delivery.hands h where h.id = o.id for update
+    ) h`,
+)
+
+const holdQueued = statement(
+  'delivery.holdQueued',
   `select q.destination_id
      from (select q.id from delivery.queue q where q.event_id = $1 order by q.id) o
     cross join lateral (select q.destination_id from delivery.queue q where q.id = o.id for update) q`,
@@ -84,7 +98,10 @@ const resend = statement(
   'delivery.resend',
   `with moment as materialized (select kernel.now() as now),
    dispatch as materialized (
-     select coalesce((select max(q.dispatched_at) from delivery.queue q where q.event_id = $1), m.now) as at from moment m
+     select coalesce(greatest(
+              (select max(q.dispatched_at) from delivery.queue q where q.event_id = $1),
+              (select max(h.dispatched_at) from delivery.hands h where h.id = any ($4::bigint[]))), m.now) as at
+       from moment m
    ),
    lane as materialized (
      select r.attempts_before, l.*
@@ -97,6 +114,7 @@ const resend = statement(
    queued as (
      insert into delivery.queue as q (event_id, destination_id, attempts_before, run_at, dispatched_at)
      select $1, l.destination_id, l.attempts_before, m.now, d.at from lane l, moment m, dispatch d
+      where l.destination_id <> all ($5::uuid[])
      on conflict (event_id, destination_id) do update
         set attempts_before = q.attempts_before + q.attempt_no, attempt_no = 0, setback_count = 0, run_at = excluded.run_at, lease_until = null
       where q.lease_until is null or q.lease_until <= clock_timestamp()
@@ -131,10 +149,21 @@ export const resendStore = {
   /** In a transaction. Resolves to how many of these destinations took it. */
   async resend(tx: Queries, eventId: string, destinationIds: readonly string[]): Promise<number> {
     await tx.run(takeTurn, [eventId])
-    await tx.run(holdOpen, [eventId])
-    const ended = await tx.run<{ destination_id: string; attempt_count: number }>(listEnded, [eventId, destinationIds])
+    const hands = await tx.run<{ id: bigint; destination_id: string; leased: boolean }>(holdHands, [eventId])
+    const queued = await tx.run<{ destination_id: string }>(holdQueued, [eventId])
+    const asked = new Set([...destinationIds, ...hands.map((hand) => hand.destination_id)])
+    const ended = await tx.run<{ destination_id: string; attempt_count: number }>(listEnded, [eventId, [...asked]])
     const attemptsOf = new Map(ended.map((row) => [row.destination_id, row.attempt_count]))
     const attemptsBefore = destinationIds.map((id) => attemptsOf.get(id) ?? 0)
-    return (await tx.run(resend, [eventId, destinationIds, attemptsBefore])).length
+    const left = new Set([...queued, ...ended].map((row) => row.destination_id))
+    const inHands = hands.filter((hand) => hand.leased && !left.has(hand.destination_id))
+    const resent = await tx.run(resend, [
+      eventId,
+      destinationIds,
+      attemptsBefore,
+      inHands.map(({ id }) => id),
+      inHands.map((hand) => hand.destination_id),
+    ])
+    return resent.length
   },
 }

@@ -1,11 +1,6 @@
 import { arrayOf, numbersOf, sparseColumnOf, textsOf } from '../kernel/array.ts'
 import { statement, type Queries } from '../kernel/db.ts'
-
-/** A delivery that somebody holds by the fence of a claim. */
-export interface Held {
-  readonly id: bigint
-  readonly fence: number
-}
+import type { Held, HeldDelivery } from './held.ts'
 
 /** One attempt that counts, as it is kept. */
 export interface AttemptRow {
@@ -21,7 +16,7 @@ export interface AttemptRow {
 
 /** What became of a claimed delivery: it ended, or it waits until `runAt`. Without an attempt it was a setback of ours. */
 export interface Settlement {
-  readonly held: Held
+  readonly held: HeldDelivery
   readonly end: 'DELIVERED' | 'EXHAUSTED' | null
   readonly runAt: Date | null
   readonly attempt: AttemptRow | null
@@ -49,30 +44,32 @@ export interface Disabling {
 // was lost.
 //
 // Everything that a batch of results means, in one statement: which of them are still ours, the deliveries, their attempts and the lanes.
-// Whatever it shares with others (a heartbeat, a resend, another worker's results for a lane) it locks in one order, first queue, then
-// lanes and destinations, each by id, so no circle of waits can close. That is why results that end deliveries and results that leave
+// Whatever it shares with others (a heartbeat, a resend, another worker's results for a lane) it locks in one order, first hands, then queue,
+// then lanes and destinations, each by id, so no circle of waits can close. That is why results that end deliveries and results that leave
 // them waiting are stored apart: rows are deleted without being locked before, which saves a write for each. An event's status needs no row
 // of its own: it is read off its deliveries, so nobody waits for anybody who settles another delivery of the same event.
-const results = `
-       unnest($1::bigint[], $2::integer[], $3::text[], $4::timestamptz[], $5::float8[], $6::integer[],
+const results = (by: 'fence integer' | 'event_id uuid') => `
+       unnest($1::bigint[], $2::${by.split(' ')[1]}[], $3::text[], $4::timestamptz[], $5::float8[], $6::integer[],
               $7::integer[], $8::text[], $9::text[], $10::text[], $11::json[], $12::text[])
-         as r (id, fence, ended, run_at, started_at, duration_ms, status, error_class, error_message, owner, request_headers, answer)`
+         as r (id, ${by.split(' ')[0]}, ended, run_at, started_at, duration_ms, status, error_class, error_message, owner, request_headers, answer)`
+
+const attemptColumns = `to_timestamp(r.started_at / 1000) as started_at, r.duration_ms, r.status, r.error_class, r.error_message, r.owner,
+            r.request_headers, r.answer`
 
 // Of a result with its row `q` of the queue, which is null where it is not ours any more.
 const heldColumns = `
             r.id, r.fence, q.event_id, q.destination_id, q.dispatched_at, q.ended_before, r.ended, r.run_at,
             q.attempts_before + q.attempt_no + (r.started_at is not null)::integer as attempt_count,
-            to_timestamp(r.started_at / 1000) as started_at, r.duration_ms, r.status, r.error_class, r.error_message, r.owner,
-            r.request_headers, r.answer`
+            ${attemptColumns}`
 
-// What is the same of both, given `held`.
-const keptAndLearnt = `
+// What is the same of all, given `held`.
+const keptAndLearnt = (onConflict: '' | 'on conflict do nothing' = '') => `
    kept as (
      insert into delivery.attempts (event_id, destination_id, number, started_at, duration_ms, status, error_class, error_message, owner,
        request_headers, answer)
      select h.event_id, h.destination_id, h.attempt_count, h.started_at, h.duration_ms, h.status, h.error_class, h.error_message,
             h.owner, h.request_headers, h.answer
-       from held h where h.started_at is not null and h.event_id is not null
+       from held h where h.started_at is not null and h.event_id is not null ${onConflict}
    ),
    changed as materialized (
      select x.destination_id, min(x.run_at) as run_at, bool_or(x.well) as well, bool_or(x.slow) as slow,
@@ -139,7 +136,7 @@ const settleEnded = statement(
    ),
    held as materialized (
      select${heldColumns}
-       from gone q full join${results} on r.id = q.id
+       from gone q full join${results('fence integer')} on r.id = q.id
    ),
    recorded as (
      insert into delivery.deliveries (event_id, destination_id, state, attempt_count, dispatched_at, ended_at)
@@ -152,7 +149,7 @@ const settleEnded = statement(
        from held h, moment m where h.ended_before
      on conflict (event_id, destination_id) do update
         set state = excluded.state, attempt_count = excluded.attempt_count, dispatched_at = excluded.dispatched_at, ended_at = excluded.ended_at
-   ),${keptAndLearnt}`,
+   ),${keptAndLearnt()}`,
 )
 
 // After a setback an earlier end is looked for in any case: it could be what the result met.
@@ -162,7 +159,7 @@ const settleWaiting = statement(
    held as materialized (
      select${heldColumns}, q.attempt_no + (r.started_at is not null)::integer as attempt_no,
             case when r.started_at is null then q.setback_count + 1 else 0 end as setback_count
-       from (select * from${results} order by r.id) r
+       from (select * from${results('fence integer')} order by r.id) r
        left join lateral (
          select * from delivery.queue q where q.id = r.id and q.fence = r.fence and q.lease_until is not null for update
        ) q on true
@@ -174,8 +171,46 @@ const settleWaiting = statement(
      on conflict (id) do update
         set ended_before = excluded.ended_before, attempt_no = excluded.attempt_no, setback_count = excluded.setback_count,
             run_at = excluded.run_at, lease_until = null
-   ),${keptAndLearnt}`,
+   ),${keptAndLearnt()}`,
 )
+
+// Results of what is in hands, of either kind: the hands are locked, and what the last of them came for is over. Its row says by itself that
+// they are ours. Only where it is not known whether they were stored is that looked for, see above.
+const settleHanded = (onConflict: '' | 'on conflict do nothing') =>
+  statement(
+    `delivery.settleHanded${onConflict === '' ? '' : 'Again'}`,
+    `with moment as materialized (select kernel.now() as now),
+   hand as materialized (
+     select h.*
+       from (select distinct r.id from unnest($1::bigint[]) as r (id) order by r.id) r
+      cross join lateral (
+        select h.id, h.destination_id, h.dispatched_at from delivery.hands h where h.id = r.id for update
+      ) h
+   ),
+   gone as (
+     delete from delivery.hands h where h.id = any (array(select n.id from hand n where n.id = any ($19::bigint[])))
+   ),
+   held as materialized (
+     select r.id, 0 as fence, case when h.id is not null then r.event_id end as event_id, h.destination_id, h.dispatched_at, r.ended, r.run_at,
+            (r.started_at is not null)::integer as attempt_count,
+            ${attemptColumns}
+       from${results('event_id uuid')}
+       full join hand h on h.id = r.id
+   ),
+   recorded as (
+     insert into delivery.deliveries (event_id, destination_id, state, attempt_count, dispatched_at, ended_at)
+     select h.event_id, h.destination_id, h.ended, h.attempt_count, h.dispatched_at, m.now
+       from held h, moment m where h.event_id is not null and h.ended is not null ${onConflict}
+   ),
+   waiting as (
+     insert into delivery.queue (event_id, destination_id, ended_before, dispatched_at, attempt_no, setback_count, run_at)
+     select h.event_id, h.destination_id, h.started_at is null, h.dispatched_at, h.attempt_count, (h.started_at is null)::integer, h.run_at
+       from held h where h.event_id is not null and h.ended is null
+     on conflict (event_id, destination_id) do nothing
+   ),${keptAndLearnt(onConflict)}`,
+  )
+const settleHandedOnce = settleHanded('')
+const settleHandedAgain = settleHanded('on conflict do nothing')
 
 // Leases of attempts that take longer, in the same order as settling.
 const renew = statement(
@@ -246,7 +281,8 @@ const closeLanes = statement(
    ),
    held as materialized (
      select l.destination_id, exists (select from due d where d.destination_id = l.destination_id) as taken,
-            exists (select from delivery.queue q where q.destination_id = l.destination_id order by q.run_at limit 1) as left
+            exists (select from delivery.queue q where q.destination_id = l.destination_id order by q.run_at limit 1)
+              or exists (select from delivery.hands h where h.destination_id = l.destination_id) as left
        from (select * from lane where (select count(*) from due) >= 0 order by destination_id) l
       cross join lateral (
         select from delivery.lanes s where s.destination_id = l.destination_id and s.version = l.version for update skip locked
@@ -265,12 +301,28 @@ const closeLanes = statement(
                else 60000 end as look_in_ms`,
 )
 
-/** One text for each. */
-export const nameOf = (held: Held): string => `${held.id} ${held.fence}`
-
 const columns = (held: readonly Held[]) => [
   numbersOf('bigint', held, ({ id }) => id),
   numbersOf('integer', held, ({ fence }) => fence),
+]
+
+const columnsOfResults = (settlements: readonly Settlement[], changes: readonly LaneChange[]) => [
+  sparseColumnOf(settlements, ({ end }) => end),
+  sparseColumnOf(settlements, ({ runAt }) => iso(runAt)),
+  numbersOf('float8', settlements, ({ attempt }) => attempt?.startedAt.getTime() ?? null),
+  numbersOf('integer', settlements, ({ attempt }) => attempt?.durationMs ?? null),
+  numbersOf('integer', settlements, ({ attempt }) => attempt?.status ?? null),
+  sparseColumnOf(settlements, ({ attempt }) => attempt?.errorClass ?? null),
+  sparseColumnOf(settlements, ({ attempt }) => attempt?.errorMessage ?? null),
+  sparseColumnOf(settlements, ({ attempt }) => attempt?.owner ?? null),
+  textsOf('json', settlements, ({ attempt }) => attempt && JSON.stringify(attempt.requestHeaders)),
+  textsOf('text', settlements, ({ attempt }) => attempt?.answer ?? null),
+  arrayOf(changes.map((change) => change.destinationId)),
+  arrayOf(changes.map((change) => change.slow)),
+  arrayOf(changes.map((change) => iso(change.failingSince))),
+  arrayOf(changes.map((change) => change.disable?.reason ?? null)),
+  arrayOf(changes.map((change) => change.disable?.url ?? null)),
+  arrayOf(changes.map((change) => iso(change.disable?.failingBefore))),
 ]
 
 const iso = (date: Date | null | undefined): string | null => date?.toISOString() ?? null
@@ -282,22 +334,25 @@ export const settleStore = {
   settle: (on: Queries, settlements: readonly Settlement[], changes: readonly LaneChange[]) =>
     on.run<Held>(settlements[0]?.end == null ? settleWaiting : settleEnded, [
       ...columns(settlements.map(({ held }) => held)),
-      sparseColumnOf(settlements, ({ end }) => end),
-      sparseColumnOf(settlements, ({ runAt }) => iso(runAt)),
-      numbersOf('float8', settlements, ({ attempt }) => attempt?.startedAt.getTime() ?? null),
-      numbersOf('integer', settlements, ({ attempt }) => attempt?.durationMs ?? null),
-      numbersOf('integer', settlements, ({ attempt }) => attempt?.status ?? null),
-      sparseColumnOf(settlements, ({ attempt }) => attempt?.errorClass ?? null),
-      sparseColumnOf(settlements, ({ attempt }) => attempt?.errorMessage ?? null),
-      sparseColumnOf(settlements, ({ attempt }) => attempt?.owner ?? null),
-      textsOf('json', settlements, ({ attempt }) => attempt && JSON.stringify(attempt.requestHeaders)),
-      textsOf('text', settlements, ({ attempt }) => attempt?.answer ?? null),
-      arrayOf(changes.map((change) => change.destinationId)),
-      arrayOf(changes.map((change) => change.slow)),
-      arrayOf(changes.map((change) => iso(change.failingSince))),
-      arrayOf(changes.map((change) => change.disable?.reason ?? null)),
-      arrayOf(changes.map((change) => change.disable?.url ?? null)),
-      arrayOf(changes.map((change) => iso(change.disable?.failingBefore))),
+      ...columnsOfResults(settlements, changes),
+    ]),
+
+  /**
+   * The same of deliveries in hands, whatever became of them. `over` are hands of which nothing is open then; `again` says that all this may
+   * have been stored before. Resolves to hands that were not ours any more.
+   */
+  settleHanded: (
+    on: Queries,
+    settlements: readonly Settlement[],
+    changes: readonly LaneChange[],
+    over: readonly bigint[],
+    again = false,
+  ) =>
+    on.run<Held>(again ? settleHandedAgain : settleHandedOnce, [
+      numbersOf('bigint', settlements, ({ held }) => held.id),
+      arrayOf(settlements.map(({ held }) => held.event_id)),
+      ...columnsOfResults(settlements, changes),
+      arrayOf(over),
     ]),
 
   /** Resolves to those that are still ours. */

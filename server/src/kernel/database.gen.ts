@@ -57,6 +57,15 @@ export interface Tables {
     readonly test: boolean
     readonly created_at: Date
   }
+  readonly 'delivery.hands': {
+    readonly id: bigint
+    readonly destination_id: string
+    readonly event_ids: readonly string[]
+    readonly first_event_id: string
+    readonly last_event_id: string
+    readonly dispatched_at: Date
+    readonly lease_until: Date
+  }
   readonly 'delivery.lanes': {
     readonly destination_id: string
     readonly state: 'OPEN' | 'PAUSED' | 'CLOSING' | 'CLOSED'

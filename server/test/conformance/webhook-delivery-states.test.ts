@@ -53,11 +53,11 @@ test('[A2.events.state.pending-taken, A2.events.state.submitting-queued, A2.even
   await p.sql(`
     create function public.hold() returns trigger language plpgsql as $$
     begin
-      if exists (select from delivery.outbox o where o.event_id = new.event_id and o.status = 'PENDING') then raise exception 'planted'; end if;
+      if old.status = 'PENDING' then raise exception 'planted'; end if;
       perform pg_advisory_xact_lock(4711);
-      return new;
+      return old;
     end $$`)
-  await p.sql('create trigger hold before insert on delivery.queue for each row execute function public.hold()')
+  await p.sql('create trigger hold before delete on delivery.outbox for each row execute function public.hold()')
   await p.another({ KAHA_ROLES: 'worker' })
   await until('a dispatcher', async () => (await p.event(paid)).status === 'SUBMITTING')
   assert.equal(p.receiver.received.length, 0)
@@ -153,9 +153,9 @@ test('[A2.events.state.submitting-failed, A2.events.state.submit-failed-retried]
   const p = await eventful(t)
   await p.endpoint()
   await p.sql(`create function public.refuse() returns trigger language plpgsql as $$ begin
-    if exists (select from delivery.events e where e.id = new.event_id and e.type = 'payment.declined') then raise 'no room'; end if;
-    return new; end $$`)
-  await p.sql('create trigger refuse before insert on delivery.queue for each row execute function public.refuse()')
+    if old.type = 'payment.declined' then raise 'no room'; end if;
+    return old; end $$`)
+  await p.sql('create trigger refuse before delete on delivery.outbox for each row execute function public.refuse()')
   const [declined, approved] = [await p.payment(cards.declined), await p.payment()]
   await until('the other event', async () => (await p.event(approved)).status === 'DELIVERED')
   await until('the failure', async () => (await p.event(declined)).status === 'SUBMIT_FAILED')
@@ -163,7 +163,7 @@ test('[A2.events.state.submitting-failed, A2.events.state.submit-failed-retried]
   assert.equal(failed.attempt_count, 0)
   assert.ok(failed.next_attempt_at !== null && failed.next_attempt_at > failed.created_at)
 
-  await p.sql('drop trigger refuse on delivery.queue')
+  await p.sql('drop trigger refuse on delivery.outbox')
   await p.advance(600)
   const done = await p.event(declined)
   assert.deepEqual([done.status, done.attempt_count], ['DELIVERED', 1])

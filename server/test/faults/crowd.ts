@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Principal } from '../../src/identity/principal.ts'
 import { newId } from '../../src/kernel/ids.ts'
-import { startDeliveryRoom, type DeliveryRoom } from '../delivery-room.ts'
+import { selectOpen, startDeliveryRoom, type DeliveryRoom } from '../delivery-room.ts'
 import { startReceiver } from '../receiver.ts'
 import { withDatabase } from './database-of.ts'
 import { eventually } from './eventually.ts'
@@ -197,8 +197,9 @@ async function deliver(
     const most = Math.min(inHandMax, delivered)
     await eventually(() => held.now >= most, { waitMsMax: arrivalMsMax, what: `${most} attempts at a time` })
     leased =
-      (await room.query<{ count: number }>('select count(lease_until)::integer as count from delivery.queue'))[0]
-        ?.count ?? Number.NaN
+      (
+        await room.query<{ count: number }>(`select count(*)::integer as count from (${selectOpen}) o where o.leased`)
+      )[0]?.count ?? Number.NaN
     crowd.letGo()
     await eventually(() => arrived.size >= delivered, { waitMsMax: arrivalMsMax, what: 'all deliveries' })
     await eventually(async () => (await untried(room)) === 0, { waitMsMax: arrivalMsMax, pollMs: 200 })
@@ -221,8 +222,11 @@ async function deliver(
 
 // These read the queue from one end to the other, which counts apart from what is read by an index.
 const untried = async (room: DeliveryRoom): Promise<number> =>
-  (await room.query(`select from delivery.outbox union all select from delivery.queue where attempt_no = 0 limit 1`))
-    .length
+  (
+    await room.query(`
+      select from delivery.outbox union all select from delivery.hands
+      union all select from delivery.queue where attempt_no = 0 limit 1`)
+  ).length
 
 /** Rows of the queue that were fetched by an index so far. A connection tells of the last of its own when it ends. */
 async function rowsRead({ room, busConnections }: Crowd): Promise<number> {

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { startDeliveryRoom, type DeliveryRoom, type DeliveryRoomOptions } from '../delivery-room.ts'
+import { selectOpen, startDeliveryRoom, type DeliveryRoom, type DeliveryRoomOptions } from '../delivery-room.ts'
 import { startReceiver } from '../receiver.ts'
 import { eventually } from './eventually.ts'
 
@@ -140,8 +140,8 @@ async function endOf(
 
 const openRows = (room: DeliveryRoom) =>
   room.query<{ destination_id: string; count: number; held: number }>(
-    `select q.destination_id, count(*)::integer as count, count(q.lease_until)::integer as held
-       from delivery.queue q group by q.destination_id`,
+    `select o.destination_id, count(*)::integer as count, (count(*) filter (where o.leased))::integer as held
+       from (${selectOpen}) o group by o.destination_id`,
   )
 
 function wrongAt({ name, arrivals }: Endpoint, committedAt: ReadonlyMap<string, number>): string[] {

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { startDeliveryRoom, type DeliveryRoom } from '../delivery-room.ts'
+import { openOf, startDeliveryRoom, type DeliveryRoom } from '../delivery-room.ts'
 import { eventually } from './eventually.ts'
 import type { KahaProcess } from './kaha-process.ts'
 import type { Mutation } from './mutation.ts'
@@ -31,8 +31,8 @@ interface Kill {
   readonly at: number
   /** Deliveries whose result was not stored when the killed were gone. */
   readonly open: ReadonlySet<string>
-  /** Rows of the queue that somebody held then. */
-  readonly held: readonly bigint[]
+  /** Those of them that somebody held then. */
+  readonly held: ReadonlySet<string>
 }
 
 const both = [0, 1]
@@ -88,7 +88,7 @@ export async function killWorkers(options: KillWorkersOptions): Promise<KilledWo
     if (both.every(isDead)) workers[0] = await start()
     if (measured) resumedMs.push(await resumed(room, kill))
     const after = measured ? `, all in hand delivered after ${((resumedMs.at(-1) ?? 0) / 1_000).toFixed(1)} s` : ''
-    say(`round ${round}: ${victims.length} of ${both.length} killed, ${kill.held.length} in hand${after}`)
+    say(`round ${round}: ${victims.length} of ${both.length} killed, ${kill.held.size} in hand${after}`)
   }
   await feed.stop()
   const rested = await comeToRest(room, () => unexplained(witnesses, kills).length > 0)
@@ -138,20 +138,15 @@ async function progress(witnesses: readonly Witness[]): Promise<void> {
 async function killNow(room: DeliveryRoom, victims: readonly KahaProcess[]): Promise<Kill> {
   const at = performance.now()
   await Promise.all(victims.map((victim) => victim.kill()))
-  const rows = await room.query<{ id: bigint; event_id: string; destination_id: string; held: boolean }>(
-    'select q.id, q.event_id, q.destination_id, q.lease_until is not null as held from delivery.queue q',
-  )
-  return {
-    at,
-    open: new Set(rows.map((row) => deliveryOf(row.event_id, row.destination_id))),
-    held: rows.filter((row) => row.held).map(({ id }) => id),
-  }
+  const open = await openOf(room)
+  const namesOf = (rows: typeof open) => new Set(rows.map((row) => deliveryOf(row.event_id, row.destination_id)))
+  return { at, open: namesOf(open), held: namesOf(open.filter(({ leased }) => leased)) }
 }
 
 /** Resolves, when all that was in hand at a kill is over, to how long after it that was, in ms. */
 async function resumed(room: DeliveryRoom, { at, held }: Kill): Promise<number> {
   const isOver = async (): Promise<boolean> =>
-    (await room.query('select from delivery.queue q where q.id = any ($1::bigint[]) limit 1', [held])).length === 0
+    (await openOf(room)).every((row) => !held.has(deliveryOf(row.event_id, row.destination_id)))
   await eventually(isOver, { waitMsMax: restMsMax, pollMs: 50, what: 'what was in hand at a kill' })
   return performance.now() - at
 }
@@ -159,8 +154,7 @@ async function resumed(room: DeliveryRoom, { at, held }: Kill): Promise<number> 
 /** Whether the queue ran empty; looks no further once `isEnough`. */
 async function comeToRest(room: DeliveryRoom, isEnough: () => boolean): Promise<boolean> {
   const left = async (): Promise<boolean> =>
-    (await room.query('select event_id from delivery.queue union all select event_id from delivery.outbox limit 1'))
-      .length > 0
+    (await openOf(room)).length > 0 || (await room.query('select from delivery.outbox limit 1')).length > 0
   const end = async () => (isEnough() ? 'enough' : (await left()) ? undefined : 'rest')
   return (await eventually(end, { waitMsMax: restMsMax, pollMs: 250 }).catch(() => 'late')) === 'rest'
 }
