@@ -80,7 +80,7 @@ export function startSender(dependencies: SenderDependencies): Sender {
   })
 
   let lookedAnewAt = 0
-  let tookOverAt = -Infinity
+  let takeOverAt = -Infinity
   const changedMeanwhile = new Set<string | null>()
   /** A destination, or any where none is named, may be paused or gone: what has not begun is looked at anew. */
   const lookAnew = (destinationId: string | null) => {
@@ -104,7 +104,8 @@ export function startSender(dependencies: SenderDependencies): Sender {
     if (!bus.connected && performance.now() - lookedAnewAt >= lookAgainMs) await lookAnew(null)
     // What is in hand is stored before more is taken, or this process would take its own deliveries again after an outage.
     if (settler.troubled) return troubleWaitMs
-    if (performance.now() - tookOverAt >= lookAgainMs && !(await handStore.takeOver(db))) tookOverAt = performance.now()
+    if (performance.now() >= takeOverAt)
+      takeOverAt = performance.now() + Math.min(await handStore.takeOver(db), lookAgainMs)
     pace.looking()
     const request = slots.request()
     if (request.rowsMax === 0 || settler.waiting >= unsettledMax) {
@@ -114,7 +115,7 @@ export function startSender(dependencies: SenderDependencies): Sender {
     const claim = await begin(() => claimStore.claimDue(db, { ...request, leaseMs: options.leaseMs }))
     pace.looked(claim.more || claim.cut || request.full.length > 0, slots.inHand)
     const lookInMs = claim.closing ? Math.min(claim.lookInMs, await settleStore.closeLanes(db)) : claim.lookInMs
-    return claim.more ? 0 : Math.min(lookInMs, lookAgainMs)
+    return claim.more ? 0 : Math.min(lookInMs, lookAgainMs, Math.max(0, takeOverAt - performance.now()))
   }
 
   const loop = startLoop('delivery.send', log, () => slots.oneByOne(turn))

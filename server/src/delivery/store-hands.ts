@@ -74,9 +74,9 @@ const queue = statement(
    on conflict (destination_id) do update set look_at = excluded.look_at, head_at = excluded.head_at, version = excluded.version`,
 )
 
-const anyExpired = statement(
-  'delivery.anyExpired',
-  'select from delivery.hands h where h.lease_until <= clock_timestamp() limit 1',
+const nextExpiry = statement(
+  'delivery.nextExpiry',
+  'select extract(epoch from min(h.lease_until) - clock_timestamp())::float8 * 1000 as in_ms from delivery.hands h',
 )
 
 // Taking over takes three statements in one transaction: hold the hands, read what is open of them, queue that. In one, a partitioned table
@@ -99,6 +99,8 @@ const listOpen = statement(
 )
 
 const takenOverMax = 100
+// Somebody is at it.
+const lockedMs = 5
 
 interface HandedEvent {
   readonly id: string
@@ -157,16 +159,18 @@ export const handStore = {
       false,
     ]),
 
-  /** Queues what is open of hands whose lease has run out. Resolves to whether there were any. */
-  async takeOver(db: Db): Promise<boolean> {
-    if ((await db.run(anyExpired, [])).length === 0) return false
+  /** Queues what is open of hands whose lease has run out. Resolves to in how many ms to look again: the first of the others has then. */
+  async takeOver(db: Db): Promise<number> {
+    const [next] = await db.run<{ in_ms: number | null }>(nextExpiry, [])
+    const inMs = next?.in_ms ?? Infinity
+    if (inMs > 0) return inMs
     return db.tx(async (tx) => {
       const hands = arrayOf((await tx.run<{ id: bigint }>(holdExpired, [takenOverMax])).map(({ id }) => id))
-      if (hands === '{}') return false
+      if (hands === '{}') return lockedMs
       const open = await tx.run<{ id: bigint; event_id: string }>(listOpen, [hands])
       const ids = open.map(({ id }) => id)
       await tx.run(queue, [arrayOf(ids), arrayOf(open.map(({ event_id }) => event_id)), hands, true])
-      return true
+      return 0
     })
   },
 }
