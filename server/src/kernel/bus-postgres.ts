@@ -1,6 +1,7 @@
 import pg from 'pg'
 import { busOver, type Bus, type BusOptions, type Kind, type Line } from './bus.ts'
 import { connectionConfig, statement, type Db, type DbTarget } from './db.ts'
+import { oneByOne } from './one-by-one.ts'
 
 const channels: Readonly<Record<Kind, string>> = { hints: 'kaha', words: 'kaha_words' }
 const connectMsMax = 5_000
@@ -29,14 +30,10 @@ export interface PostgresBusOptions extends BusOptions {
 export const postgresBus = (options: PostgresBusOptions): Promise<Bus> => busOver(postgresLine(options), options)
 
 function postgresLine({ db, target, pingMs = 5_000 }: PostgresBusOptions): Line {
-  let sending: Promise<unknown> = Promise.resolve()
+  // One statement after the other: words keep their order.
+  const inTurn = oneByOne()
   return {
-    send(kind, payloads) {
-      // One statement after the other: words keep their order.
-      const sent = sending.then(() => db.run(notify[kind], [payloads]))
-      sending = sent.catch(() => {})
-      return sent
-    },
+    send: (kind, payloads) => inTurn(() => db.run(notify[kind], [payloads])),
 
     async open(heard) {
       const client = new pg.Client({ ...connectionConfig(target), connectionTimeoutMillis: connectMsMax })

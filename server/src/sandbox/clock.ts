@@ -3,6 +3,7 @@ import type { Bus } from '../kernel/bus.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { statement, type Db, type Statement } from '../kernel/db.ts'
 import { Fault } from '../kernel/fault.ts'
+import { oneByOne } from '../kernel/one-by-one.ts'
 import { workersOf } from '../kernel/workers.ts'
 
 /** Moves business time, and knows when there is nothing left to do at its present. */
@@ -105,13 +106,8 @@ export function createSandboxClock({ db, bus, clock, ensurePartitions }: Sandbox
     bus.hint('clock')
   }
 
-  let moving: Promise<void> = Promise.resolve()
   // One move at a time, or two would run each other's timers out of order.
-  const inTurn = (work: () => Promise<void>): Promise<void> => {
-    const turn = moving.then(work)
-    moving = turn.catch(() => {})
-    return turn
-  }
+  const inTurn = oneByOne()
 
   const passThrough = async (target: () => Date) => {
     for (let next = await idle(); next !== null && next <= target(); next = await idle())

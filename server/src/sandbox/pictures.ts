@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
 import type { readQrImage } from '@kaha/qrph/read-image'
 import { Fault } from '../kernel/fault.ts'
+import { oneByOne } from '../kernel/one-by-one.ts'
 
 type Read = ReturnType<typeof readQrImage>
 
@@ -17,7 +18,7 @@ const heapMegabytesMax = 128
 /** Reads pictures one after the other, each in a thread of its own: an unpacking of seconds holds up nobody, and one that goes on for ever is ended. */
 export function createPictures(): Pictures {
   let waiting = 0
-  let last: Promise<unknown> = Promise.resolve()
+  const inTurn = oneByOne()
   let running: Worker | null = null
   let closed = false
 
@@ -46,10 +47,8 @@ export function createPictures(): Pictures {
     async read(bytes) {
       if (waiting >= waitingMax) throw busy()
       waiting += 1
-      const turn = last.then(() => readNow(bytes))
-      last = turn.catch(() => {})
       try {
-        return await turn
+        return await inTurn(() => readNow(bytes))
       } finally {
         waiting -= 1
       }
@@ -57,7 +56,7 @@ export function createPictures(): Pictures {
     async [Symbol.asyncDispose]() {
       closed = true
       await running?.terminate()
-      await last
+      await inTurn(async () => {})
     },
   }
 }
