@@ -54,7 +54,7 @@ const findEvent = perLevel(
    select e.id, e.dialect, e.type, s.status, e.partner_id, e.merchant_id, e.branch_id, e.payment_intent_id, e.payment_link_id, e.test, e.body,
           s.attempt_count::integer, s.next_attempt_at, e.created_at, s.updated_at, s.delivered_at
      from delivery.events e
-    cross join lateral ${eventState} s
+    cross join lateral ${eventState()} s
     where e.id = $2 and e.${entity} = $1 and e.dialect = $3`,
 )
 
@@ -62,7 +62,7 @@ const findEvent = perLevel(
 const eventExists = statement(
   'delivery.eventExists',
   `select exists (
-     select from delivery.events e cross join lateral ${eventState} s where e.id = $1 and e.dialect = $2
+     select from delivery.events e cross join lateral ${eventState()} s where e.id = $1 and e.dialect = $2
    ) as found`,
 )
 

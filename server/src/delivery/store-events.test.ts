@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { freshDatabase } from '../../test/cluster.ts'
+import { startDeliveryRoom } from '../../test/delivery-room.ts'
 import { sql } from '../../test/sql.ts'
 import { levels, type Level, type Principal } from '../identity/principal.ts'
 import { createDb, type Db } from '../kernel/db.ts'
 import { largestId, newId, smallestId } from '../kernel/ids.ts'
+import { dispatchStore } from './store-dispatch.ts'
 import { eventStore, type EventFilter } from './store-events.ts'
 import { byIndex } from './store-plan.ts'
 
@@ -72,3 +74,42 @@ test('however many events its merchant has, a page is read where it stands', asy
     assert.equal(rare.rows, 0, `${level}: rows were read of the 1,000 that are looked at`)
   }
 })
+
+test('however many hands have come and gone since the last vacuum, a page passes what is left of them once', async () => {
+  await using room = await startDeliveryRoom()
+  const { id } = await room.endpoint('http://127.0.0.1:9/hook')
+  await sql(room.db, 'alter table delivery.hands set (autovacuum_enabled = false)')
+  await room.happen(200)
+  await dispatchStore.dispatchDue(room.workDb, 200)
+  await sql(
+    room.db,
+    `insert into delivery.hands (destination_id, event_ids, dispatched_at, lease_until)
+     select $1, array[gen_random_uuid()], kernel.now(), clock_timestamp() from generate_series(1, 5000)`,
+    [id],
+  )
+  await sql(room.db, 'delete from delivery.hands')
+  const blocksFor = async (rowsMax: number) => {
+    const before = await blocksOfHands(room.workDb)
+    const { rows } = await eventStore.list(room.workDb, room.branch, {
+      branchId: room.branch.entityId,
+      ...everything,
+      rowsMax,
+    })
+    assert.equal(rows.length, rowsMax)
+    assert.ok(rows.every(({ status }) => status === 'SUBMITTED'))
+    return (await blocksOfHands(room.workDb)) - before
+  }
+  const [first, one, many] = [await blocksFor(1), await blocksFor(1), await blocksFor(200)]
+  assert.ok(first > 20, `the first page read ${first} blocks of 5,000 hands that are gone`)
+  assert.ok(many <= one, `a page of 200 read ${many} blocks, one of a single event ${one}`)
+})
+
+async function blocksOfHands(db: Db): Promise<number> {
+  await sql(db, 'select pg_stat_force_next_flush()')
+  const [read] = await sql<{ blocks: number }>(
+    db,
+    `select (heap_blks_hit + heap_blks_read + idx_blks_hit + idx_blks_read)::integer as blocks
+       from pg_statio_user_tables where relid = 'delivery.hands'::regclass`,
+  )
+  return read?.blocks ?? Number.NaN
+}

@@ -67,14 +67,14 @@ const append = statement(
 
 /**
  * The deliveries of an event that are open, in the queue or in hands, with their `attempt_count`, `run_at` and `dispatched_at`: a subquery of
- * statements that lock nothing.
+ * statements that lock nothing. `hands` are all that there are, for a statement that has read them.
  */
-export const openDeliveries = (event: string) => `(
+export const openDeliveries = (event: string, hands = 'delivery.hands') => `(
       select q.destination_id, q.attempts_before + q.attempt_no as attempt_count, q.run_at, q.dispatched_at
         from delivery.queue q where q.event_id = ${event}
       union all
       select h.destination_id, 0, h.dispatched_at, h.dispatched_at
-        from delivery.hands h
+        from ${hands} h
        where h.first_event_id <= ${event} and h.last_event_id >= ${event} and ${event} = any (h.event_ids)
          and not exists (
            select from delivery.deliveries d where d.event_id = ${event} and d.destination_id = h.destination_id offset 0
@@ -88,7 +88,7 @@ export const openDeliveries = (event: string) => `(
  * Where an event `e` stands, with its `status`, `attempt_count`, `next_attempt_at`, `updated_at` and `delivered_at`: for a lateral join. An event
  * that has a row in no table of work has no status, and does not exist for anybody.
  */
-export const eventState = `(
+export const eventState = (hands?: string) => `(
       select * from (
         select 1 as place, o.status, 0::bigint as attempt_count, o.run_at as next_attempt_at, o.updated_at, null::timestamptz as delivered_at
           from delivery.outbox o where o.event_id = e.id
@@ -98,7 +98,7 @@ export const eventState = `(
                  (select sum(d.attempt_count) from delivery.deliveries d
                    where d.event_id = e.id and d.destination_id <> all (array_agg(o.destination_id))), 0),
                min(o.run_at), max(o.dispatched_at), null
-          from ${openDeliveries('e.id')} o having count(*) > 0
+          from ${openDeliveries('e.id', hands)} o having count(*) > 0
         union all
         select 3, case when bool_or(d.state <> 'DELIVERED' and d.latest) then 'EXHAUSTED' else 'DELIVERED' end, sum(d.attempt_count), null,
                max(d.ended_at), case when not bool_or(d.state <> 'DELIVERED' and d.latest) then max(d.ended_at) end
@@ -128,17 +128,19 @@ const ofBranch = (entity: string) => `
 const listed =
   'e.id, e.dialect, e.type, e.merchant_id, e.branch_id, e.payment_intent_id, e.payment_link_id, e.created_at'
 
-// A filter that hardly anything fits looks at so many events, and tells where it stopped; by a subquery that is run only then.
+// A filter that hardly anything fits looks at so many events, and tells where it stopped; by a subquery that is run only then. Hands come and
+// go quicker than vacuum does: what is left of them is passed once, not for each event.
 const listEvents = perLevel(
   'delivery.listEvents',
   (entity) => `
-   with page as materialized (
+   with hands as materialized (select h.* from delivery.hands h),
+   page as materialized (
      select e.id, e.type, s.status, e.merchant_id, e.branch_id, e.payment_intent_id, e.payment_link_id, s.attempt_count::integer,
             s.next_attempt_at, e.created_at, s.updated_at, s.delivered_at
        from (
          select ${listed}${ofBranch(entity)} limit $9
        ) e
-      cross join lateral ${eventState} s
+      cross join lateral ${eventState('hands')} s
       where ($6::text is null or e.type = $6) and ($7::text[] is null or s.status = any ($7))
       order by e.branch_id desc, e.dialect desc, e.id desc
       limit $8
