@@ -122,8 +122,10 @@ test('what is in hand is told like what is queued: SUBMITTED, pending, due', asy
   await using room = await startDeliveryRoom()
   const one = await room.endpoint(`${nobody}/one`)
   const other = await room.endpoint(`${nobody}/other`)
-  const [event] = await room.happen()
-  const rows = await handedBy(room)
+  // The other is in the same hands.
+  const [event] = await room.happen(2)
+  const all = await handedBy(room)
+  const rows = all.filter((row) => row.event_id === event?.id)
   assert.equal(rows.length, 2)
   const told = async () => {
     const detail = await room.delivery.events.detail(room.branch, event?.id ?? '')
@@ -134,7 +136,7 @@ test('what is in hand is told like what is queued: SUBMITTED, pending, due', asy
     return [detail?.event.status, detail?.event.attempt_count, deliveryTo(one), deliveryTo(other)]
   }
   assert.deepEqual(await told(), ['SUBMITTED', 0, [['PENDING', 0]], [['PENDING', 0]]])
-  const [listed] = await room.events()
+  const listed = (await room.events()).find(({ id }) => id === event?.id)
   assert.deepEqual(listed?.next_attempt_at, await nextDue(room))
   assert.ok(listed?.next_attempt_at)
 
@@ -145,6 +147,10 @@ test('what is in hand is told like what is queued: SUBMITTED, pending, due', asy
   const second = rows.filter((row) => row !== first).map((row) => settled(room, row))
   assert.deepEqual(await settle(room, second), [])
   assert.deepEqual(await told(), ['DELIVERED', 2, [['DELIVERED', 1]], [['DELIVERED', 1]]])
+  assert.ok(await nextDue(room))
+
+  const others = all.filter((row) => row.event_id !== event?.id).map((row) => settled(room, row))
+  assert.deepEqual(await settle(room, others), [])
   assert.equal(await nextDue(room), null)
   assert.equal(await handsLeft(room), 0)
 })
