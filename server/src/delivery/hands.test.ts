@@ -280,7 +280,7 @@ test('a destination that is deleted is closed when what is in hand for it is ove
   )
 })
 
-test('a resend leaves what is in hand as it is, and takes it from a worker whose lease ran out', async () => {
+test('a resend leaves what is in hand as it is, to its worker or to whoever takes it over', async () => {
   await using room = await startDeliveryRoom()
   const early = await room.endpoint(nobody)
   const late = await room.endpoint(`${nobody}/late`)
@@ -309,7 +309,7 @@ test('a resend leaves what is in hand as it is, and takes it from a worker whose
 
   await expire(room)
   await resend()
-  assert.deepEqual([await handedFor(early.id), await handedFor(late.id)], [[false], [false]])
+  assert.deepEqual([await handedFor(early.id), await handedFor(late.id)], [[true], [false]])
   await handStore.takeOver(room.workDb)
   assert.equal((await claim(room)).length, 2)
 })
@@ -371,4 +371,29 @@ test('whatever happens to hands at once, nothing waits for ever, is lost or is t
   const over = await room.query<{ event_id: string; destination_id: string }>('select * from delivery.deliveries')
   for (const row of over) open.add(`${row.event_id} ${row.destination_id}`)
   assert.equal(open.size, rows.length)
+})
+
+test('what comes after the lease and after a resend is no second delivery under the same attempt number', async () => {
+  await using room = await startDeliveryRoom()
+  await room.endpoint(nobody)
+  const [event] = await room.happen()
+  const [late] = await handedBy(room)
+  assert.ok(event && late)
+  await expire(room)
+  const found = await room.delivery.events.find(room.branch, event.id)
+  assert.ok(found)
+  await room.delivery.events.resend(room.branch, found)
+  await settle(room, [settled(room, late)])
+  await handStore.takeOver(room.workDb)
+  const again = await claim(room)
+  await settleStore.settle(
+    room.workDb,
+    again.map((held) => settled(room, held)),
+    [],
+  )
+  const numbers = await room.query<{ number: number }>('select number from delivery.attempts order by started_at')
+  assert.deepEqual(
+    numbers.map(({ number }) => number),
+    [1],
+  )
 })

@@ -63,14 +63,14 @@ const takeTurn = statement(
 
 const holdHands = statement(
   'delivery.holdHands',
-  `select h.id, h.destination_id, h.leased
+  `select h.id, h.destination_id
      from (
        select h.id from delivery.hands h
         where h.first_event_id <= $1 and h.last_event_id >= $1 and $1 = any (h.event_ids)
         order by h.id
      ) o
     cross join lateral (
-      select h.id, h.destination_id, h.lease_until > clock_timestamp() as leased from delivery.hands h where h.id = o.id for update
+      select h.id, h.destination_id from delivery.hands h where h.id = o.id for update
     ) h`,
 )
 
@@ -93,7 +93,8 @@ const listEnded = statement(
 )
 
 // The lane decides: one that is not open takes nothing, whatever the destination seemed to be a moment ago. An attempt in flight is left to
-// its worker. The resend joins a dispatch that is going on, so that the status of the event tells of both.
+// its worker, and what is open of a hand to whoever takes that over, even where its lease has run out: queued beside the hand, it could end
+// by both. The resend joins a dispatch that is going on, so that the status of the event tells of both.
 const resend = statement(
   'delivery.resend',
   `with moment as materialized (select kernel.now() as now),
@@ -149,14 +150,14 @@ export const resendStore = {
   /** In a transaction. Resolves to how many of these destinations took it. */
   async resend(tx: Queries, eventId: string, destinationIds: readonly string[]): Promise<number> {
     await tx.run(takeTurn, [eventId])
-    const hands = await tx.run<{ id: bigint; destination_id: string; leased: boolean }>(holdHands, [eventId])
+    const hands = await tx.run<{ id: bigint; destination_id: string }>(holdHands, [eventId])
     const queued = await tx.run<{ destination_id: string }>(holdQueued, [eventId])
     const asked = new Set([...destinationIds, ...hands.map((hand) => hand.destination_id)])
     const ended = await tx.run<{ destination_id: string; attempt_count: number }>(listEnded, [eventId, [...asked]])
     const attemptsOf = new Map(ended.map((row) => [row.destination_id, row.attempt_count]))
     const attemptsBefore = destinationIds.map((id) => attemptsOf.get(id) ?? 0)
     const left = new Set([...queued, ...ended].map((row) => row.destination_id))
-    const inHands = hands.filter((hand) => hand.leased && !left.has(hand.destination_id))
+    const inHands = hands.filter((hand) => !left.has(hand.destination_id))
     const resent = await tx.run(resend, [
       eventId,
       destinationIds,
