@@ -372,28 +372,3 @@ test('whatever happens to hands at once, nothing waits for ever, is lost or is t
   for (const row of over) open.add(`${row.event_id} ${row.destination_id}`)
   assert.equal(open.size, rows.length)
 })
-
-test('what comes after the lease and after a resend is no second delivery under the same attempt number', async () => {
-  await using room = await startDeliveryRoom()
-  await room.endpoint(nobody)
-  const [event] = await room.happen()
-  const [late] = await handedBy(room)
-  assert.ok(event && late)
-  await expire(room)
-  const found = await room.delivery.events.find(room.branch, event.id)
-  assert.ok(found)
-  await room.delivery.events.resend(room.branch, found)
-  await settle(room, [settled(room, late)])
-  await handStore.takeOver(room.workDb)
-  const again = await claim(room)
-  await settleStore.settle(
-    room.workDb,
-    again.map((held) => settled(room, held)),
-    [],
-  )
-  const numbers = await room.query<{ number: number }>('select number from delivery.attempts order by started_at')
-  assert.deepEqual(
-    numbers.map(({ number }) => number),
-    [1],
-  )
-})

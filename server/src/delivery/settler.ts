@@ -1,9 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { isAway, type Db } from '../kernel/db.ts'
+import { isAway, type Db, type Queries } from '../kernel/db.ts'
 import type { Log } from '../kernel/log.ts'
 import { startLoop } from '../kernel/loop.ts'
 import type { Attempted } from './attempt.ts'
 import { nameOf, type LeaveHands } from './held.ts'
+import { handStore } from './store-hands.ts'
 import { settleStore, type LaneChange, type Settlement } from './store-settle.ts'
 
 /** A result, and what is to happen once it is stored (or is not ours to store any more). */
@@ -110,16 +111,26 @@ function storing(
   isAgain: () => boolean,
   done: (result: Result, ours: boolean) => void,
 ) {
-  const settle = (settlements: readonly Settlement[], changes: readonly LaneChange[]) => {
-    const held = settlements.map((settlement) => settlement.held)
-    return held[0]?.hand == null
-      ? settleStore.settle(db, settlements, changes)
-      : leaveHands(held, (over) => settleStore.settleHanded(db, settlements, changes, over, isAgain()))
+  const settle = (batch: readonly Stored[]) => {
+    const held = batch.map(({ settlement }) => settlement.held)
+    if (held[0]?.hand == null) return settleStore.settle(db, settlementsOf(batch), changesOf(batch))
+    const handed = (on: Queries, some: readonly Stored[], over: readonly bigint[]) =>
+      settleStore.settleHanded(on, settlementsOf(some), changesOf(some), over)
+    return leaveHands(held, (over) => {
+      if (!isAgain()) return handed(db, batch, over)
+      return db.tx(async (tx) => {
+        const left = await handStore.left(tx, held)
+        return handed(
+          tx,
+          batch.filter(({ settlement }) => !left.has(settlement.held)),
+          over,
+        )
+      })
+    })
   }
 
   const store = async (batch: readonly Result[]) => {
-    const settlements = batch.map(({ settlement }) => settlement)
-    const lost = new Set((await settle(settlements, changesOf(batch))).map(nameOf))
+    const lost = new Set((await settle(batch)).map(nameOf))
     for (const result of batch) done(result, lost.size === 0 || !lost.has(nameOf(result.settlement.held)))
   }
 
@@ -127,7 +138,7 @@ function storing(
     const what = { err: error, event_id: result.eventId }
     log.error(what, 'the result of an attempt could not be stored; the attempt is repeated later')
     try {
-      const lost = await settle([setbackOf(result.settlement)], [])
+      const lost = await settle([{ settlement: setbackOf(result.settlement), change: null }])
       done(result, lost.length === 0)
     } catch (again) {
       if (isAway(again)) throw again
@@ -149,6 +160,10 @@ function storing(
     await storeApart(batch.slice(half))
   }
 }
+
+type Stored = Pick<Result, 'settlement' | 'change'>
+
+const settlementsOf = (batch: readonly Stored[]) => batch.map(({ settlement }) => settlement)
 
 /** One change for each destination of a batch. */
 function changesOf(batch: readonly Pick<Attempted, 'change'>[]): LaneChange[] {

@@ -86,6 +86,13 @@ const holdExpired = statement(
   `select h.id from delivery.hands h where h.lease_until <= clock_timestamp() order by h.id limit $1 for update skip locked`,
 )
 
+const holdAll = statement(
+  'delivery.holdAll',
+  `select h.id
+     from (select r.id from unnest($1::bigint[]) as r (id) group by r.id order by r.id) r
+    cross join lateral (select h.id from delivery.hands h where h.id = r.id for update) h`,
+)
+
 const listOpen = statement(
   'delivery.listOpen',
   `select h.id, e.id as event_id
@@ -158,6 +165,19 @@ export const handStore = {
       arrayOf(over),
       false,
     ]),
+
+  /**
+   * Of deliveries that may have left their hands already, those that have: an end or a retry of theirs is stored. In a transaction, which holds
+   * the hands from here on. What was in a hand that is gone is not told.
+   */
+  async left(tx: Queries, deliveries: readonly HeldDelivery[]): Promise<ReadonlySet<HeldDelivery>> {
+    const held = new Set(
+      (await tx.run<{ id: bigint }>(holdAll, [arrayOf(deliveries.map(({ id }) => id))])).map(({ id }) => id),
+    )
+    const listed = await tx.run<{ id: bigint; event_id: string }>(listOpen, [arrayOf([...held])])
+    const open = new Set(listed.map(({ id, event_id }) => `${id} ${event_id}`))
+    return new Set(deliveries.filter(({ id, event_id }) => held.has(id) && !open.has(`${id} ${event_id}`)))
+  },
 
   /** Queues what is open of hands whose lease has run out. Resolves to in how many ms to look again: the first of the others has then. */
   async takeOver(db: Db): Promise<number> {

@@ -63,13 +63,13 @@ const heldColumns = `
             ${attemptColumns}`
 
 // What is the same of all, given `held`.
-const keptAndLearnt = (onConflict: '' | 'on conflict do nothing' = '') => `
+const keptAndLearnt = `
    kept as (
      insert into delivery.attempts (event_id, destination_id, number, started_at, duration_ms, status, error_class, error_message, owner,
        request_headers, answer)
      select h.event_id, h.destination_id, h.attempt_count, h.started_at, h.duration_ms, h.status, h.error_class, h.error_message,
             h.owner, h.request_headers, h.answer
-       from held h where h.started_at is not null and h.event_id is not null ${onConflict}
+       from held h where h.started_at is not null and h.event_id is not null
    ),
    changed as materialized (
      select x.destination_id, min(x.run_at) as run_at, bool_or(x.well) as well, bool_or(x.slow) as slow,
@@ -149,7 +149,7 @@ const settleEnded = statement(
        from held h, moment m where h.ended_before
      on conflict (event_id, destination_id) do update
         set state = excluded.state, attempt_count = excluded.attempt_count, dispatched_at = excluded.dispatched_at, ended_at = excluded.ended_at
-   ),${keptAndLearnt()}`,
+   ),${keptAndLearnt}`,
 )
 
 // After a setback an earlier end is looked for in any case: it could be what the result met.
@@ -171,15 +171,14 @@ const settleWaiting = statement(
      on conflict (id) do update
         set ended_before = excluded.ended_before, attempt_no = excluded.attempt_no, setback_count = excluded.setback_count,
             run_at = excluded.run_at, lease_until = null
-   ),${keptAndLearnt()}`,
+   ),${keptAndLearnt}`,
 )
 
 // Results of what is in hands, of either kind: the hands are locked, and what the last of them came for is over. Its row says by itself that
-// they are ours. Only where it is not known whether they were stored is that looked for, see above.
-const settleHanded = (onConflict: '' | 'on conflict do nothing') =>
-  statement(
-    `delivery.settleHanded${onConflict === '' ? '' : 'Again'}`,
-    `with moment as materialized (select kernel.now() as now),
+// they are ours. Where it is not known whether they were stored, the caller holds the hands and leaves those out that were.
+const settleHanded = statement(
+  'delivery.settleHanded',
+  `with moment as materialized (select kernel.now() as now),
    hand as materialized (
      select h.*
        from (select distinct r.id from unnest($1::bigint[]) as r (id) order by r.id) r
@@ -188,7 +187,7 @@ const settleHanded = (onConflict: '' | 'on conflict do nothing') =>
       ) h
    ),
    gone as (
-     delete from delivery.hands h where h.id = any (array(select n.id from hand n where n.id = any ($19::bigint[])))
+     delete from delivery.hands h where h.id = any ($19::bigint[])
    ),
    held as materialized (
      select r.id, 0 as fence, case when h.id is not null then r.event_id end as event_id, h.destination_id, h.dispatched_at, r.ended, r.run_at,
@@ -200,17 +199,15 @@ const settleHanded = (onConflict: '' | 'on conflict do nothing') =>
    recorded as (
      insert into delivery.deliveries (event_id, destination_id, state, attempt_count, dispatched_at, ended_at)
      select h.event_id, h.destination_id, h.ended, h.attempt_count, h.dispatched_at, m.now
-       from held h, moment m where h.event_id is not null and h.ended is not null ${onConflict}
+       from held h, moment m where h.event_id is not null and h.ended is not null
    ),
    waiting as (
      insert into delivery.queue (event_id, destination_id, ended_before, dispatched_at, attempt_no, setback_count, run_at)
      select h.event_id, h.destination_id, h.started_at is null, h.dispatched_at, h.attempt_count, (h.started_at is null)::integer, h.run_at
        from held h where h.event_id is not null and h.ended is null
      on conflict (event_id, destination_id) do nothing
-   ),${keptAndLearnt(onConflict)}`,
-  )
-const settleHandedOnce = settleHanded('')
-const settleHandedAgain = settleHanded('on conflict do nothing')
+   ),${keptAndLearnt}`,
+)
 
 // Leases of attempts that take longer, in the same order as settling.
 const renew = statement(
@@ -338,17 +335,16 @@ export const settleStore = {
     ]),
 
   /**
-   * The same of deliveries in hands, whatever became of them. `over` are hands of which nothing is open then; `again` says that all this may
-   * have been stored before. Resolves to hands that were not ours any more.
+   * The same of deliveries in hands, whatever became of them. `over` are hands of which nothing is open then: their results are among these, or
+   * the caller holds them. Resolves to hands that were not ours any more.
    */
   settleHanded: (
     on: Queries,
     settlements: readonly Settlement[],
     changes: readonly LaneChange[],
     over: readonly bigint[],
-    again = false,
   ) =>
-    on.run<Held>(again ? settleHandedAgain : settleHandedOnce, [
+    on.run<Held>(settleHanded, [
       numbersOf('bigint', settlements, ({ held }) => held.id),
       arrayOf(settlements.map(({ held }) => held.event_id)),
       ...columnsOfResults(settlements, changes),

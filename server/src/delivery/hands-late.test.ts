@@ -1,0 +1,88 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { claim, openOf, startDeliveryRoom, type DeliveryRoom } from '../../test/delivery-room.ts'
+import type { ClaimedRow } from './store-claim.ts'
+import { dispatchStore } from './store-dispatch.ts'
+import { handStore } from './store-hands.ts'
+import { settleStore, type Settlement } from './store-settle.ts'
+
+const nobody = 'http://127.0.0.1:9/hook'
+
+async function handedBy(room: DeliveryRoom): Promise<readonly ClaimedRow[]> {
+  const request = { rowsMax: 500, full: [], busy: [], quickRoom: 500, leaseMs: 15_000 }
+  return (await handStore.read(room.workDb, (await dispatchStore.dispatchDue(room.workDb, 500, request)).handed))
+    .deliveries
+}
+
+const settled = (room: DeliveryRoom, held: ClaimedRow, end: Settlement['end'] = 'DELIVERED'): Settlement => ({
+  held,
+  end,
+  runAt: end === null ? new Date(room.clock.now().getTime() + 60_000) : null,
+  attempt: {
+    startedAt: room.clock.now(),
+    durationMs: 3,
+    status: end === 'DELIVERED' ? 200 : 500,
+    errorClass: null,
+    errorMessage: null,
+    owner: end === 'DELIVERED' ? null : 'destination',
+    requestHeaders: { 'webhook-id': 'x' },
+    answer: 'ok',
+  },
+})
+
+test('what comes after the lease and after a resend is no second delivery under the same attempt number', async () => {
+  await using room = await startDeliveryRoom()
+  await room.endpoint(nobody)
+  const [event] = await room.happen()
+  const [late] = await handedBy(room)
+  assert.ok(event && late)
+  await room.query('update delivery.hands set lease_until = clock_timestamp()')
+  const found = await room.delivery.events.find(room.branch, event.id)
+  assert.ok(found)
+  await room.delivery.events.resend(room.branch, found)
+  await settleStore.settleHanded(room.workDb, [settled(room, late)], [], [late.id])
+  await handStore.takeOver(room.workDb)
+  const again = await claim(room)
+  await settleStore.settle(
+    room.workDb,
+    again.map((held) => settled(room, held)),
+    [],
+  )
+  const numbers = await room.query<{ number: number }>('select number from delivery.attempts order by started_at')
+  assert.deepEqual(
+    numbers.map(({ number }) => number),
+    [1],
+  )
+})
+
+test('a failure that is stored again, since its answer was lost, queues no retry that is over meanwhile', async () => {
+  await using room = await startDeliveryRoom()
+  await room.endpoint(nobody)
+  await room.happen(2)
+  const [fails, other] = await handedBy(room)
+  assert.ok(fails && other)
+  const failure = settled(room, fails, null)
+  await settleStore.settleHanded(room.workDb, [failure], [], [])
+  await room.query('update delivery.queue set run_at = kernel.now()')
+  await room.query('update delivery.lanes set look_at = kernel.now()')
+  const retry = await claim(room)
+  assert.deepEqual(
+    retry.map(({ event_id }) => event_id),
+    [fails.event_id],
+  )
+  const delivered = retry.map((held) => settled(room, held))
+  assert.deepEqual(await settleStore.settle(room.workDb, delivered, []), [])
+  const [again, rest] = [failure, settled(room, other)]
+  await room.workDb.tx(async (tx) => {
+    const left = await handStore.left(tx, [fails, other])
+    assert.deepEqual([...left], [fails])
+    await settleStore.settleHanded(
+      tx,
+      [again, rest].filter(({ held }) => !left.has(held)),
+      [],
+      [fails.id],
+    )
+  })
+  assert.deepEqual(await openOf(room), [])
+  assert.deepEqual(await room.query('select from delivery.hands'), [])
+})
