@@ -86,3 +86,18 @@ test('a failure that is stored again, since its answer was lost, queues no retry
   assert.deepEqual(await openOf(room), [])
   assert.deepEqual(await room.query('select from delivery.hands'), [])
 })
+
+test('a hand goes also where all that is stored again was stored before', async () => {
+  await using room = await startDeliveryRoom()
+  await room.endpoint(nobody)
+  await room.happen()
+  const [delivered] = await handedBy(room)
+  assert.ok(delivered)
+  await settleStore.settleHanded(room.workDb, [settled(room, delivered)], [], [])
+  await room.workDb.tx(async (tx) => {
+    assert.deepEqual([...(await handStore.left(tx, [delivered]))], [delivered])
+    assert.deepEqual(await settleStore.settleHanded(tx, [], [], [delivered.id]), [])
+  })
+  assert.deepEqual(await room.query('select from delivery.hands'), [])
+  assert.deepEqual(await room.statuses(), { DELIVERED: 1 })
+})

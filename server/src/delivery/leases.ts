@@ -7,19 +7,20 @@ import { settleStore } from './store-settle.ts'
 
 /** The leases that this process holds, each from a claim or a dispatch until the results are stored. Renewed until then. */
 export interface Leases extends AsyncDisposable {
-  hold(delivery: HeldDelivery): void
+  /** `since`: on the monotonic clock, no later than it began. */
+  hold(delivery: HeldDelivery, since: number): void
   /** Whether nobody else can have taken it yet. */
   inForce(delivery: HeldDelivery): boolean
   end(delivery: HeldDelivery): void
 }
 
 const renewedMax = 1_000
-// What a claim's own way back may have taken of it.
+// With one that is about to run out nothing more is begun.
 const marginShare = 1 / 5
 
 /** Renews a lease at a third of its length, so most attempts end before theirs is. One that somebody else has taken is let go. */
 export function startLeases({ db, log, leaseMs }: { db: Db; log: Log; leaseMs: number }): Leases {
-  // When each was had, on the monotonic clock, and for how many deliveries it is held.
+  // Since when each is had, and for how many deliveries.
   const leases = new Map<Held, { since: number; deliveries: number }>()
   const heldBy = (delivery: HeldDelivery): Held => delivery.hand ?? delivery
 
@@ -48,10 +49,10 @@ export function startLeases({ db, log, leaseMs }: { db: Db; log: Log; leaseMs: n
 
   const loop = startLoop('delivery.leases', log, turn)
   return {
-    hold(delivery) {
+    hold(delivery, since) {
       const held = heldBy(delivery)
       const lease = leases.get(held)
-      if (lease === undefined) leases.set(held, { since: performance.now(), deliveries: 1 })
+      if (lease === undefined) leases.set(held, { since, deliveries: 1 })
       else lease.deliveries += 1
     },
     inForce: (delivery) =>

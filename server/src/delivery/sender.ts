@@ -93,8 +93,9 @@ export function startSender(dependencies: SenderDependencies): Sender {
   /** Sends what `take` brings; what is read while a destination changes may be from before. One after the other. */
   const begin = async <Brought extends Taken>(take: () => Promise<Brought>): Promise<Brought> => {
     changedMeanwhile.clear()
+    const askedAt = performance.now()
     const taken = await take()
-    flights.begin(taken)
+    flights.begin(taken, askedAt)
     for (const destinationId of changedMeanwhile) await lookAnew(destinationId)
     return taken
   }
@@ -152,8 +153,11 @@ export function startSender(dependencies: SenderDependencies): Sender {
 }
 
 interface Flights {
-  /** Takes each delivery in hand: an attempt begins at once, or when another to the same destination has ended. */
-  begin(taken: Taken): void
+  /**
+   * Takes each delivery in hand: an attempt begins at once, or when another to the same destination has ended. No lease is older than `askedAt`,
+   * on the monotonic clock.
+   */
+  begin(taken: Taken, askedAt: number): void
   /** What is in hand for a destination and has not begun: no longer in hand. */
   takeBack(destinationId: string): readonly HeldDelivery[]
   takeBackAll(): readonly HeldDelivery[]
@@ -239,14 +243,14 @@ function createFlights(
   const takeBackAll = () => [...nextInLine.keys()].flatMap(takeBack)
 
   return {
-    begin({ deliveries, lanes }) {
+    begin({ deliveries, lanes }, askedAt) {
       const hadAt = performance.now()
       for (const row of deliveries) {
         const lane = lanes.get(row.destination_id)
         if (lane === undefined) throw new Error(`the claim brought no destination ${row.destination_id}`)
         if (row.expired) figures.leaseExpired()
         slots.take(row.destination_id, lane.slow)
-        leases.hold(row)
+        leases.hold(row, askedAt)
         const work = { row, lane, hadAt }
         if (!landing && slots.begin(row.destination_id)) void fly(work)
         else (nextInLine.get(row.destination_id) ?? newLine(row.destination_id)).push(work)
