@@ -32,6 +32,8 @@ export interface DeliveryOptions {
   readonly inHandMax?: number
   readonly perDestinationMax?: number
   readonly flyingMax?: number
+  /** Over all destinations of an origin. */
+  readonly flyingPerOriginMax?: number
   /** How long after a dispatch that left nothing over no other begins. */
   readonly dispatchRestMs?: number
   /** How long a stop waits for attempts in flight, and again for their results to be stored. */
@@ -87,6 +89,8 @@ export function createDelivery({
     inHandMax = 2_048,
     perDestinationMax = 960,
     flyingMax = 64,
+    // The connections that the way out has to one: more would wait there, in an order of its own and with the time of their attempt running.
+    flyingPerOriginMax = 192,
     dispatchRestMs = 10,
     drainMsMax = 3_000,
     random = Math.random,
@@ -114,7 +118,16 @@ export function createDelivery({
       const parts = new AsyncDisposableStack()
       parts.use(startRetention({ db: work, bus, clock, log }, options.retention ?? retentionDefaults))
       const sender = parts.use(
-        startSender({ db: work, bus, clock, log, slots, attempt, figures, options: { leaseMs, drainMsMax, random } }),
+        startSender({
+          db: work,
+          bus,
+          clock,
+          log,
+          slots,
+          attempt,
+          figures,
+          options: { leaseMs, drainMsMax, flyingPerOriginMax, random },
+        }),
       )
       parts.use(
         startDispatcher({ db: work, bus, log, figures, sender, options: { leaseMs, restMs: dispatchRestMs, random } }),

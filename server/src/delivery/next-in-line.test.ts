@@ -90,6 +90,29 @@ test('a change of one destination leaves what is next in line for the others whe
   )
 })
 
+test('no more attempts go to one origin than it has connections for, and its destinations take turns', async () => {
+  await using room = await startDeliveryRoom({ flyingMax: 2, flyingPerOriginMax: 2 })
+  await using receiver = await startReceiver()
+  const waiting: (() => void)[] = []
+  receiver.answer = (_request, response) => void waiting.push(() => response.writeHead(200).end())
+  for (const path of ['/a', '/b', '/c']) await room.endpoint(new URL(path, receiver.url).href)
+  room.work()
+  await room.happen(4)
+  await eventually(async () => waiting.length === 2 && (await openOf(room)).every(({ handed }) => handed))
+  for (let answered = 0; answered < 10; answered += 1) {
+    waiting[answered]?.()
+    await eventually(() => waiting.length === answered + 3)
+    assert.equal(receiver.received.length, answered + 3)
+  }
+  for (const answer of waiting.slice(10)) answer()
+  await room.sandboxClock.idle()
+  assert.deepEqual(await room.statuses(), { DELIVERED: 4 })
+  // By the order in which they came first.
+  const paths = [...new Set(receiver.received.map(({ path }) => path))]
+  const order = receiver.received.map(({ path }) => paths.indexOf(path))
+  assert.deepEqual(order, [0, 0, 0, 1, 2, 0, 1, 2, 1, 2, 1, 2])
+})
+
 test('what is next in line behind an attempt that fails goes back to the queue, with nothing spent', async () => {
   await using room = await startDeliveryRoom({ flyingMax: 1, random: () => 0 })
   await using receiver = await startReceiver()

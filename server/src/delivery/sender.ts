@@ -25,7 +25,13 @@ export interface SenderDependencies {
   readonly slots: Slots
   readonly attempt: (work: Work, signal: AbortSignal) => Promise<Attempted>
   readonly figures: Figures
-  readonly options: { readonly leaseMs: number; readonly drainMsMax: number; readonly random: () => number }
+  readonly options: {
+    readonly leaseMs: number
+    readonly drainMsMax: number
+    /** Attempts in flight to one origin, over all its destinations. */
+    readonly flyingPerOriginMax: number
+    readonly random: () => number
+  }
 }
 
 const troubleWaitMs = 100
@@ -165,35 +171,71 @@ interface Flights {
   land(waitMsMax: number): Promise<readonly HeldDelivery[]>
 }
 
+/** Where attempts of several destinations may go at once. */
+interface Origin {
+  readonly name: string
+  flying: number
+  /** Destinations with a line that could go on, but for this. */
+  readonly waiting: Set<string>
+}
+
 interface FlightEvents {
   ended(): void
   settle(attempted: Attempted, work: Work): void
 }
 
 function createFlights(
-  { slots, attempt, figures, log }: SenderDependencies,
+  { slots, attempt, figures, log, options }: SenderDependencies,
   leases: Pick<Leases, 'hold' | 'inForce' | 'end'>,
   events: FlightEvents,
 ): Flights {
   let flying = 0
   let landed = () => {}
   const nextInLine = new Map<string, Work[]>()
+  const origins = new Map<string, Origin>()
   const cutOff: HeldDelivery[] = []
   const stop = new AbortController()
   setMaxListeners(0, stop.signal)
   let landing = false
 
-  const fly = async (work: Work) => {
+  const originOf = (work: Work): Origin => {
+    const name = originIn(work.lane.url)
+    const known = origins.get(name)
+    if (known !== undefined) return known
+    const origin = { name, flying: 0, waiting: new Set<string>() }
+    origins.set(name, origin)
+    return origin
+  }
+
+  /** Whether it may begin now; if so, it has. */
+  const take = (work: Work): boolean => {
+    const { destination_id } = work.row
+    const origin = originOf(work)
+    if (origin.flying >= options.flyingPerOriginMax) {
+      origin.waiting.add(destination_id)
+      return false
+    }
+    if (!slots.begin(destination_id)) return false
+    origin.flying += 1
+    void fly(work, origin)
+    return true
+  }
+
+  const fly = async (work: Work, origin: Origin) => {
     flying += 1
-    end(work, await attempt(work, stop.signal))
+    end(work, origin, await attempt(work, stop.signal))
     flying -= 1
     if (flying === 0) landed()
   }
 
-  const end = (work: Work, attempted: Attempted) => {
+  const end = (work: Work, origin: Origin, attempted: Attempted) => {
     const { event_id, destination_id } = work.row
     slots.end(destination_id)
-    if (attempted.outcome === 'delivered') beginNext(destination_id)
+    origin.flying -= 1
+    if (attempted.outcome !== 'delivered') origin.waiting.delete(destination_id)
+    else if (origin.waiting.size === 0) beginNext(destination_id)
+    else if (nextInLine.has(destination_id)) origin.waiting.add(destination_id)
+    passOn(origin)
     events.ended()
     const setback = attempted.outcome === 'setback'
     if (setback && stop.signal.aborted) {
@@ -215,12 +257,21 @@ function createFlights(
     return line
   }
 
+  /** Destinations that wait for the same origin take turns. */
+  const passOn = (origin: Origin) => {
+    for (const destinationId of origin.waiting) {
+      if (origin.flying >= options.flyingPerOriginMax) return
+      origin.waiting.delete(destinationId)
+      beginNext(destinationId)
+    }
+    if (origin.flying === 0) origins.delete(origin.name)
+  }
+
   const beginNext = (destinationId: string) => {
     const line = nextInLine.get(destinationId) ?? []
     for (let [next] = line; next !== undefined; [next] = line) {
       if (leases.inForce(next.row)) {
-        if (!slots.begin(destinationId)) return
-        void fly(next)
+        if (!take(next)) return
       } else {
         slots.give(destinationId)
         leases.end(next.row)
@@ -252,8 +303,7 @@ function createFlights(
         slots.take(row.destination_id, lane.slow)
         leases.hold(row, askedAt)
         const work = { row, lane, hadAt }
-        if (!landing && slots.begin(row.destination_id)) void fly(work)
-        else (nextInLine.get(row.destination_id) ?? newLine(row.destination_id)).push(work)
+        if (landing || !take(work)) (nextInLine.get(row.destination_id) ?? newLine(row.destination_id)).push(work)
       }
     },
     takeBack,
@@ -267,6 +317,12 @@ function createFlights(
       return cutOff
     },
   }
+}
+
+/** As it is written: one that is written in two ways is two here, and then waits for a connection. */
+function originIn(url: string): string {
+  const end = url.indexOf('/', 'https://'.length)
+  return end === -1 ? url : url.slice(0, end)
 }
 
 /** What was cut off is due at once, for any worker. Where that fails the leases do it, a little later. Never rejects. */
