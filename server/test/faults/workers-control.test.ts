@@ -5,7 +5,7 @@ import type { Mutation } from './mutation.ts'
 import { killWorkers } from './workers.ts'
 
 // A worker that takes over what another holds, whenever it looks.
-const expireAll = `update delivery.hands set lease_until = '-infinity'
+const expireAll = `update delivery.hands set lease_until = clock_timestamp()
   where id in (select id from delivery.hands order by id for update skip locked)`
 const leasesIgnored: Mutation = {
   file: '/server/src/delivery/sender.ts',
