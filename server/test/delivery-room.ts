@@ -9,7 +9,10 @@ import {
   type NewEvent,
 } from '../src/delivery/index.ts'
 import { egress as createEgress } from '../src/delivery/egress.ts'
-import { claimStore, type ClaimRequest } from '../src/delivery/store-claim.ts'
+import { claimStore, type ClaimedRow, type ClaimRequest } from '../src/delivery/store-claim.ts'
+import { dispatchStore } from '../src/delivery/store-dispatch.ts'
+import { handStore } from '../src/delivery/store-hands.ts'
+import type { Settlement } from '../src/delivery/store-settle.ts'
 import { postgresBus } from '../src/kernel/bus-postgres.ts'
 import type { Bus } from '../src/kernel/bus.ts'
 import { createClock, type Clock } from '../src/kernel/clock.ts'
@@ -80,6 +83,44 @@ const roomForAll: ClaimRequest = {
 /** Takes what is due, as a worker does that may die afterwards. */
 export const claim = async (room: DeliveryRoom, request: Partial<ClaimRequest> = {}) =>
   (await claimStore.claimDue(room.workDb, { ...roomForAll, ...request })).deliveries
+
+/** Hands over what there is to dispatch, as a worker has it that may die afterwards. */
+export async function handedBy(room: DeliveryRoom): Promise<readonly ClaimedRow[]> {
+  const request = { rowsMax: 500, full: [], busy: [], quickRoom: 500, leaseMs: 15_000 }
+  const { handed } = await dispatchStore.dispatchDue(room.workDb, 500, request)
+  return (await handStore.read(room.workDb, handed)).deliveries
+}
+
+/** A result of an attempt: delivered, given up, or waiting for a retry in a minute. */
+export const settled = (room: DeliveryRoom, held: ClaimedRow, end: Settlement['end'] = 'DELIVERED'): Settlement => ({
+  held,
+  end,
+  runAt: end === null ? new Date(room.clock.now().getTime() + 60_000) : null,
+  attempt: {
+    startedAt: room.clock.now(),
+    durationMs: 3,
+    status: end === 'DELIVERED' ? 200 : 500,
+    errorClass: null,
+    errorMessage: null,
+    owner: end === 'DELIVERED' ? null : 'destination',
+    requestHeaders: { 'webhook-id': 'x' },
+    answer: 'ok',
+  },
+})
+
+/** Makes each such statement take half a second longer. */
+export async function slowDown(room: DeliveryRoom, change: string): Promise<void> {
+  await room.query(`
+    create function delivery.take_long() returns trigger language plpgsql as $$
+    begin
+      perform pg_sleep(0.5);
+      return null;
+    end $$`)
+  await room.query(`create trigger take_long ${change} for each statement execute function delivery.take_long()`)
+}
+
+/** Selects a row for each that is slowed down just now. */
+export const slowed = `select from pg_stat_activity where datname = current_database() and wait_event = 'PgSleep'`
 
 export interface OpenDelivery {
   readonly event_id: string

@@ -115,13 +115,20 @@ interface Sent extends Exchange<Sent> {
   readonly resolve: (result: EgressResult) => void
 }
 
+/** Unless it is told otherwise. */
+export const connectionsToOneOrigin = 192
+
 /**
  * The guarded way out for deliveries. The caller bounds how many requests are under way; each of them waits until its
  * deadline at most.
  */
 export function egress(options: EgressOptions): Egress {
   const { targets, userAgent, deadlineMs = 15_000 } = options
-  const { connectionsPerOriginMax = 192, connectionsIdleMax = 256, connectionAgeMsMax = 300_000 } = options
+  const {
+    connectionsPerOriginMax = connectionsToOneOrigin,
+    connectionsIdleMax = 256,
+    connectionAgeMsMax = 300_000,
+  } = options
   // A developer's machine has names of its own.
   const { lookup = targets === 'public' ? nameLookup() : dns.lookup } = options
   const dial = dialler({ targets, lookup, ca: options.tls?.ca })

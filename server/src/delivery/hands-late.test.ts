@@ -1,34 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { claim, openOf, startDeliveryRoom, type DeliveryRoom } from '../../test/delivery-room.ts'
-import type { ClaimedRow } from './store-claim.ts'
-import { dispatchStore } from './store-dispatch.ts'
+import { claim, handedBy, openOf, settled, startDeliveryRoom } from '../../test/delivery-room.ts'
 import { handStore } from './store-hands.ts'
-import { settleStore, type Settlement } from './store-settle.ts'
+import { settleStore } from './store-settle.ts'
 
 const nobody = 'http://127.0.0.1:9/hook'
-
-async function handedBy(room: DeliveryRoom): Promise<readonly ClaimedRow[]> {
-  const request = { rowsMax: 500, full: [], busy: [], quickRoom: 500, leaseMs: 15_000 }
-  return (await handStore.read(room.workDb, (await dispatchStore.dispatchDue(room.workDb, 500, request)).handed))
-    .deliveries
-}
-
-const settled = (room: DeliveryRoom, held: ClaimedRow, end: Settlement['end'] = 'DELIVERED'): Settlement => ({
-  held,
-  end,
-  runAt: end === null ? new Date(room.clock.now().getTime() + 60_000) : null,
-  attempt: {
-    startedAt: room.clock.now(),
-    durationMs: 3,
-    status: end === 'DELIVERED' ? 200 : 500,
-    errorClass: null,
-    errorMessage: null,
-    owner: end === 'DELIVERED' ? null : 'destination',
-    requestHeaders: { 'webhook-id': 'x' },
-    answer: 'ok',
-  },
-})
 
 test('what comes after the lease and after a resend is no second delivery under the same attempt number', async () => {
   await using room = await startDeliveryRoom()

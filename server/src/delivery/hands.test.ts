@@ -1,7 +1,16 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { freshDatabase } from '../../test/cluster.ts'
-import { claim, openOf, startDeliveryRoom, type DeliveryRoom } from '../../test/delivery-room.ts'
+import {
+  claim,
+  handedBy,
+  openOf,
+  settled,
+  slowDown,
+  slowed,
+  startDeliveryRoom,
+  type DeliveryRoom,
+} from '../../test/delivery-room.ts'
 import { eventually } from '../../test/faults/eventually.ts'
 import { startPostgresProxy } from '../../test/postgres-proxy.ts'
 import { startReceiver } from '../../test/receiver.ts'
@@ -15,28 +24,6 @@ const leaseMs = 15_000
 const roomFor = (rowsMax: number): HandRequest => ({ rowsMax, full: [], busy: [], quickRoom: 10, leaseMs })
 
 const nobody = 'http://127.0.0.1:9/hook'
-
-/** Hands over what there is to dispatch, as a worker has it that may die afterwards. */
-async function handedBy(room: DeliveryRoom, request: Partial<HandRequest> = {}): Promise<readonly ClaimedRow[]> {
-  const { handed } = await dispatchStore.dispatchDue(room.workDb, 500, { ...roomFor(500), quickRoom: 500, ...request })
-  return (await handStore.read(room.workDb, handed)).deliveries
-}
-
-const settled = (room: DeliveryRoom, held: ClaimedRow, end: Settlement['end'] = 'DELIVERED'): Settlement => ({
-  held,
-  end,
-  runAt: end === null ? new Date(room.clock.now().getTime() + 60_000) : null,
-  attempt: {
-    startedAt: room.clock.now(),
-    durationMs: 3,
-    status: end === 'DELIVERED' ? 200 : 500,
-    errorClass: null,
-    errorMessage: null,
-    owner: end === 'DELIVERED' ? null : 'destination',
-    requestHeaders: { 'webhook-id': 'x' },
-    answer: 'ok',
-  },
-})
 
 const leaveHands = createLeaveHands()
 const settle = (room: DeliveryRoom, results: readonly Settlement[]) =>
@@ -230,18 +217,9 @@ test('a result whose storing was not answered is stored once, and the attempt is
   room.work()
   await room.happen(3)
   await eventually(() => waiting.length === 3)
-  await room.query(`
-    create function delivery.take_long() returns trigger language plpgsql as $$
-    begin
-      perform pg_sleep(0.5);
-      return null;
-    end $$`)
-  await room.query(
-    'create trigger take_long after insert on delivery.attempts for each statement execute function delivery.take_long()',
-  )
+  await slowDown(room, 'after insert on delivery.attempts')
   for (const answer of waiting.splice(0, 2)) answer()
-  const storing = `select from pg_stat_activity where datname = current_database() and wait_event = 'PgSleep'`
-  await eventually(async () => (await beside.query(storing)).length > 0)
+  await eventually(async () => (await beside.query(slowed)).length > 0)
   line.becomes('silent')
   await eventually(async () => (await beside.query('select from delivery.attempts')).length > 0)
   line.becomes('closed')

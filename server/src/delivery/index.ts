@@ -8,7 +8,7 @@ import { createAttempt } from './attempt.ts'
 import { createDestinations, type Destinations } from './destinations.ts'
 import { signed, type Dialects } from './dialects.ts'
 import { startDispatcher } from './dispatcher.ts'
-import type { Egress } from './egress.ts'
+import { connectionsToOneOrigin, type Egress } from './egress.ts'
 import { createEvents, type Events } from './events.ts'
 import { createFigures } from './figures.ts'
 import { ensurePartitions, retentionDefaults, startRetention, type RetentionOptions } from './retention.ts'
@@ -89,8 +89,8 @@ export function createDelivery({
     inHandMax = 2_048,
     perDestinationMax = 960,
     flyingMax = 64,
-    // The connections that the way out has to one: more would wait there, in an order of its own and with the time of their attempt running.
-    flyingPerOriginMax = 192,
+    // More would wait for a connection, in an order of its own and with the time of their attempt running.
+    flyingPerOriginMax = connectionsToOneOrigin,
     dispatchRestMs = 10,
     drainMsMax = 3_000,
     random = Math.random,

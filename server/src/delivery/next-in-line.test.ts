@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { openOf, startDeliveryRoom, type DeliveryRoom } from '../../test/delivery-room.ts'
+import { openOf, slowDown, slowed, startDeliveryRoom, type DeliveryRoom } from '../../test/delivery-room.ts'
 import { eventually } from '../../test/faults/eventually.ts'
 import { freshDatabase } from '../../test/cluster.ts'
 import { startPostgresProxy } from '../../test/postgres-proxy.ts'
@@ -153,20 +153,12 @@ test('what a claim takes while its destination is paused goes back to the queue 
   await using room = await startDeliveryRoom({ flyingMax: 2 })
   await using receiver = await startReceiver()
   const { id } = await room.endpoint(receiver.url)
-  await room.query(`
-    create function delivery.take_long() returns trigger language plpgsql as $$
-    begin
-      perform pg_sleep(0.5);
-      return null;
-    end $$`)
-  await room.query(
-    'create trigger take_long before update on delivery.queue for each statement execute function delivery.take_long()',
-  )
+  await slowDown(room, 'before update on delivery.queue')
   // More than one claim takes, so that it does not hold the lane.
   await room.happen(300)
   await dispatchStore.dispatchDue(room.workDb, 300)
   room.work()
-  await eventually(async () => (await room.query(claiming)).length > 0)
+  await eventually(async () => (await room.query(slowed)).length > 0)
   await room.delivery.destinations.change(room.branch, id, { ...nothing, disabled: true })
   assert.equal(receiver.received.length, 0)
 
@@ -175,8 +167,6 @@ test('what a claim takes while its destination is paused goes back to the queue 
   assert.equal(receiver.received.length, 2)
   assert.equal((await openOf(room)).length, 298)
 })
-
-const claiming = `select from pg_stat_activity where datname = current_database() and wait_event = 'PgSleep'`
 
 for (const [taken, change, when] of [
   ['claimed', 'update', 'when (new.lease_until is null)'],
