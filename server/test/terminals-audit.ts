@@ -17,7 +17,7 @@ const everyPayment =
   'select transaction_id, state, given_up, announced, void_cause from terminals.transactions order by id'
 
 /** Terminals with more than one open payment that is not given up. */
-const busyTwice = `select terminal_id from terminals.transactions
+export const busyTwice = `select terminal_id from terminals.transactions
   where state in ('PENDING', 'AWAITING_RECONNECT') and given_up is null group by terminal_id having count(*) > 1`
 
 /** Written with the decision: as many as there are, and no other. One statement, so that it sees one moment. */

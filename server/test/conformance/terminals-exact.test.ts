@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { after, test } from 'node:test'
 import { statement } from '../../src/kernel/db.ts'
+import { busyTwice } from '../terminals-audit.ts'
 import { hooked, paid } from '../terminal-webhooks.ts'
 import { approval, result, sale, shopOf, type Wire } from '../till.ts'
 import { platform } from '../platform.ts'
@@ -364,6 +365,7 @@ test('[X0.clocks.exact, D5.busy.free] a deadline counts from its moment on, also
   await later(10 * 60)
   assert.equal((await begin('third', there.second.device_id)).status, 202)
   await until('the third', () => silent[1].received.some((one) => one.transactionId === 'third'))
+  assert.deepEqual(await sql(alone.kaha.db, busyTwice), [])
 
   // As one is that was not written to its terminal in time.
   assert.equal((await begin('fourth', there.first.device_id)).status, 202)
@@ -373,6 +375,7 @@ test('[X0.clocks.exact, D5.busy.free] a deadline counts from its moment on, also
   )
   await later(10 * 60 + 20)
   assert.equal((await begin('fifth', there.first.device_id)).status, 202)
+  assert.deepEqual(await sql(alone.kaha.db, busyTwice), [])
   await later(20 * 60)
   const paying = there.pay({ transactionId: 'sixth' })
   await until('the sixth', () => silent[0].received.some((one) => one.transactionId === 'sixth'))

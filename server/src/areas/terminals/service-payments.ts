@@ -39,8 +39,11 @@ interface Taking extends Asking {
   readonly terminal: TerminalRow | undefined
 }
 
-/** A payment that has begun, or whose id or signature somebody has used before. */
-type Taken = { readonly begun: TransactionRow; readonly connectionId: string } | { readonly used: Looked }
+/** A payment that has begun, or whose id or signature somebody has used before, or whose terminal has another. */
+type Taken =
+  | { readonly begun: TransactionRow; readonly connectionId: string }
+  | { readonly used: Looked }
+  | { readonly busy: Looked }
 
 const togetherMax = 64
 const restMs = 3
@@ -115,8 +118,7 @@ export function paymentCases(
     if (looked.repeats !== null) return { used: looked }
     if (looked.standing !== 'online')
       return refuse('TERMINAL_OFFLINE', `The terminal is ${looked.standing}; nothing was sent.`)
-    if (looked.is_busy)
-      return refuse('PAYMENT_IN_PROGRESS', 'The terminal is busy with another payment; wait for its end, or cancel it.')
+    if (looked.is_busy) return { busy: looked }
     // By somebody else, at another terminal of the group, in this very moment; or long ago.
     return { used: looked }
   }
@@ -127,7 +129,7 @@ export function paymentCases(
       const at = clock.now()
       const offered = all.map((taking) => offerOf(taking, at))
       try {
-        const { isPast, looked } = await takingStore.take(db, offered, new Date(at.getTime() - busyMs))
+        const { isPast, looked } = await takingStore.take(db, offered, busySince(at))
         // The retention of one of these ends in this very moment: nothing is stored, and tried again it is refused by itself.
         if (isPast) throw conflict()
         return offered.map((one, place) => {
@@ -150,6 +152,21 @@ export function paymentCases(
     restMs,
   })
 
+  /** Stores what is due of the payments that keep a terminal busy; true where none of them stands as it did. */
+  const freed = async ({ terminal }: Looked): Promise<boolean> => {
+    const rows = await store.busyWith(db, terminal, busySince(clock.now()))
+    const changed = await Promise.all(rows.map(async (row) => (await ledger.upToNow(row)) !== row))
+    return changed.every(Boolean)
+  }
+
+  const takeOnceFree = async (taking: Taking): Promise<Exclude<Taken, { busy: Looked }> | undefined> => {
+    let taken = await take(taking)
+    if (taken !== undefined && 'busy' in taken && (await freed(taken.busy))) taken = await take(taking)
+    if (taken !== undefined && 'busy' in taken)
+      throw refuse('PAYMENT_IN_PROGRESS', 'The terminal is busy with another payment; wait for its end, or cancel it.')
+    return taken
+  }
+
   /** Takes a payment and sends it on, or finds the one that it repeats. Committed before anything is sent. */
   const start = async (principal: TerminalPrincipal, terminalId: string, asked: Asked, way: Way) => {
     const order = checkOrder(asked, settings.currencies)
@@ -162,7 +179,7 @@ export function paymentCases(
           'webhookMode needs an active webhook endpoint of the group; there is none.',
         )
     }
-    let taken = await take({ ...asking, terminal: undefined })
+    let taken = await takeOnceFree({ ...asking, terminal: undefined })
     if (taken === undefined) {
       const terminal = await findTerminal(principal.groupId, terminalId).catch(async (failure: unknown) => {
         const before = await findKnown(asking)
@@ -170,7 +187,7 @@ export function paymentCases(
         return ledger.upToNow(repeated(before, asking))
       })
       if ('transaction_id' in terminal) return { row: terminal, isNew: false }
-      taken = await take({ ...asking, terminal })
+      taken = await takeOnceFree({ ...asking, terminal })
     }
     if (taken === undefined) throw refuse('TERMINAL_NOT_FOUND', 'The group has no such terminal.')
     if ('used' in taken) {
@@ -206,6 +223,9 @@ export function paymentCases(
     },
   }
 }
+
+/** Whatever was given up before keeps no terminal busy. */
+const busySince = (at: Date) => new Date(at.getTime() - busyMs)
 
 const conflict = () =>
   refuse(

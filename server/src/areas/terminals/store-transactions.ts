@@ -186,6 +186,12 @@ const openOfTerminals = statement(
   `select t.id from terminals.transactions t where t.terminal_id = any($1::uuid[]) and t.state in ('PENDING', 'AWAITING_RECONNECT') order by t.id`,
 )
 
+const busyWith = statement(
+  'terminals.busyWith',
+  `select ${columns} from terminals.transactions t
+    where t.terminal_id = $1 and t.state in ('PENDING', 'AWAITING_RECONNECT') and (t.given_up_at is null or t.given_up_at > $2)`,
+)
+
 // Open, or ended without a word of the terminal, or with a void that it has not answered: what a terminal that is back is asked about.
 const toAsk = statement(
   'terminals.toAsk',
@@ -323,6 +329,8 @@ export const transactionStore = {
   nextDue: async (on: Queries): Promise<Date | null> => one(await on.run<{ at: Date | null }>(nextDue, []))?.at ?? null,
   openOf: async (on: Queries, terminalIds: readonly string[]): Promise<string[]> =>
     (await on.run<{ id: string }>(openOfTerminals, [arrayOf(terminalIds)])).map(({ id }) => id),
+  /** What a terminal is busy with: open, and not given up before then. */
+  busyWith: (on: Queries, terminalId: string, after: Date) => on.run<TransactionRow>(busyWith, [terminalId, after]),
   /** Of terminals on these new connections of theirs; the newest of each, in the order in which they came. */
   toAsk: (on: Queries, those: readonly { readonly terminalId: string; readonly connectionId: string }[]) =>
     on.run<TransactionRow>(toAsk, [
