@@ -170,7 +170,7 @@ const dispatcher = (room: DeliveryRoom) =>
     figures: createFigures({ metrics: createMetrics(), db: room.workDb, inFlight: () => 0 }),
     sender: {
       async hand(dispatch) {
-        await dispatch({ rowsMax: 0, full: [], busy: [], quickRoom: 0, leaseMs }, 0)
+        await dispatch({ rowsMax: 0, full: [], busy: [], quickRoom: 0, leaseMs }, { worth: 0, missing: 1 })
       },
       freed() {},
     },

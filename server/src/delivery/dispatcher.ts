@@ -23,9 +23,8 @@ const batchMax = 500
 // Where each event goes to many destinations fewer go together, so that no statement takes long: about so many deliveries at once.
 const deliveriesMax = 10_000
 const shareAfterFailure = 1 / 8
-// While there are more events than can be sent, room for so many deliveries is waited for, that long: what is handed over needs no claim,
-// and what is queued does.
-const batchMin = 256
+// While there are more events than can be sent, room that is worth a dispatch is waited for, that long: what is handed over needs no claim, and
+// what is queued does.
 const waitMsMax = 100
 // After a pause so few go first: the worker sends them while the others are dispatched.
 const firstMax = 64
@@ -87,16 +86,16 @@ export function startDispatcher({ db, bus, log, figures, sender, options }: Disp
     try {
       let lookInMs = 0
       let taken = 0
-      await sender.hand(async (request, worth) => {
-        if (handing && worth < batchMin) {
+      await sender.hand(async (request, room) => {
+        if (handing && room.missing > 0) {
           waitingSince ??= performance.now()
           lookInMs = waitingSince + waitMsMax - performance.now()
-          missing = batchMin - worth
+          missing = room.missing
           if (lookInMs > 0) return nothing
         }
         waitingSince = undefined
         const most = performance.now() - dispatchedAt > pauseMs ? Math.min(batch, firstMax) : batch
-        const events = worth < batchMin ? batch : Math.min(worth, most)
+        const events = room.missing > 0 ? batch : Math.min(room.worth, most)
         const done = await store.dispatchDue(db, events, request)
         suit(done.lags.length, done.queued + done.handed.count)
         lookInMs = done.lookInMs

@@ -11,7 +11,7 @@ import { startLeases, type Leases } from './leases.ts'
 import { createPace } from './pace.ts'
 import { waitAfterSetback } from './schedule.ts'
 import { createSettler } from './settler.ts'
-import type { Slots } from './slots.ts'
+import type { HandRoom, Slots } from './slots.ts'
 import { claimStore, type Taken } from './store-claim.ts'
 import type { HandRequest } from './store-dispatch.ts'
 import { handStore } from './store-hands.ts'
@@ -42,10 +42,10 @@ const lookAgainMs = 1_000
 /** Claims what is due, sends it, has the results stored. Works until disposed, which lets attempts in flight end first. */
 export interface Sender extends AsyncDisposable {
   /**
-   * Runs a dispatch with the room that there is for its deliveries, none while results wait to be stored, and with how many are worth one;
-   * sends what it brings. No claim is made meanwhile, for it would take the same room.
+   * Runs a dispatch with the room that there is for its deliveries, none while results wait to be stored; sends what it brings. No claim is made
+   * meanwhile, for it would take the same room.
    */
-  hand(dispatch: (request: HandRequest, worth: number) => Promise<Taken>): Promise<void>
+  hand(dispatch: (request: HandRequest, room: HandRoom) => Promise<Taken>): Promise<void>
   /** `heard` is called whenever there is room for one more. */
   freed(heard: () => void): void
 }
@@ -136,9 +136,9 @@ export function startSender(dependencies: SenderDependencies): Sender {
   return {
     hand: (dispatch) =>
       slots.oneByOne(async () => {
-        const { rowsMax, worth, ...request } = slots.handRequest()
+        const { rowsMax, worth, missing, ...request } = slots.handRequest()
         const room = settler.troubled || settler.waiting >= unsettledMax ? 0 : rowsMax
-        await begin(() => dispatch({ ...request, rowsMax: room, leaseMs: options.leaseMs }, worth))
+        await begin(() => dispatch({ ...request, rowsMax: room, leaseMs: options.leaseMs }, { worth, missing }))
       }),
     freed(heard) {
       hearFreed = heard

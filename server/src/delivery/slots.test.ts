@@ -106,6 +106,35 @@ test('a dispatch hands over what there is room for, leaves the reserve alone, an
   assert.equal(slots.handRequest().rowsMax, 0)
 })
 
+test('a dispatch is worth its price with room for 256, and when a third of what quick destinations may have is free', () => {
+  const holding = (...held: readonly { destinations: number; each: number; slow: boolean }[]) => {
+    const slots = createSlots(options)
+    for (const { destinations, each, slow } of held)
+      for (const { id } of lanes(destinations, slow)) for (let taken = 0; taken < each; taken += 1) slots.take(id, slow)
+    return slots
+  }
+  const roomIn = (slots: Slots) => {
+    const { rowsMax, worth, missing } = slots.handRequest()
+    return { rowsMax, worth, missing }
+  }
+  assert.equal(roomIn(createSlots(options)).missing, 0)
+  // Of one destination what counts is its own room.
+  const alone = holding({ destinations: 1, each: options.perDestinationMax - 256, slow: false })
+  assert.deepEqual(roomIn(alone), { rowsMax: 500, worth: 256, missing: 0 })
+  alone.take('false0', false)
+  assert.deepEqual(roomIn(alone), { rowsMax: 500, worth: 255, missing: 1 })
+  // Of many what counts is what they have together, of three quarters of all slots.
+  const many = holding({ destinations: 32, each: 32, slow: false })
+  assert.deepEqual([roomIn(many).rowsMax, roomIn(many).missing], [500, 0])
+  many.take('false0', false)
+  assert.equal(roomIn(many).missing, 1)
+  // What slow ones have is not waited for.
+  const beside = holding({ destinations: 16, each: 48, slow: true }, { destinations: 32, each: 16, slow: false })
+  assert.equal(roomIn(beside).missing, 0)
+  beside.take('false0', false)
+  assert.equal(roomIn(beside).missing, 1)
+})
+
 test('what asks for slots asks one after another, also after one that failed', async () => {
   const slots = createSlots(options)
   const order: string[] = []

@@ -11,14 +11,22 @@ export interface SlotOptions {
   readonly flyingMax: number
 }
 
+/** For how much there is room in a dispatch that is handed over. */
+export interface HandRoom {
+  /** Deliveries that find a slot, where they go to the destinations that are busy now. */
+  readonly worth: number
+  /** Slots that must come free before a dispatch is worth its price to a worker that has work meanwhile. */
+  readonly missing: number
+}
+
 /** Who may send how much at once. */
 export interface Slots {
   readonly inHand: number
   readonly inFlight: number
   /** What may be claimed now. */
   request(): Omit<ClaimRequest, 'leaseMs'>
-  /** What may be handed over by a dispatch now, and how many deliveries are worth one. */
-  handRequest(): Omit<HandRequest, 'leaseMs'> & { readonly worth: number }
+  /** What may be handed over by a dispatch now. */
+  handRequest(): Omit<HandRequest, 'leaseMs'> & HandRoom
   /** Runs one after another what asks for slots and takes some of them: two requests at once would offer the same ones. */
   oneByOne<T>(taking: () => Promise<T>): Promise<T>
   take(destinationId: string, slow: boolean): void
@@ -44,6 +52,10 @@ const reserveShareOfAll = 1 / 4
 const quickShareOfFree = 1 / 2
 const slowShareOfAll = 1 / 2
 const slowShareOfFree = 1 / 16
+// While a worker has work, room for so many is waited for, and until so much of what it may have is free: each dispatch costs as much as a hundred
+// deliveries, and what is left in hand meanwhile lasts longer than one takes.
+const handedMin = 256
+const freeShareForHands = 1 / 3
 // A dispatch is for several destinations at once, not for each as much as it has room for. What it brings beyond that, up to so many, saves
 // those their way through the queue.
 const handedBeyondMax = 64
@@ -118,7 +130,9 @@ export function createSlots({ inHandMax, perDestinationMax, flyingMax }: SlotOpt
         else full.push(destinationId)
         if (room > 0 && !lane.slow) worth += room
       }
-      return { rowsMax: Math.max(0, Math.min(free, handedMax)), full, busy, quickRoom, worth }
+      const freeWanted = Math.ceil((free + inHand - slowInHand) * freeShareForHands)
+      const missing = Math.max(0, handedMin - worth, freeWanted - free)
+      return { rowsMax: Math.max(0, Math.min(free, handedMax)), full, busy, quickRoom, worth, missing }
     },
     oneByOne: oneByOne(),
     take(destinationId, slow) {
