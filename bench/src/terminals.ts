@@ -16,7 +16,7 @@ export async function issueTerminals(server: KahaProcess, target: Target, count:
   const keyring = createKeyring(await masterKeyIn(server.dataDir))
   const about = { role: 'terminal', groupId: merchant.terminal_group.id, branchId: branch.id } as const
   await using db = createDb({ target, connectionsMax: 1, onError: () => {} })
-  return db.tx(async (tx) => {
+  return await db.tx(async (tx) => {
     const terminals: Crowd['terminals'][number][] = []
     const issuing = { keyring, keyPrefix: 'sk_test_' } as const
     while (terminals.length < count) {

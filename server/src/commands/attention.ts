@@ -37,7 +37,7 @@ export async function attentionCommand(config: Config, args: readonly string[]):
   await using database = await joinDatabase(config)
   await migrateOrExplain(database.target)
   await using db = createDb({ target: database.target, connectionsMax: 1, onError: () => {} })
-  if (settled === undefined) return list(db, values.json === true)
+  if (settled === undefined) return await list(db, values.json === true)
   if (!(await store.settle(db, settled.id, settled.note)))
     throw new StartFault(`nothing of the id ${settled.id} is open: \`kaha attention list\` shows what is`)
   say(values.json === true ? JSON.stringify(settled) : `${settled.id} is settled.`)

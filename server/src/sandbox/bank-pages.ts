@@ -73,7 +73,7 @@ export async function mountBank(
     const text = typeof given === 'string' ? given.trim() : ''
     try {
       if (picture instanceof File && picture.size > 0)
-        return showCode(request, reply, await bank.scan(new Uint8Array(await picture.arrayBuffer()), 'picture'))
+        return await showCode(request, reply, await bank.scan(new Uint8Array(await picture.arrayBuffer()), 'picture'))
     } catch (error) {
       if (!(error instanceof Fault) || error.code !== 'UNREADABLE_IMAGE') throw error
       const problem = pictureProblems[place.language][error.rule ?? ''] ?? error.message
@@ -108,7 +108,7 @@ export async function mountBank(
       const place = placeOf(request, code)
       try {
         const reading = await bank.read(null, code)
-        return send(reply, codePage(place, code, reading), statusOfRefusal[reading.refusal?.why ?? 'final'])
+        return await send(reply, codePage(place, code, reading), statusOfRefusal[reading.refusal?.why ?? 'final'])
       } catch (error) {
         if (!(error instanceof Fault) || error.code !== 'MALFORMED_CODE') throw error
         return send(reply, refusedPage(place, bankWords[place.language].malformed, error), 422)

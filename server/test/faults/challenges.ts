@@ -56,7 +56,7 @@ export async function killedInChallenge(moment: Moment, back: boolean, mutation?
   await comeToRest(second)
   const { status } = await merchant(second).paymentIntents.retrieve(intentId)
   const { successful_payment_count: payments } = await merchant(second).paymentLinks.retrieve(linkId)
-  return withDatabase(target, async (query) => {
+  return await withDatabase(target, async (query) => {
     const [row] = await query<{ approved: number }>(
       `select count(*)::int as approved from sandbox.authorizations where outcome = 'approved'`,
     )

@@ -54,7 +54,7 @@ export async function killedInRefund(moment: Moment, retry: boolean, mutation?: 
   const second = await start(retry ? 'api' : 'api,worker')
   if (retry) await merchant(second).refunds.create(body, { idempotencyKey })
   else await comeToRest(second)
-  return withDatabase(target, async (query) => {
+  return await withDatabase(target, async (query) => {
     const [row] = await query<{ made: number }>(
       `select count(*)::int as made from sandbox.refunds where outcome = 'refunded'`,
     )

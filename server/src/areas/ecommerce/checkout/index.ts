@@ -133,7 +133,7 @@ export async function mountCheckout(app: FastifyInstance, deps: CheckoutDependen
         const by = isCode ? ({ type: 'qrph' } as const) : ({ type: 'card', card: form.card } as const)
         const { nextUrl } = await ecommerce.confirm(intent, by, request.id, attemptCount)
         // The page of a code is the intent's own.
-        if (nextUrl !== undefined && !isCode) return redirect(reply, { url: inLanguage(request, nextUrl) })
+        if (nextUrl !== undefined && !isCode) return await redirect(reply, { url: inLanguage(request, nextUrl) })
       }
     } catch (error) {
       if (!(error instanceof Fault)) throw error
