@@ -2,12 +2,9 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { after, test } from 'node:test'
 import { statement } from '../../src/kernel/db.ts'
-import { busyTwice } from '../terminals-audit.ts'
 import { hooked, paid } from '../terminal-webhooks.ts'
 import { approval, result, sale, shopOf, type Wire } from '../till.ts'
 import { platform } from '../platform.ts'
-import { sql } from '../sql.ts'
-import { until } from '../until.ts'
 import { assertRefused } from './call.ts'
 
 // What is said comes back as it was said, whatever it holds, or is refused by name.
@@ -337,56 +334,4 @@ test('[D5.push.missed] a desktop is told of all that it missed, also where that 
     const told = await desk.next('paymentComplete')
     assert.equal(told['transactionId'], transactionId)
   }
-})
-
-test('[X0.clocks.exact, D5.busy.free] a deadline counts from its moment on, also while no worker stores it', async (t) => {
-  const alone = await platform(t, { settings: { KAHA_ROLES: 'api,gateway' } })
-  const there = shopOf(alone)
-  t.after(() => there[Symbol.asyncDispose]())
-  const silent = [await there.connect(there.first), await there.connect(there.second)] as const
-  await there.ask({
-    method: 'POST',
-    path: '/v1/webhooks/endpoints',
-    body: { url: alone.receiver.url, events: ['payment.failed'] },
-  })
-  // Nobody waits for its end, who would see to the deadline.
-  const begin = async (transactionId: string, deviceId: string) =>
-    there.pay({ transactionId, webhookMode: true }, deviceId)
-  const later = async (seconds: number) => {
-    await sql(alone.kaha.db, `select kernel.raise_clock_offset(${seconds * 1_000})`)
-    await alone.kaha.clock.refresh(alone.kaha.db)
-  }
-  assert.equal((await begin('first', there.first.device_id)).status, 202)
-  assert.equal((await begin('second', there.second.device_id)).status, 202)
-
-  await later(100)
-  assertRefused('/terminal/v1', await begin('first', there.first.device_id), 504, 'TIMEOUT')
-  assertRefused('/terminal/v1', await begin('third', there.second.device_id), 409, 'PAYMENT_IN_PROGRESS')
-  await later(10 * 60)
-  assert.equal((await begin('third', there.second.device_id)).status, 202)
-  await until('the third', () => silent[1].received.some((one) => one.transactionId === 'third'))
-  assert.deepEqual(await sql(alone.kaha.db, busyTwice), [])
-
-  // As one is that was not written to its terminal in time.
-  assert.equal((await begin('fourth', there.first.device_id)).status, 202)
-  await sql(
-    alone.kaha.db,
-    `update terminals.transactions set sent_to = null, reach_at = kernel.now() + interval '10 seconds' where transaction_id = 'fourth'`,
-  )
-  await later(10 * 60 + 20)
-  assert.equal((await begin('fifth', there.first.device_id)).status, 202)
-  assert.deepEqual(await sql(alone.kaha.db, busyTwice), [])
-  await later(20 * 60)
-  const paying = there.pay({ transactionId: 'sixth' })
-  await until('the sixth', () => silent[0].received.some((one) => one.transactionId === 'sixth'))
-  silent[0].drop()
-  await until('the loss', async () => (await there.read('sixth')).json.status === 'AWAITING_RECONNECT')
-  await later(21 * 60 + 2)
-  assertRefused('/terminal/v1', await paying, 502, 'TERMINAL_CONNECTION_ERROR')
-
-  await later(25 * 60 * 60)
-  const failed = await there.ask({ path: '/v1/transactions?status=FAILED' })
-  const names = failed.json.transactions.map((one: { transactionId: string }) => one.transactionId)
-  assert.deepEqual(names.toSorted(), ['fifth', 'first', 'fourth', 'second', 'sixth', 'third'])
-  assert.equal((await there.read('second')).json.response.errorCode, 'NO_RESULT')
 })

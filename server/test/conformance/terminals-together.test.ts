@@ -43,6 +43,7 @@ const serviceHere = () =>
     db,
     bus,
     clock,
+    log,
     cursors: createCursors(keyring),
     ledger,
     waits,

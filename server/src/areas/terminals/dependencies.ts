@@ -2,6 +2,7 @@ import type { Bus } from '../../kernel/bus.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import type { Cursors } from '../../kernel/cursor.ts'
 import type { Db } from '../../kernel/db.ts'
+import type { Log } from '../../kernel/log.ts'
 import type { Ledger } from './ledger.ts'
 import type { TransactionRow } from './store-transactions.ts'
 import type { Waits } from './waits.ts'
@@ -21,6 +22,7 @@ export interface TerminalsDependencies {
   readonly db: Db
   readonly bus: Bus
   readonly clock: Clock
+  readonly log: Log
   readonly cursors: Cursors
   readonly ledger: Ledger
   readonly waits: Waits

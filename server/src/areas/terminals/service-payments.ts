@@ -65,7 +65,7 @@ function begun({ wanted, here, reach_at }: Offered, looked: Looked): Transaction
 }
 
 export function paymentCases(
-  { db, bus, clock, ledger, sending, settings, hasActiveWebhook }: TerminalsDependencies,
+  { db, bus, clock, log, ledger, sending, settings, hasActiveWebhook }: TerminalsDependencies,
   { findTerminal, waitFor }: Cases,
 ) {
   /** A request whose id is known: the same one again, or a conflict. */
@@ -152,10 +152,17 @@ export function paymentCases(
     restMs,
   })
 
+  // It is not whoever comes next who is to answer for it.
+  const asItWas = (row: TransactionRow) => (error: unknown) => {
+    if (isAway(error)) throw error
+    log.error({ err: error, transaction: row.id }, 'the end of a payment could not be stored; its terminal stays busy')
+    return row
+  }
+
   /** Stores what is due of the payments that keep a terminal busy; true where none of them stands as it did. */
   const freed = async ({ terminal }: Looked): Promise<boolean> => {
     const rows = await store.busyWith(db, terminal, busySince(clock.now()))
-    const changed = await Promise.all(rows.map(async (row) => (await ledger.upToNow(row)) !== row))
+    const changed = await Promise.all(rows.map(async (row) => (await ledger.upToNow(row).catch(asItWas(row))) !== row))
     return changed.every(Boolean)
   }
 

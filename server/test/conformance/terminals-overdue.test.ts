@@ -1,0 +1,84 @@
+import assert from 'node:assert/strict'
+import { test, type TestContext } from 'node:test'
+import { busyTwice } from '../terminals-audit.ts'
+import { shopOf } from '../till.ts'
+import { platform } from '../platform.ts'
+import { sql } from '../sql.ts'
+import { until } from '../until.ts'
+import { assertRefused } from './call.ts'
+
+// Where no worker stores what is due, whoever comes by does.
+
+/** An installation without a worker, and a shop there whose payments nobody waits for, who would see to a deadline. */
+async function withoutWorker(t: TestContext) {
+  const alone = await platform(t, { settings: { KAHA_ROLES: 'api,gateway' } })
+  const there = shopOf(alone)
+  t.after(() => there[Symbol.asyncDispose]())
+  await there.ask({
+    method: 'POST',
+    path: '/v1/webhooks/endpoints',
+    body: { url: alone.receiver.url, events: ['payment.failed'] },
+  })
+  const ask = (text: string) => sql(alone.kaha.db, text)
+  return {
+    ask,
+    there,
+    begin: (transactionId: string, deviceId = there.first.device_id) =>
+      there.pay({ transactionId, webhookMode: true }, deviceId),
+    async later(seconds: number) {
+      await ask(`select kernel.raise_clock_offset(${seconds * 1_000})`)
+      await alone.kaha.clock.refresh(alone.kaha.db)
+    },
+  }
+}
+
+test('[X0.clocks.exact, D5.busy.free] a deadline counts from its moment on, also while no worker stores it', async (t) => {
+  const { ask, there, begin, later } = await withoutWorker(t)
+  const silent = [await there.connect(there.first), await there.connect(there.second)] as const
+  assert.equal((await begin('first')).status, 202)
+  assert.equal((await begin('second', there.second.device_id)).status, 202)
+
+  await later(100)
+  assertRefused('/terminal/v1', await begin('first'), 504, 'TIMEOUT')
+  assertRefused('/terminal/v1', await begin('third', there.second.device_id), 409, 'PAYMENT_IN_PROGRESS')
+  await later(10 * 60)
+  assert.equal((await begin('third', there.second.device_id)).status, 202)
+  await until('the third', () => silent[1].received.some((one) => one.transactionId === 'third'))
+  assert.deepEqual(await ask(busyTwice), [])
+
+  // As one is that was not written to its terminal in time.
+  assert.equal((await begin('fourth')).status, 202)
+  await ask(
+    `update terminals.transactions set sent_to = null, reach_at = kernel.now() + interval '10 seconds' where transaction_id = 'fourth'`,
+  )
+  await later(10 * 60 + 20)
+  assert.equal((await begin('fifth')).status, 202)
+  assert.deepEqual(await ask(busyTwice), [])
+  await later(20 * 60)
+  const paying = there.pay({ transactionId: 'sixth' })
+  await until('the sixth', () => silent[0].received.some((one) => one.transactionId === 'sixth'))
+  silent[0].drop()
+  await until('the loss', async () => (await there.read('sixth')).json.status === 'AWAITING_RECONNECT')
+  await later(21 * 60 + 2)
+  assertRefused('/terminal/v1', await paying, 502, 'TERMINAL_CONNECTION_ERROR')
+
+  await later(25 * 60 * 60)
+  const failed = await there.ask({ path: '/v1/transactions?status=FAILED' })
+  const names = failed.json.transactions.map((one: { transactionId: string }) => one.transactionId)
+  assert.deepEqual(names.toSorted(), ['fifth', 'first', 'fourth', 'second', 'sixth', 'third'])
+  assert.equal((await there.read('second')).json.response.errorCode, 'NO_RESULT')
+})
+
+test('[D5.busy.free] a terminal whose last payment cannot be stored stays busy, and is free once it can', async (t) => {
+  const { ask, there, begin, later } = await withoutWorker(t)
+  await there.connect(there.first)
+  assert.equal((await begin('stuck')).status, 202)
+  await ask(
+    `create function public.refuse() returns trigger language plpgsql as $$ begin raise exception 'planted'; end $$`,
+  )
+  await ask('create trigger refuse before update on terminals.transactions execute function public.refuse()')
+  await later(15 * 60)
+  assertRefused('/terminal/v1', await begin('next'), 409, 'PAYMENT_IN_PROGRESS')
+  await ask('drop trigger refuse on terminals.transactions')
+  assert.equal((await begin('next')).status, 202)
+})
