@@ -176,43 +176,46 @@ export function createDeliverer({
     link.inTurn(async () => pushTo(link, row, end))
   }
 
-  const push = ([groupId = '', id = '', what = '']: Words) => {
-    const those = [...links.desktopsOf(groupId)]
-    if (those.length === 0) return
-    const reading = read({ id, groupId })
+  /** What is read is for each of them in its turn. A read that fails before the first has one is told then: unheard, it would end the process. */
+  const withRow = <Row>(
+    those: readonly Link[],
+    reading: Promise<Row | undefined>,
+    work: (link: Link, row: Row) => void,
+  ) => {
+    reading.catch(() => {})
     for (const link of those) {
       link.inTurn(async () => {
         const row = await reading
-        if (row !== undefined) pushTo(link, row, what)
+        if (row !== undefined) work(link, row)
       })
     }
+  }
+
+  const push = ([groupId = '', id = '', what = '']: Words) => {
+    const those = [...links.desktopsOf(groupId)]
+    if (those.length > 0) withRow(those, read({ id, groupId }), (link, row) => pushTo(link, row, what))
   }
 
   const status = ([groupId = '', id = '', connectionId = '', what = '']: Words) => {
     const those = [...links.desktopsOf(groupId)]
     if (those.length === 0) return
-    const reading = connectionStore.read(db, id, groupId)
-    for (const link of those) {
-      link.inTurn(async () => {
-        const row = await reading
-        if (row === undefined) return
-        const terminalId = row.device_id ?? connectionId
-        const info = { ...presentTerminal(row), connectionId, terminalId }
-        const device = row.device_id === null ? {} : { deviceId: row.device_id }
-        const shapes: Readonly<Record<string, object>> = {
-          connected: {
-            terminalId,
-            connectionId,
-            ...device,
-            status: 'connected',
-            terminalInfo: { ...info, status: 'online' },
-          },
-          reconnecting: { terminalId, ...device, status: 'reconnecting' },
-          disconnected: { terminalId, status: 'disconnected' },
-        }
-        link.send({ action: 'terminalStatusUpdate', ...shapes[what], ...stamp(groupId) })
-      })
-    }
+    withRow(those, connectionStore.read(db, id, groupId), (link, row) => {
+      const terminalId = row.device_id ?? connectionId
+      const info = { ...presentTerminal(row), connectionId, terminalId }
+      const device = row.device_id === null ? {} : { deviceId: row.device_id }
+      const shapes: Readonly<Record<string, object>> = {
+        connected: {
+          terminalId,
+          connectionId,
+          ...device,
+          status: 'connected',
+          terminalInfo: { ...info, status: 'online' },
+        },
+        reconnecting: { terminalId, ...device, status: 'reconnecting' },
+        disconnected: { terminalId, status: 'disconnected' },
+      }
+      link.send({ action: 'terminalStatusUpdate', ...shapes[what], ...stamp(groupId) })
+    })
   }
 
   const close = ([connectionId = '', reason = '']: Words) => {
