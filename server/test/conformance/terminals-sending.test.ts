@@ -18,6 +18,13 @@ const direct = held.use(createDb({ target: database.target, onError: () => {} })
 const p = await platform({ after: (close) => held.defer(close) }, { database: line.target })
 const shop = held.use(shopOf(p))
 
+// As a trigger that is deferred, it holds a commit up while a test has the lock.
+await sql(
+  direct,
+  `create function terminals.wait_here() returns trigger language plpgsql as $$
+   begin perform pg_advisory_xact_lock_shared(1); return null; end $$`,
+)
+
 const rowOf = async (transactionId: string) =>
   (
     await sql<{ state: string; sent_to: string | null }>(
@@ -35,11 +42,6 @@ const isWaiting = (query: string) =>
 
 test('[D5.machine.pending.not-reached] a payment is not sent and ends where nobody can know whether its commit went through, and its terminal is free', async () => {
   const terminal = await shop.connect()
-  await sql(
-    direct,
-    `create function terminals.wait_here() returns trigger language plpgsql as $$
-     begin perform pg_advisory_xact_lock_shared(1); return null; end $$`,
-  )
   await sql(
     direct,
     `create constraint trigger wait_here after insert on terminals.transactions deferrable initially deferred
@@ -96,4 +98,38 @@ test('[D5.message.to-terminal.payment] a payment is sent in the moment in which 
   assert.equal((await paying.paid).json.status, 'SUCCESS')
   await until('the void', async () => (await rowOf('before'))?.state === 'VOIDED')
   await terminal.close()
+})
+
+test('[D5.connection.lost] a terminal whose handshake failed and is stored all the same does not stay online', async () => {
+  await sql(
+    direct,
+    `create constraint trigger wait_here after insert on terminals.sockets deferrable initially deferred
+     for each row execute function terminals.wait_here()`,
+  )
+  const goesOn = Promise.withResolvers<void>()
+  const begun = Promise.withResolvers<void>()
+  const holding = direct.tx(async (tx) => {
+    await sql(tx, 'select pg_advisory_xact_lock(1)')
+    begun.resolve()
+    await goesOn.promise
+  })
+  await begun.promise
+  const connecting = shop.connect(shop.second).then(
+    () => 'connected',
+    () => 'refused',
+  )
+  await until('the commit to wait', () => isWaiting('commit%'))
+  line.becomes('closed')
+  assert.equal(await connecting, 'refused')
+  line.becomes('passes')
+  goesOn.resolve()
+  await holding
+  const standing = async () => {
+    const rows = await sql<{ status: string }>(direct, 'select status from terminals.terminals where device_id = $1', [
+      shop.second.device_id,
+    ])
+    return rows[0]?.status
+  }
+  await until('the registration', async () => (await standing()) === 'online')
+  await until('its end', async () => (await standing()) === 'reconnecting')
 })

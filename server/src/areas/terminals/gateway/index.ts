@@ -66,7 +66,7 @@ export function createGateway(deps: GatewayDependencies): Gateway {
   const { db, bus, clock, log, metrics, figures, identity, service, cases, connections, pathOf } = deps
   const { pingMs = 15_000 } = deps.options
   const links = createLinks()
-  // Connections that have ended here and not yet in the database, which may be away.
+  // Connections that have ended here and may not have in the database, which was away, and whether they said goodbye.
   const unended = new Map<string, boolean>()
   // Payments that may be stored as sent to a socket here and are not, and until which time of the system, in ms, they are looked for.
   const unsent = new Map<string, number>()
@@ -94,10 +94,11 @@ export function createGateway(deps: GatewayDependencies): Gateway {
     pingMs,
     dismiss: (link, reason) => deliverer.dismiss(link, reason),
     async settle() {
-      for (const [connectionId, isGoodbye] of unended) {
+      const ends = [...unended].map(async ([connectionId, isGoodbye]) => {
         await connections.disconnect(connectionId, isGoodbye)
         unended.delete(connectionId)
-      }
+      })
+      await Promise.all(ends)
       const looks = [...unsent].map(async ([id, untilMs]) => {
         if ((await cases.notSent(id)) !== undefined || clock.wall() >= untilMs) unsent.delete(id)
       })
@@ -120,6 +121,13 @@ export function createGateway(deps: GatewayDependencies): Gateway {
   const forget = bus.listen('terminals', () => liveness.checkSoon())
   const closing = new Set<Promise<void>>()
   let draining = false
+
+  /** Where that cannot be stored, it is as soon as it can. */
+  const disconnect = (connectionId: string, isGoodbye: boolean) =>
+    connections.disconnect(connectionId, isGoodbye).catch((error: unknown) => {
+      unended.set(connectionId, isGoodbye)
+      throw error
+    })
 
   const serve = (socket: WebSocket, link: Link, isNew: boolean) => {
     let waiting = 0
@@ -150,13 +158,7 @@ export function createGateway(deps: GatewayDependencies): Gateway {
       const ending = new Promise<void>((done) => {
         link.inTurn(async () => {
           const isGoodbye = link.byOperator || (code === 1000 && !link.replaced)
-          unended.set(link.connectionId, isGoodbye)
-          try {
-            await connections.disconnect(link.connectionId, isGoodbye)
-            unended.delete(link.connectionId)
-          } finally {
-            done()
-          }
+          await disconnect(link.connectionId, isGoodbye).finally(done)
         })
       })
       closing.add(ending)
@@ -191,9 +193,15 @@ export function createGateway(deps: GatewayDependencies): Gateway {
       if (!isHandshake(request)) throw refuse('INVALID_REQUEST', noHandshake)
       const { principal, device } = await admit(request)
       const connectionId = newId(clock.now())
-      const { terminalId, isNew } = await connections.connect(principal, connectionId, device)
+      const { terminalId, isNew } = await connections
+        .connect(principal, connectionId, device)
+        .catch((error: unknown) => {
+          // It may be registered all the same, and there is no socket whose close would end it.
+          if (isAway(error) && unended.size < socketsMax) unended.set(connectionId, false)
+          throw error
+        })
       if (socket.destroyed || draining) {
-        await connections.disconnect(connectionId, false)
+        await disconnect(connectionId, false)
         return gone()
       }
       let taken = false
@@ -204,7 +212,7 @@ export function createGateway(deps: GatewayDependencies): Gateway {
         links.add(link)
         serve(opened, link, isNew)
       })
-      if (!taken) await connections.disconnect(connectionId, false)
+      if (!taken) await disconnect(connectionId, false)
       else socket.off('error', gone)
       const link = links.find(connectionId)
       if (link !== undefined && orders.changes !== changesBefore) orders.check(link)

@@ -50,3 +50,46 @@ test('what a terminal said is stored once, also where that could not be at first
     mock.timers.reset()
   }
 })
+
+test('a process says that it lives while what is left to do takes long, and checks whom it lost only after that', async () => {
+  mock.timers.enable({ apis: ['setInterval'] })
+  const did: string[] = []
+  const settling = Promise.withResolvers<void>()
+  const connections = {
+    beat: async () => void did.push('beat'),
+    touch: async () => [],
+    async missing() {
+      did.push('check')
+      return []
+    },
+    leave: async () => {},
+  } as Partial<Connections> as Connections
+  const liveness = startLiveness({
+    links: { all: () => [].values() } as Partial<Links> as Links,
+    clock: createClock(() => 0),
+    connections,
+    onError: (error) => assert.fail(String(error)),
+    pingMs: 1_000_000,
+    dismiss: () => assert.fail('nobody is lost'),
+    settle: async () => {
+      did.push('settle')
+      await settling.promise
+    },
+  })
+  liveness.checkSoon()
+  const beat = async () => {
+    mock.timers.tick(beatMs)
+    for (let turns = 0; turns < 5; turns += 1) await turn()
+  }
+  try {
+    for (let beats = 0; beats < 3; beats += 1) await beat()
+    assert.deepEqual(did, ['beat', 'settle', 'beat', 'beat'])
+    settling.resolve()
+    await beat()
+    assert.deepEqual(did.slice(4, 6), ['beat', 'check'])
+  } finally {
+    settling.resolve()
+    await liveness[Symbol.asyncDispose]()
+    mock.timers.reset()
+  }
+})

@@ -56,7 +56,7 @@ export function startLiveness({
     }
   }, pingMs / parts)
 
-  let flushedAt = clock.wall()
+  let beatAt = clock.wall()
   let mustCheck = false
   let flushing: Promise<void> = Promise.resolve()
   // Those that a payment has locked: next time.
@@ -69,12 +69,14 @@ export function startLiveness({
     const left = new Set((await connections.touch(said)).map(({ connectionId }) => connectionId))
     for (const { link, lastFrameMs } of said) if (!left.has(link.connectionId)) link.storedFrameMs = lastFrameMs
   }
-  const flush = async () => {
-    const since = flushedAt
-    flushedAt = clock.wall()
+  const beat = async () => {
+    const since = beatAt
+    beatAt = clock.wall()
     // A process that was silent for long may have been taken for dead: whoever it lost must come anew.
-    if (flushedAt - since > silenceMsMax) mustCheck = true
+    if (beatAt - since > silenceMsMax) mustCheck = true
     await connections.beat()
+  }
+  const flush = async () => {
     await settle()
     await touch()
     if (!mustCheck) return
@@ -85,11 +87,18 @@ export function startLiveness({
       if (link !== undefined && !link.replaced) dismiss(link, 'other')
     }
   }
+  const failed = (error: unknown) => {
+    mustCheck = true
+    onError(error)
+  }
+  // What is left to do may take long, and this process lives meanwhile. Whom it has lost can be told only once it has said that it lives.
   const beats = setInterval(() => {
-    flushing = flushing.then(flush).catch((error: unknown) => {
-      mustCheck = true
-      onError(error)
-    })
+    const beating = beat()
+    beating.catch(() => {})
+    flushing = flushing
+      .then(() => beating)
+      .then(flush)
+      .catch(failed)
   }, beatMs)
 
   return {
