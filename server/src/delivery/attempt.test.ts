@@ -12,9 +12,9 @@ const day = 24 * 60 * 60 * 1_000
 
 function workOf({
   attemptNo = 0,
-  hadAt = 0,
+  askedAt = 0,
   ...lane
-}: { attemptNo?: number; hadAt?: number } & Partial<
+}: { attemptNo?: number; askedAt?: number } & Partial<
   Pick<LaneRow, 'slow' | 'failing_since' | 'secrets' | 'url'>
 >): Work {
   const row = {
@@ -38,7 +38,7 @@ function workOf({
     failing_since: null,
     secrets: [],
   } as const
-  return { row, lane: { ...about, ...lane }, hadAt }
+  return { row, lane: { ...about, ...lane }, askedAt }
 }
 
 function judged(
@@ -159,7 +159,7 @@ test('what has waited in line is signed by the secrets that are in force when it
     deadlineMs: undefined,
   })
   const secrets = [secret('newest', null), secret('in force', 60), secret('just ended', 10), secret('ended', 4)]
-  const work = workOf({ url: 'http://127.0.0.1:9/', secrets, hadAt: performance.now() - 10_000 })
+  const work = workOf({ url: 'http://127.0.0.1:9/', secrets, askedAt: performance.now() - 10_000 })
   await attempt(work, new AbortController().signal)
   assert.deepEqual(signers, ['newest', 'in force'])
 })

@@ -10,8 +10,8 @@ import type { AttemptRow, LaneChange, Settlement } from './store-settle.ts'
 export interface Work {
   readonly row: ClaimedRow
   readonly lane: LaneRow
-  /** When the claim came back, on the monotonic clock. */
-  readonly hadAt: number
+  /** When it was asked for, on the monotonic clock: no later than the moment that the claim tells. */
+  readonly askedAt: number
 }
 
 export interface Attempted {
@@ -40,8 +40,9 @@ const slowMs = 1_000
 export function createAttempt({ clock, egress, dialects, open, random, deadlineMs }: AttemptDependencies) {
   return async (work: Work, signal: AbortSignal): Promise<Attempted> => {
     const { row, lane } = work
-    // The claim's time and what has passed since: this process hears of an advance later than the database, and its system clock may step.
-    const startedAt = new Date(row.claimed_at_ms + performance.now() - work.hadAt)
+    // The claim's time and what has passed since, or a little more, so that no retry is early: this process hears of an advance later than the
+    // database, and its system clock may step.
+    const startedAt = new Date(row.claimed_at_ms + performance.now() - work.askedAt)
     const setback = (cause: unknown) => afterSetback(work, startedAt, random, cause)
     const dialect = dialects[lane.dialect]
     if (dialect === undefined) return setback(new Error(`no dialect ${lane.dialect} is spoken here`))

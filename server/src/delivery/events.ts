@@ -153,7 +153,11 @@ function searchFor(work: Db, wanted: Wanted, limits: RecoverLimits, queuedSome: 
     const most = queuedMax - queued
     const eventIds = missed.event_ids.slice(0, most)
     if (eventIds.length > 0) {
-      const done = await recoverStore.queue(work, wanted.destinationId, eventIds, missed.attempts_before.slice(0, most))
+      const [attemptsBefore, dispatchedAt] = [
+        missed.attempts_before.slice(0, most),
+        missed.dispatched_at.slice(0, most),
+      ]
+      const done = await recoverStore.queue(work, wanted.destinationId, eventIds, attemptsBefore, dispatchedAt)
       closed = !done.open
       queued += done.queued
       queuedSome()

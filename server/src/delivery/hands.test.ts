@@ -80,6 +80,22 @@ test('nothing is handed over past deliveries that are due, nor for a slow destin
   assert.deepEqual(await dispatch(roomFor(9)), [0, 1])
 })
 
+test('what a destination may not have is room for those behind it', async () => {
+  await using room = await startDeliveryRoom()
+  const places = []
+  for (const path of ['slow', 'full', 'free', 'last']) places.push((await room.endpoint(`${nobody}/${path}`)).id)
+  const [slow, full, free, last] = places.toSorted()
+  assert.ok(slow && full && free && last)
+  await room.query('update delivery.lanes set slow = true where destination_id = $1', [slow])
+  await room.happen(5)
+  const request: HandRequest = { ...roomFor(8), busy: [{ destinationId: full, room: 2 }] }
+  const { handed, queued: others } = await dispatchStore.dispatchDue(room.workDb, 10, request)
+  assert.deepEqual([handed.count, others], [8, 12])
+  const { deliveries } = await handStore.read(room.workDb, handed)
+  const shares = [slow, full, free, last].map((id) => deliveries.filter((row) => row.destination_id === id).length)
+  assert.deepEqual(shares, [0, 2, 5, 1])
+})
+
 test('what was handed to a worker that died is repeated by another when its lease has run out', async () => {
   await using room = await startDeliveryRoom()
   await using receiver = await startReceiver()
@@ -303,6 +319,24 @@ test('a recovery leaves out what is in hand, and takes what was given up beside 
   const branches = async (after: string) => [room.branch.entityId].filter((id) => id > after)
   assert.equal(await room.delivery.events.recover(endpoint, ever, branches), 1)
   assert.deepEqual(eventIdsOf(await claim(room)), [gaveUp.event_id])
+})
+
+test('a recovery beside a delivery in hand belongs to its dispatch: the event is EXHAUSTED where either is', async () => {
+  await using room = await startDeliveryRoom()
+  const first = await room.endpoint(nobody)
+  await room.happen()
+  const [inHand] = await handedBy(room)
+  assert.ok(inHand)
+  const missed = await room.endpoint(`${nobody}/missed`)
+  const branches = async (after: string) => [room.branch.entityId].filter((id) => id > after)
+  const ever = { from: '00000000-0000-0000-0000-000000000000', before: 'ffffffff-ffff-ffff-ffff-ffffffffffff' }
+  assert.equal(await room.delivery.events.recover(missed, ever, branches), 1)
+  const [recovered] = await claim(room)
+  assert.equal(recovered?.destination_id, missed.id)
+  assert.equal(inHand.destination_id, first.id)
+  await settle(room, [settled(room, inHand, 'EXHAUSTED')])
+  await settleStore.settle(room.workDb, [settled(room, recovered)], [])
+  assert.deepEqual(await room.statuses(), { EXHAUSTED: 1 })
 })
 
 test('what is in the hands of a dead worker counts as due, and nothing else that is in hand does', async () => {

@@ -117,7 +117,8 @@ export function startSender(dependencies: SenderDependencies): Sender {
     const request = slots.request()
     if (request.rowsMax === 0 || settler.waiting >= unsettledMax) {
       pace.looked(true, slots.inHand)
-      return Infinity
+      // Nobody tells of results that are stored.
+      return troubleWaitMs
     }
     const claim = await begin(() => claimStore.claimDue(db, { ...request, leaseMs: options.leaseMs }))
     pace.looked(claim.more || claim.cut || request.full.length > 0, slots.inHand)
@@ -295,14 +296,18 @@ function createFlights(
 
   return {
     begin({ deliveries, lanes }, askedAt) {
-      const hadAt = performance.now()
       for (const row of deliveries) {
         const lane = lanes.get(row.destination_id)
         if (lane === undefined) throw new Error(`the claim brought no destination ${row.destination_id}`)
         if (row.expired) figures.leaseExpired()
-        slots.take(row.destination_id, lane.slow)
         leases.hold(row, askedAt)
-        const work = { row, lane, hadAt }
+        // The answer took longer than the lease: whoever looks next takes it over.
+        if (!leases.inForce(row)) {
+          leases.end(row)
+          continue
+        }
+        slots.take(row.destination_id, lane.slow)
+        const work = { row, lane, askedAt }
         if (landing || !take(work)) (nextInLine.get(row.destination_id) ?? newLine(row.destination_id)).push(work)
       }
     },

@@ -128,6 +128,12 @@ test('a dispatch is worth its price with room for 256, and when a third of what 
   assert.deepEqual([roomIn(many).rowsMax, roomIn(many).missing], [500, 0])
   many.take('false0', false)
   assert.equal(roomIn(many).missing, 1)
+  // Nor is there anything to wait for where slow ones alone have some.
+  assert.deepEqual(roomIn(holding({ destinations: 1, each: 1, slow: true })), {
+    rowsMax: 500,
+    worth: options.perDestinationMax,
+    missing: 0,
+  })
   // What slow ones have is not waited for.
   const beside = holding({ destinations: 16, each: 48, slow: true }, { destinations: 32, each: 16, slow: false })
   assert.equal(roomIn(beside).missing, 0)

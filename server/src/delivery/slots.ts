@@ -13,7 +13,7 @@ export interface SlotOptions {
 
 /** For how much there is room in a dispatch that is handed over. */
 export interface HandRoom {
-  /** Deliveries that find a slot, where they go to the destinations that are busy now. */
+  /** Deliveries that find a slot, where they go to the quick destinations that are busy now, or to one where none is. */
   readonly worth: number
   /** Slots that must come free before a dispatch is worth its price to a worker that has work meanwhile. */
   readonly missing: number
@@ -122,14 +122,18 @@ export function createSlots({ inHandMax, perDestinationMax, flyingMax }: SlotOpt
       const quickRoom = roomIn(free, quickShareOfFree)
       const full: string[] = []
       const busy: { destinationId: string; room: number }[] = []
-      let worth = lanes.size === 0 ? quickRoom : 0
+      let worth = 0
+      let quick = 0
       for (const [destinationId, lane] of lanes) {
         const room = quickRoom - lane.inHand
         const most = Math.min(perDestinationMax - lane.inHand, room + handedBeyondMax)
         if (most > 0) busy.push({ destinationId, room: most })
         else full.push(destinationId)
-        if (room > 0 && !lane.slow) worth += room
+        if (lane.slow) continue
+        quick += 1
+        worth += Math.max(0, room)
       }
+      if (quick === 0) worth = quickRoom
       const freeWanted = Math.ceil((free + inHand - slowInHand) * freeShareForHands)
       const missing = Math.max(0, handedMin - worth, freeWanted - free)
       return { rowsMax: Math.max(0, Math.min(free, handedMax)), full, busy, quickRoom, worth, missing }

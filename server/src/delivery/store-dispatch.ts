@@ -57,13 +57,15 @@ const dispatchTaken = (room: string, roomOfAll: string, lease: string) => `
    ),
    part as materialized (
      select l.destination_id, l.look_at, l.head_at, l.version, l.kind, l.ids,
-            greatest(0, least(${room} - l.earlier, ${roomOfAll} - l.earlier_of_all))::integer as room
+            greatest(0, least(l.fits, ${roomOfAll} - sum(l.fits) over (rows unbounded preceding) + l.fits))::integer as room
        from (
-         select l.*, sum(cardinality(l.ids)) over (partition by l.destination_id rows unbounded preceding) - cardinality(l.ids) as earlier,
-                sum(cardinality(l.ids)) over (rows unbounded preceding) - cardinality(l.ids) as earlier_of_all
-           from lane l
+         select l.*, greatest(0, least(cardinality(l.ids), ${room} - l.earlier)) as fits
+           from (
+             select l.*, sum(cardinality(l.ids)) over (partition by l.destination_id rows unbounded preceding) - cardinality(l.ids) as earlier
+               from lane l
+           ) l
+          cross join moment m
        ) l
-      cross join moment m
    ),
    handed as (
      insert into delivery.hands (destination_id, event_ids, dispatched_at, lease_until)

@@ -1,5 +1,5 @@
 import { statement, type Queries } from '../kernel/db.ts'
-import type { NewEvent } from './store-events.ts'
+import { openDeliveries, type NewEvent } from './store-events.ts'
 
 /** Where the search for missed events goes on: from one branch of the list on, after one event of it. */
 export interface Place {
@@ -24,6 +24,8 @@ export interface Missed {
   readonly last_id: string
   readonly event_ids: readonly string[]
   readonly attempts_before: readonly number[]
+  /** Of each the dispatch that is under way, as PostgreSQL writes its time, to the microsecond; null where there is none. */
+  readonly dispatched_at: readonly (string | null)[]
 }
 
 // A piece of the events, branch after branch by the index of each, and those of it that neither reached the destination nor are on
@@ -45,11 +47,13 @@ const findMissed = statement(
       order by b.place, e.id
       limit $8
    ),
+   hands as materialized (select h.* from delivery.hands h),
    handed as materialized (
-     select e.id from delivery.hands h cross join unnest(h.event_ids) as e (id) where h.destination_id = $1
+     select e.id from hands h cross join unnest(h.event_ids) as e (id) where h.destination_id = $1
    ),
    missed as materialized (
-     select p.id, coalesce(d.attempt_count, 0) as attempts_before
+     select p.id, coalesce(d.attempt_count, 0) as attempts_before,
+            (select max(o.dispatched_at) from ${openDeliveries('p.id', 'hands')} o)::text as dispatched_at
        from piece p
        left join lateral (
          select d.state, d.attempt_count from delivery.deliveries d where d.event_id = p.id and d.destination_id = $1 offset 0
@@ -60,7 +64,8 @@ const findMissed = statement(
         and not exists (select from delivery.outbox o where o.event_id = p.id offset 0)
    )
    select (select count(*) from piece)::integer as looked, p.branch_id as last_branch_id, p.id as last_id,
-          array(select m.id from missed m order by m.id) as event_ids, array(select m.attempts_before from missed m order by m.id) as attempts_before
+          array(select m.id from missed m order by m.id) as event_ids, array(select m.attempts_before from missed m order by m.id) as attempts_before,
+          array(select m.dispatched_at from missed m order by m.id) as dispatched_at
      from (select p.branch_id, p.id from piece p order by p.place desc, p.id desc limit 1) p`,
 )
 
@@ -75,9 +80,11 @@ const queueMissed = statement(
    queued as (
      insert into delivery.queue (event_id, destination_id, attempts_before, run_at, dispatched_at)
      select r.event_id, l.destination_id, r.attempts_before, m.now,
-            coalesce((select max(q.dispatched_at) from delivery.queue q where q.event_id = r.event_id), m.now)
+            coalesce(greatest((select max(q.dispatched_at) from delivery.queue q where q.event_id = r.event_id), r.dispatched_at), m.now)
        from lane l
-      cross join (select * from unnest($2::uuid[], $3::integer[]) as r (event_id, attempts_before) order by r.event_id) r
+      cross join (
+        select * from unnest($2::uuid[], $3::integer[], $4::timestamptz[]) as r (event_id, attempts_before, dispatched_at) order by r.event_id
+      ) r
       cross join moment m
      on conflict (event_id, destination_id) do nothing
      returning event_id
@@ -124,8 +131,10 @@ export const recoverStore = {
     destinationId: string,
     eventIds: readonly string[],
     attemptsBefore: readonly number[],
+    /** Of dispatches that are under way, as `missed` tells them. */
+    dispatchedAt: readonly (string | null)[] = [],
   ): Promise<QueuedFor> {
-    const [row] = await on.run<QueuedFor>(queueMissed, [destinationId, eventIds, attemptsBefore])
+    const [row] = await on.run<QueuedFor>(queueMissed, [destinationId, eventIds, attemptsBefore, dispatchedAt])
     return row ?? { open: false, queued: 0 }
   },
 
