@@ -2,6 +2,7 @@ import { deliveryStatusMeanings, eventStatusMeanings } from '../contract/src/web
 import { createQrFigures } from '../server/src/areas/qr/figures.ts'
 import { codeMoves } from '../server/src/areas/qr/machine.ts'
 import { createTerminalFigures } from '../server/src/areas/terminals/figures.ts'
+import { declineCodes } from '../server/src/areas/terminals/ledger.ts'
 import { transactionMoves } from '../server/src/areas/terminals/machine.ts'
 import { settings } from '../server/src/config.ts'
 import { createFigures } from '../server/src/delivery/figures.ts'
@@ -39,6 +40,7 @@ export const docTables: Readonly<Record<string, () => string | Promise<string>>>
   'refund-moves': refundMovesTable,
   'code-moves': codeMovesTable,
   'terminal-moves': terminalMovesTable,
+  'decline-codes': () => `${declineCodes.map(code).join(', ')}.`,
   'terminal-scripts': () =>
     table(
       ['Device id', 'The terminal'],

@@ -66,7 +66,7 @@ const idleMs = 5_000
 const sweepMsMin = 25
 
 /** Codes with which an issuer or a rule of it declines; any other failure is one on the way. */
-const declineCodes: readonly string[] = [
+export const declineCodes: readonly string[] = [
   'DECLINED',
   'CARD_DECLINED',
   'DO_NOT_HONOR',
