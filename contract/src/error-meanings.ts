@@ -1,4 +1,5 @@
 import type { EcommerceCode } from './ecommerce.ts'
+import type { Area } from './operation.ts'
 import type { QrErrorCode } from './qr.ts'
 import type { QrWebhookCode } from './qr-webhooks.ts'
 import type { ReportingCode } from './reporting.ts'
@@ -8,12 +9,12 @@ import type { WebhooksCode } from './webhooks.ts'
 
 type Code = WebhooksCode | ReportingCode | EcommerceCode | TerminalsCode | QrErrorCode | QrWebhookCode | SandboxCode
 
-/** What each code says, for the documents. A code without a meaning does not compile. */
-export const errorMeanings: Readonly<Record<Code, string>> = {
+/** What each code says, where its area does not say it otherwise. A code without a meaning does not compile. */
+const meanings: Readonly<Record<Code, string>> = {
   BAD_REQUEST: 'The request is malformed as a whole: no JSON, or a missing, blank or unknown field.',
   INVALID_ID: 'The id is not a UUID.',
   INVALID_TYPE: 'type is none of the allowed values.',
-  INVALID_STATUS: 'status is none of the allowed values, or repeats one.',
+  INVALID_STATUS: 'status has a value that is none of the allowed ones.',
   INVALID_CURSOR: 'The cursor is not one that this list gave for these filters.',
   INVALID_PAGE_SIZE: 'page_size is no integer, or out of range.',
   INVALID_DATE_RANGE: 'date_from or date_to is not an RFC 3339 time, or they are the wrong way round.',
@@ -57,7 +58,7 @@ export const errorMeanings: Readonly<Record<Code, string>> = {
     'The terminal was not reached, or its line was lost for 60 seconds. The money is not kept.',
   TERMINAL_OFFLINE: 'The terminal is offline or reconnecting. Nothing was sent.',
   TIMEOUT: 'The terminal gave no result within 90 seconds. The money is not kept.',
-  UNAUTHORIZED: 'The key, or the client_secret, is missing or not valid.',
+  UNAUTHORIZED: 'The key is missing or not valid.',
   FORBIDDEN: 'The key lacks the scope, its account is not active, or the resource is not its own.',
   NOT_FOUND: 'There is no such resource for this key.',
   METHOD_NOT_ALLOWED: 'The path takes other methods: see Allow.',
@@ -106,6 +107,38 @@ export const errorMeanings: Readonly<Record<Code, string>> = {
   AMOUNT_MISMATCH: 'The code is paid with its exact amount and no other.',
   RATE_LIMITED: 'Too many requests; wait as long as Retry-After says.',
   INTERNAL_ERROR: 'Something failed on our side.',
-  UNAVAILABLE:
-    'Not possible at this moment, and what became of the request is not known: repeat a create with the same Idempotency-Key after Retry-After; after a confirm retrieve the intent.',
+  UNAVAILABLE: 'Not possible at this moment; try again after Retry-After.',
 }
+
+const unknownEnd = 'Not possible at this moment, and what became of the request is not known'
+const broken = 'is missing, unknown or breaks a rule; the message names it.'
+
+/** What one area says of a code in its own words: where it has no codes for single fields, and how a request is repeated there. */
+const meaningsOfArea: Readonly<Record<Area, Partial<Record<Code, string>>>> = {
+  webhooks: {
+    UNAVAILABLE: `${unknownEnd}: repeat the create of an endpoint after Retry-After, and where that is 409, take the endpoint with this url from the list; after a rotation read the secret.`,
+  },
+  reporting: { BAD_REQUEST: `The request is malformed, or a parameter or the cursor ${broken}` },
+  ecommerce: {
+    UNAUTHORIZED: 'The key, or the client_secret, is missing or not valid.',
+    UNAVAILABLE: `${unknownEnd}: repeat a create with the same Idempotency-Key after Retry-After; after a confirm retrieve the intent.`,
+  },
+  terminals: {
+    UNAVAILABLE: `${unknownEnd}: repeat a payment with the same transactionId after Retry-After, or read the transaction. An endpoint that the list shows after a lost create has a secret that no answer tells again: delete it and create another.`,
+  },
+  qr: {
+    UNAVAILABLE: `${unknownEnd}: find the code by its merchantReferenceNumber after Retry-After. A live installation makes no codes while no bank tells it what is paid.`,
+  },
+  qr_webhooks: {
+    BAD_REQUEST: `The request is malformed, or a field, parameter or header ${broken}`,
+    UNAVAILABLE: `${unknownEnd}: read the list after Retry-After, and after a simulation the code.`,
+  },
+  sandbox: {
+    BAD_REQUEST: `The request is malformed, or a field or parameter ${broken}`,
+    UNAVAILABLE: `${unknownEnd}: try again after Retry-After; read the clock before you advance it again.`,
+  },
+}
+
+/** What a code says in the document of this area. */
+export const meaningOf = (code: string, area: Area): string =>
+  meaningsOfArea[area][code as Code] ?? meanings[code as Code]

@@ -1,8 +1,8 @@
 import type { TObject } from 'typebox'
 import type { ErrorExample } from './error-examples.ts'
-import { errorMeanings } from './error-meanings.ts'
+import { meaningOf } from './error-meanings.ts'
 import type { AreaPage } from './openapi-areas.ts'
-import type { Operation, Success } from './operation.ts'
+import type { Area, Operation, Success } from './operation.ts'
 
 type Tree = { readonly [name: string]: unknown }
 
@@ -24,17 +24,15 @@ export function answerExamples({ example, examples }: Success): Tree {
   return example === undefined ? {} : { example }
 }
 
-export const meaningOf = (code: string): string => errorMeanings[code as keyof typeof errorMeanings]
-
 const correlationId = '0198f5a2-9d3b-7c55-8e02-4b7a90c1d2e3'
 
 /** A refusal as its area writes it: what the server says in one case, where the contract tells that, else what the code means. */
 export function refusalExample(
   { error, envelope, errorExamples }: AreaPage,
-  { code, wire }: { readonly code: string; readonly wire: string },
+  { code, wire, area }: { readonly code: string; readonly wire: string; readonly area: Area },
   own?: ErrorExample,
 ): unknown {
-  const { message, details } = own ?? errorExamples?.[code] ?? { message: meaningOf(code) }
+  const { message, details } = own ?? errorExamples?.[code] ?? { message: meaningOf(code, area) }
   if (error !== undefined) return error(wire, message, correlationId)
   const { properties } = envelope.properties['error'] as TObject
   return {

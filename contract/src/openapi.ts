@@ -1,7 +1,8 @@
 import type { TSchema } from 'typebox'
+import { meaningOf } from './error-meanings.ts'
 import { areaPages, type AreaPage } from './openapi-areas.ts'
 import type { Deliveries, Delivery } from './openapi-deliveries.ts'
-import { answerExamples, meaningOf, refusalExample, requestExamples } from './openapi-examples.ts'
+import { answerExamples, refusalExample, requestExamples } from './openapi-examples.ts'
 import { scopesOf, type Area, type Operation, type Success } from './operation.ts'
 import { IdempotencyKey } from './primitives.ts'
 
@@ -287,17 +288,18 @@ const headersOf = (creates: boolean): Tree => ({
 /** One response for a status. What every operation of the area shares stands once, among the components. */
 function responseOf(
   { status, codes }: Refusal,
-  { errorExamples: own = {} }: Operation,
+  { area, errorExamples: own = {} }: Operation,
   page: AreaPage,
   shared: Shared,
 ): Tree {
   const { commonErrors: common, sealedCodes = [] } = page
   const isSealed = codes.every(({ code }) => sealedCodes.includes(code))
   for (const one of codes) {
-    if (!isSealed && !(one.code in own)) shared.examples.set(one.code, { value: refusalExample(page, one) })
+    if (!isSealed && !(one.code in own))
+      shared.examples.set(one.code, { value: refusalExample(page, { ...one, area }) })
   }
   const response = {
-    description: codes.map(({ code, wire }) => `- \`${wire}\`: ${meaningOf(code)}`).join('\n'),
+    description: codes.map(({ code, wire }) => `- \`${wire}\`: ${meaningOf(code, area)}`).join('\n'),
     headers: {
       ...correlationOf(page),
       ...(status === 429 || status === 503 ? { 'Retry-After': header('RetryAfter') } : {}),
@@ -311,7 +313,7 @@ function responseOf(
               codes.map(({ code, wire }) => [
                 codes.some((one) => one.wire === wire && one.code !== code) ? code : wire,
                 code in own
-                  ? { value: refusalExample(page, { code, wire }, own[code]) }
+                  ? { value: refusalExample(page, { code, wire, area }, own[code]) }
                   : { $ref: `#/components/examples/${code}` },
               ]),
             ),

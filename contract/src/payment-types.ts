@@ -95,7 +95,11 @@ export const optionalOfPayment = {
   order_reference: Type.Optional(Text(100, 'Your own order number.')),
   redirect_urls: Type.Optional(RedirectUrls),
   metadata: Type.Optional(Metadata('At most 50 keys of 40 characters with values of 500. Sent back with every event.')),
-  expires_at: Type.Optional(Timestamp('In the future. 24 hours from now when absent.')),
+  expires_at: Type.Optional(
+    Timestamp(
+      'In the future; 24 hours from now when absent. That of an intent of a link: no later than the end of the link.',
+    ),
+  ),
   merchant_branch_reference_number: Type.Optional(
     Text(
       100,

@@ -119,7 +119,9 @@ export const TerminalDetails = Closed({
 })
 
 const transaction = {
-  id: Uuid('The transaction: one payment attempt. It is the payment_attempt_id of area C.'),
+  id: Uuid(
+    'The transaction. Of an attempt of area C it is the payment_attempt_id, of a code of area E its id; of a sale at a terminal it is an id of its own, and reference_number is the transactionId.',
+  ),
   status: OneOf(transactionStatuses, 'How it stands.'),
   amount: minor('What was asked for.'),
   currency: Currency,
