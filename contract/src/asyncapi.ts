@@ -28,7 +28,8 @@ const description = `Terminals and tills speak with the platform over WebSocket:
 
 A key is sent in the handshake as \`x-api-key\` (or as a query parameter, which servers may log), the group may be named in \`x-group-id\`, and a terminal
 gives its stable name in \`X-Device-Id\`, 1 to 64 visible characters. A refused handshake is HTTP, with the body of the HTTP API's errors: 400 where it
-is none or the device id has another form, 401, 403, 404 at another path, 429, or 503 while the server restarts.
+is none or the device id has another form, 401, 403, 404 at another path, 429, or 503 with \`Retry-After\` while the server restarts, holds as many
+sockets as it can, or cannot reach its database.
 
 A client may add \`requestId\` to any message: answers and errors to it have it too. Pushes have \`timestamp\`, \`groupId\` and \`version\`.
 The server pings every 15 seconds; a socket without a frame for 45 seconds is closed. One key has one socket: the newest.`
