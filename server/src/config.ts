@@ -120,7 +120,7 @@ export const settings: readonly Setting[] = [
   {
     name: 'KAHA_QR_BIC',
     default: 'TESTPHM1XXX in a sandbox, none in live',
-    says: 'BIC of the bank that QR Ph codes are paid to; live has no QR service without one',
+    says: 'BIC of the bank that QR Ph codes are paid to; live has no area E without one',
   },
   { name: 'KAHA_QR_TAG_28_05', default: '010', says: 'what tag 28-05 of QR Ph codes says' },
   {

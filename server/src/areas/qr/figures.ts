@@ -14,8 +14,10 @@ export function createQrFigures(metrics: Metrics, db: Db): QrFigures {
     'Payments that a bank took for a QR Ph code that was final: somebody has to find out whose they are.',
     [],
   )
-  metrics.gauge('kaha_qr_unmatched_open', 'Such payments that nobody has settled, the same in every process.', () =>
-    store.openUnmatched(db),
+  metrics.gauge(
+    'kaha_qr_unmatched_open',
+    'Such payments that nobody has settled, the same in every process with the role api.',
+    () => store.openUnmatched(db),
   )
   return { unmatched: () => unmatched.inc() }
 }
