@@ -16,6 +16,8 @@ export const exampleIds = {
   refund: '0198f5c4-5b62-7d3e-9f24-9f42710dbe54',
   declinedAttempt: '0198f5b1-3b73-7e4f-8a35-a053821ecf65',
   challengedAttempt: '0198f5b1-3c84-7f50-9b46-b164932fd076',
+  /** ORDER-1001, as a code of area E. */
+  code: '0198f5a2-7b03-7d26-83c5-6cf12e7a9d04',
   codeAttempt: '0198f5b1-3d95-7061-8c57-c275a430e187',
   slowAttempt: '0198f5b1-3ea6-7172-9d68-d386b541f298',
 } as const

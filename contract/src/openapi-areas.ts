@@ -16,7 +16,7 @@ import {
 } from './ecommerce.ts'
 import { ecommerceErrorExamples, reportingErrorExamples, type ErrorExample } from './error-examples.ts'
 import { EcommerceError, ReportingError, WebhooksError } from './errors.ts'
-import { deliveries, terminalDeliveries, type Deliveries } from './openapi-deliveries.ts'
+import { deliveries, qrDeliveries, terminalDeliveries, type Deliveries } from './openapi-deliveries.ts'
 import type { Area, Operation } from './operation.ts'
 import { Page, Pagination } from './primitives.ts'
 import {
@@ -34,6 +34,7 @@ import {
   qrWireCodes,
 } from './qr.ts'
 import {
+  QrNotification,
   QrWebhook,
   QrWebhookList,
   RegisterQrWebhook,
@@ -358,7 +359,8 @@ export const areaPages: Readonly<Record<Area, AreaPage>> = {
     envelope: QrError,
     error: qrError,
     auth: 'basic',
-    schemas: { QrWebhook, QrWebhookList, RegisterQrWebhook, UpdateQrWebhook, Error: QrError },
+    schemas: { QrWebhook, QrWebhookList, RegisterQrWebhook, UpdateQrWebhook, QrNotification, Error: QrError },
+    deliveries: qrDeliveries,
   },
   sandbox: {
     title: 'Kaha sandbox',

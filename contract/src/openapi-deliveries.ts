@@ -1,4 +1,6 @@
 import { exampleIds } from './example-ids.ts'
+import { activationCodePattern } from './qr.ts'
+import type { QrPaymentNotification, qrActions } from './qr-webhooks.ts'
 import type { TerminalWebhookPayload, TerminalWebhookPing, terminalEventTypes } from './terminals.ts'
 import type { WebhookPayload, eventTypes } from './webhooks.ts'
 
@@ -13,13 +15,19 @@ export interface Delivery<Type extends string = string, Payload = unknown> {
   readonly payload?: string
 }
 
+type Tree = { readonly [name: string]: unknown }
+
 /** What arrives at the endpoints of an area. */
 export interface Deliveries {
   /** The name of the payload's schema, and the property of it that has the type. */
   readonly payload: string
   readonly typeField: string
-  /** The schema of webhook-id. */
-  readonly idSchema: Readonly<Record<string, unknown>>
+  /** The headers of a delivery, as parameters. */
+  readonly headers: readonly Tree[]
+  /** What a receiver may answer, by status. */
+  readonly answers: Tree
+  /** How a body is written that does not hold the payload as it is. */
+  encrypted?(payload: Tree): Tree
   readonly events: readonly Delivery[]
 }
 
@@ -82,11 +90,44 @@ const events: readonly Delivery<(typeof eventTypes)[number], WebhookPayload>[] =
   },
 ]
 
+/** The headers of Standard Webhooks 1.0. */
+const signedHeaders = (idSchema: Tree): readonly Tree[] => [
+  {
+    name: 'webhook-id',
+    in: 'header',
+    required: true,
+    description: 'The event, the same on every attempt: your key against doubles.',
+    schema: idSchema,
+  },
+  {
+    name: 'webhook-timestamp',
+    in: 'header',
+    required: true,
+    description: 'When this attempt was made, in seconds since 1970. Refuse what is more than five minutes off.',
+    schema: { type: 'integer' },
+  },
+  {
+    name: 'webhook-signature',
+    in: 'header',
+    required: true,
+    description:
+      '`v1,` and the base64 of HMAC-SHA256 over `{webhook-id}.{webhook-timestamp}.{body}`, keyed with the bytes of the signing secret. Several, separated by spaces, while secrets overlap.',
+    schema: { type: 'string' },
+  },
+]
+
+const signedAnswers = {
+  '2XX': { description: 'Acknowledged. Answer within 15 seconds and do the work afterwards.' },
+  '410': { description: 'Nobody is here any more: the endpoint is disabled.' },
+  default: { description: 'A failure, a redirect too; the same bytes are sent again later.' },
+}
+
 /** Of area A, with an example each. */
 export const deliveries: Deliveries = {
   payload: 'WebhookPayload',
   typeField: 'type',
-  idSchema: { type: 'string', format: 'uuid' },
+  headers: signedHeaders({ type: 'string', format: 'uuid' }),
+  answers: signedAnswers,
   events,
 }
 
@@ -156,6 +197,69 @@ const ping: Delivery<'ping', TerminalWebhookPing> = {
 export const terminalDeliveries: Deliveries = {
   payload: 'TerminalWebhookPayload',
   typeField: 'eventType',
-  idSchema: { type: 'string' },
+  headers: signedHeaders({ type: 'string' }),
+  answers: signedAnswers,
   events: [...terminalEvents, ping],
+}
+
+const paidCode = {
+  referenceNumber: 'ORDER-1001',
+  amount: 25000,
+  currency: 'PHP',
+  timestamp: '2026-01-15T10:30:00.000Z',
+  transactionId: exampleIds.code,
+}
+
+const notifications: readonly Delivery<(typeof qrActions)[number], QrPaymentNotification>[] = [
+  {
+    type: 'QRPH_SUCCESS',
+    id: 'qrCodePaid',
+    summary: 'A code was paid',
+    description: 'The bank paid the exact amount: the money is there.',
+    example: { action: 'QRPH_SUCCESS', ...paidCode, status: 'PAID' },
+  },
+  {
+    type: 'QRPH_DECLINED',
+    id: 'qrCodeDeclined',
+    summary: 'A code was declined',
+    description: 'The bank declined. That is final: another try takes another code.',
+    example: { action: 'QRPH_DECLINED', ...paidCode, status: 'DECLINED', declineReason: 'DECLINED_BY_BANK' },
+  },
+]
+
+/** Of area E. */
+export const qrDeliveries: Deliveries = {
+  payload: 'QrNotification',
+  typeField: 'action',
+  headers: [
+    {
+      name: 'activation-code',
+      in: 'header',
+      required: false,
+      description: 'Of a webhook that is narrowed to one branch: the activation code of the branch.',
+      schema: { type: 'string', pattern: activationCodePattern },
+    },
+  ],
+  answers: {
+    '200': { description: 'Acknowledged. Answer within 10 seconds and do the work afterwards.' },
+    default: { description: 'A failure; the same is sent again later, encrypted anew.' },
+  },
+  encrypted: (payload) => ({
+    schema: {
+      type: 'object',
+      additionalProperties: false,
+      required: ['data'],
+      properties: {
+        data: {
+          type: 'string',
+          contentMediaType: 'application/jose',
+          contentSchema: payload,
+          description:
+            'A compact JWE of JSON: A256KW and A256CBC-HS512, with the secret key that registered the webhook, or with the one that stands in for it once it is not ACTIVE.',
+        },
+      },
+    },
+    example: { data: 'eyJhbGciOiJBMjU2S1ciLCJlbmMiOiJBMjU2Q0JDLUhTNTEyIn0.….….….…' },
+  }),
+  events: notifications,
 }

@@ -34,9 +34,10 @@ for (const operation of operations) {
     const statuses = [...Object.keys(operation.success), ...refusalsOf(operation).map(({ status }) => String(status))]
     assert.deepEqual(Object.keys(shown.responses), statuses)
     const sends = operation.idempotency === undefined ? 0 : 1
-    const named =
-      Object.keys(operation.params?.properties ?? {}).length + Object.keys(operation.query?.properties ?? {}).length
-    assert.equal((shown.parameters ?? []).length, named + sends)
+    const named = [operation.params, operation.query, operation.headers].flatMap((schema) =>
+      Object.keys(schema?.properties ?? {}),
+    )
+    assert.equal((shown.parameters ?? []).length, named.length + sends)
   })
 
   test(`the examples of ${operation.id} are bodies that it takes and answers that it gives`, () => {
@@ -151,12 +152,14 @@ test('a confirm and a ping may go without a key, and every other operation needs
   }
 })
 
-test('every type of event is shown as it is delivered, with the three headers and a payload that fits', () => {
+test('every type of event is shown as it is delivered, with its headers and a payload that fits', () => {
   const types = {
     webhooks: ['payment.succeeded', 'payment.declined', 'payment.failed', 'payment.expired'],
     terminals: ['payment.completed', 'payment.failed', 'payment.cancelled', 'payment.timeout', 'ping'],
+    qr_webhooks: ['QRPH_SUCCESS', 'QRPH_DECLINED'],
   }
-  for (const area of ['webhooks', 'terminals'] as const) {
+  const signed = ['webhook-id', 'webhook-timestamp', 'webhook-signature']
+  for (const area of ['webhooks', 'terminals', 'qr_webhooks'] as const) {
     const { webhooks = {} } = documents[area]()
     const { schemas, deliveries } = areaPages[area]
     assert.ok(deliveries !== undefined)
@@ -169,7 +172,7 @@ test('every type of event is shown as it is delivered, with the three headers an
     for (const { post } of Object.values(webhooks) as { post: { parameters: { name: string }[] } }[]) {
       assert.deepEqual(
         post.parameters.map(({ name }) => name),
-        ['webhook-id', 'webhook-timestamp', 'webhook-signature'],
+        area === 'qr_webhooks' ? ['activation-code'] : signed,
       )
     }
   }

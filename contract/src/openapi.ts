@@ -1,8 +1,8 @@
 import type { TSchema } from 'typebox'
 import { meaningOf } from './error-meanings.ts'
 import { areaPages, type AreaPage } from './openapi-areas.ts'
-import type { Deliveries, Delivery } from './openapi-deliveries.ts'
 import { answerExamples, refusalExample, requestExamples } from './openapi-examples.ts'
+import { deliveryTag, webhooksOf } from './openapi-webhooks.ts'
 import { scopesOf, type Area, type Operation, type Success } from './operation.ts'
 import { IdempotencyKey } from './primitives.ts'
 
@@ -92,7 +92,7 @@ function documentOf(page: AreaPage): OpenApiDocument {
     security: [Object.fromEntries(Object.keys(schemes[page.auth ?? 'key']).map((name) => [name, []]))],
     tags: tagsOf(page),
     paths,
-    ...(page.deliveries === undefined ? {} : { webhooks: webhooksOf(page.deliveries, shown) }),
+    ...(page.deliveries === undefined ? {} : { webhooks: webhooksOf(page.deliveries, shown.named) }),
     components: {
       securitySchemes: schemes[page.auth ?? 'key'],
       ...(creates ? { parameters: { IdempotencyKey: idempotencyKey } } : {}),
@@ -164,8 +164,6 @@ function schemasOf({ schemas }: AreaPage): Schemas {
   }
 }
 
-const deliveryTag = { name: 'Deliveries', description: 'What arrives at your endpoints.' }
-
 const tagsOf = ({ tags, deliveries }: AreaPage): Tree[] => [
   ...tags.map(({ name, description }) => ({ name, description })),
   ...(deliveries === undefined ? [] : [deliveryTag]),
@@ -224,10 +222,12 @@ const requestBodyOf = (operation: Operation, body: TSchema, shown: Schemas): Tre
   content: json({ schema: shown.show(body), ...requestExamples(operation) }),
 })
 
-function parametersOf({ params, query, idempotency, exampleParameters = {} }: Operation, shown: Schemas): Tree[] {
+function parametersOf(operation: Operation, shown: Schemas): Tree[] {
+  const { params, query, headers, idempotency, exampleParameters = {} } = operation
   const properties = (schema: Operation['query']) =>
     Object.entries((schema?.properties ?? {}) as Record<string, TSchema>)
-  const required = (query?.required ?? []) as readonly string[]
+  const isRequired = (schema: Operation['query'], name: string) =>
+    ((schema?.required ?? []) as readonly string[]).includes(name)
   const exampleOf = (name: string) => (name in exampleParameters ? { example: exampleParameters[name] } : {})
   return [
     ...properties(params).map(([name, schema]) => ({
@@ -240,10 +240,16 @@ function parametersOf({ params, query, idempotency, exampleParameters = {} }: Op
     ...properties(query).map(([name, schema]) => ({
       name,
       in: 'query',
-      required: required.includes(name),
+      required: isRequired(query, name),
       ...parameterOf(schema, shown.show),
       ...('items' in schema ? { style: 'form', explode: false } : {}),
       ...exampleOf(name),
+    })),
+    ...properties(headers).map(([name, schema]) => ({
+      name,
+      in: 'header',
+      required: isRequired(headers, name),
+      ...parameterOf(schema, shown.show),
     })),
     ...(idempotency === 'required' ? [{ $ref: '#/components/parameters/IdempotencyKey' }] : []),
     ...(idempotency === 'optional' ? [{ ...idempotencyKey, required: false }] : []),
@@ -335,62 +341,3 @@ const csvContent = ({ example }: NonNullable<Success['csv']>): Tree => ({
 })
 
 const json = (content: Tree): Tree => ({ 'application/json': content })
-
-/** What a receiver gets, by type of event, with the headers of Standard Webhooks 1.0. */
-function webhooksOf({ payload: name, typeField, idSchema, events }: Deliveries, shown: Schemas): Record<string, Tree> {
-  const schemaOf = (one: string) => {
-    if (!(one in shown.named)) throw new Error(`deliveries need the schema ${one}`)
-    return { $ref: `#/components/schemas/${one}` }
-  }
-  const one = ({ type, id, summary, description, example, payload = name }: Delivery): [string, Tree] => [
-    type,
-    {
-      post: {
-        operationId: id,
-        summary,
-        description,
-        tags: [deliveryTag.name],
-        security: [],
-        parameters: deliveryHeaders(idSchema),
-        requestBody: {
-          required: true,
-          content: json({
-            schema: { allOf: [schemaOf(payload), { properties: { [typeField]: { const: type } } }] },
-            example,
-          }),
-        },
-        responses: {
-          '2XX': { description: 'Acknowledged. Answer within 15 seconds and do the work afterwards.' },
-          '410': { description: 'Nobody is here any more: the endpoint is disabled.' },
-          default: { description: 'A failure, a redirect too; the same bytes are sent again later.' },
-        },
-      },
-    },
-  ]
-  return Object.fromEntries(events.map(one))
-}
-
-const deliveryHeaders = (idSchema: Tree) => [
-  {
-    name: 'webhook-id',
-    in: 'header',
-    required: true,
-    description: 'The event, the same on every attempt: your key against doubles.',
-    schema: idSchema,
-  },
-  {
-    name: 'webhook-timestamp',
-    in: 'header',
-    required: true,
-    description: 'When this attempt was made, in seconds since 1970. Refuse what is more than five minutes off.',
-    schema: { type: 'integer' },
-  },
-  {
-    name: 'webhook-signature',
-    in: 'header',
-    required: true,
-    description:
-      '`v1,` and the base64 of HMAC-SHA256 over `{webhook-id}.{webhook-timestamp}.{body}`, keyed with the bytes of the signing secret. Several, separated by spaces, while secrets overlap.',
-    schema: { type: 'string' },
-  },
-]

@@ -66,6 +66,8 @@ export interface Operation {
   readonly idempotency?: 'required' | 'optional'
   readonly params?: TObject
   readonly query?: TObject
+  /** Headers of its own, beside those that tell who calls. */
+  readonly headers?: TObject
   readonly body?: TObject
   /** The largest body that is read, where that is not the area's. */
   readonly bodyBytesMax?: number

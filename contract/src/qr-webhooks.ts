@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox'
 import { operation } from './operation.ts'
 import { Closed, OneOf, Text, Timestamp, Uuid, WebAddress } from './primitives.ts'
-import { qrDeclineReasons, qrErrors, qrWireCodes } from './qr.ts'
+import { activationCodePattern, qrDeclineReasons, qrErrors, qrWireCodes } from './qr.ts'
 
 export const qrActions = ['QRPH_SUCCESS', 'QRPH_DECLINED'] as const
 
@@ -103,6 +103,15 @@ export const registerQrWebhook = operation({
     'Registers a URL for encrypted notifications of codes that are paid or declined. The header `activation-code` narrows it to that branch, and is sent back with each notification. Notifications are encrypted with the secret key that registers.',
   auth: 'basic',
   scope: 'qr_webhooks.write',
+  headers: Closed({
+    'activation-code': Type.Optional(
+      Type.String({
+        pattern: activationCodePattern,
+        description:
+          'The branch that the webhook is narrowed to, by its activation code. A key of a branch needs none.',
+      }),
+    ),
+  }),
   body: RegisterQrWebhook,
   success: { 201: { description: 'The webhook.', schema: QrWebhook } },
   errors: ['BAD_REQUEST', 'URL_REGISTERED'],

@@ -19,10 +19,12 @@ const reference = Type.String({
   description: 'Your name for the payment: 1 to 36 letters, digits or hyphens, once per account.',
 })
 
+export const activationCodePattern = '^[A-Z0-9]{4}(-[A-Z0-9]{4}){3}$'
+
 /** The plaintext of a request for a code. */
 export const CreateQrCode = Closed({
   activationCode: Type.String({
-    pattern: '^[A-Z0-9]{4}(-[A-Z0-9]{4}){3}$',
+    pattern: activationCodePattern,
     description: 'The branch that is paid, by its activation code.',
   }),
   currency: Type.String({ pattern: '^[A-Z]{3}$', description: 'PHP.' }),
