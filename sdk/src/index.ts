@@ -22,6 +22,6 @@ export {
 export { createTerminals, type Terminals, type TerminalsOptions } from './terminals.ts'
 export type * from './types.ts'
 export { verifyTerminalWebhook, verifyWebhook, type Delivered, type DeliveryHeaders } from './verify-webhook.ts'
-export type { TerminalWebhookPayload, TerminalWebhookPing, WebhookPayload } from '@kaha/contract'
+export type { QrPaymentNotification, TerminalWebhookPayload, TerminalWebhookPing, WebhookPayload } from '@kaha/contract'
 export * from '@kaha/qrph'
 export { openToken, sealToken, tokenKey, TokenError, type TokenKey } from '@kaha/qrph/token'

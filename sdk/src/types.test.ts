@@ -2,17 +2,27 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import {
   createKaha,
+  type openNotification,
   type verifyWebhook,
   type ConfirmedPaymentIntent,
   type CreatePaymentLink,
   type CreatedPaymentIntent,
   type Kaha,
+  type KahaQrWebhooks,
   type PaymentIntent,
   type PaymentLink,
   type PayerConfirmation,
+  type QrPaymentNotification,
+  type QrWebhook,
+  type RegisterQrWebhook,
   type SandboxClock,
   type SigningSecret,
+  type SimulateQr,
+  type SimulatedQr,
+  type StartVirtualTerminal,
   type UpdatePaymentLink,
+  type UpdateQrWebhook,
+  type VirtualTerminal,
   type WebhookEndpoint,
   type WebhookEvent,
   type WebhookEventDetail,
@@ -57,7 +67,20 @@ test('answers have the types of the contract', () => {
   same<Answer<Hooks['recoverEndpoint']>, { events: number }>(true)
   same<Answer<Kaha['sandbox']['advanceClock']>, SandboxClock>(true)
   same<SandboxClock, { now: string; offset_seconds: number }>(true)
+  same<Answer<Kaha['sandbox']['startTerminal']>, VirtualTerminal>(true)
+  same<Answer<KahaQrWebhooks['register']>, QrWebhook>(true)
+  same<Answer<KahaQrWebhooks['list']>, QrWebhook[]>(true)
+  same<Answer<KahaQrWebhooks['update']>, QrWebhook>(true)
+  same<Answer<KahaQrWebhooks['simulate']>, SimulatedQr>(true)
+  same<Answer<typeof openNotification>, QrPaymentNotification>(true)
   same<ReturnType<typeof verifyWebhook>, WebhookPayload>(true)
+})
+
+test('what an operation takes has a name', () => {
+  same<Parameters<KahaQrWebhooks['register']>[0], RegisterQrWebhook>(true)
+  same<Parameters<KahaQrWebhooks['update']>[1], UpdateQrWebhook>(true)
+  same<Parameters<KahaQrWebhooks['simulate']>[0], SimulateQr>(true)
+  same<Parameters<Kaha['sandbox']['startTerminal']>[0], StartVirtualTerminal>(true)
 })
 
 test('iterating gives the items of the list', () => {

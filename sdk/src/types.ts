@@ -25,6 +25,7 @@ import type {
   readAsBank,
   readSandboxClock,
   recoverWebhookEndpoint,
+  registerQrWebhook,
   resendWebhookEvent,
   retrievePaymentIntent,
   retrievePaymentLink,
@@ -37,8 +38,11 @@ import type {
   retrieveWebhookEndpoint,
   retrieveWebhookEvent,
   rotateSigningSecret,
+  simulateQr,
+  startVirtualTerminal,
   testWebhookEndpoint,
   updatePaymentLink,
+  updateQrWebhook,
   updateTerminalWebhook,
   updateWebhookEndpoint,
   voidTerminalTransaction,
@@ -107,4 +111,12 @@ export type ReadAsBank = BodyOf<typeof readAsBank>
 export type BankCode = AnswerOf<typeof readAsBank>
 export type PayAsBank = BodyOf<typeof payAsBank>
 export type BankPayment = AnswerOf<typeof payAsBank>
+export type StartVirtualTerminal = BodyOf<typeof startVirtualTerminal>
+export type VirtualTerminal = AnswerOf<typeof startVirtualTerminal>
+
+export type RegisterQrWebhook = BodyOf<typeof registerQrWebhook>
+export type UpdateQrWebhook = BodyOf<typeof updateQrWebhook>
+export type QrWebhook = AnswerOf<typeof registerQrWebhook>
+export type SimulateQr = BodyOf<typeof simulateQr>
+export type SimulatedQr = AnswerOf<typeof simulateQr>
 export type { CreateQrPayment, CreatedQrPayment, QrPayment } from '@kaha/contract'
