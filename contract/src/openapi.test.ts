@@ -133,6 +133,13 @@ test('an error code that the catalogue of the area lacks is not documented but r
   assert.throws(() => refusalsOf(wrong), /listWebhookEvents names INVALID_CARD/)
 })
 
+test('no document tells of an Idempotency-Key or a client_secret that its area does not take', () => {
+  for (const word of ['Idempotency-Key', 'client_secret']) {
+    const telling = all.filter(([, document]) => JSON.stringify(document).includes(word)).map(([area]) => area)
+    assert.deepEqual(telling, ['ecommerce'], word)
+  }
+})
+
 test('error examples are errors in the envelope of their area, with the code as it is on the wire', () => {
   for (const [area, { components }] of all) {
     const { envelope, wireCodes } = areaPages[area]
