@@ -215,8 +215,10 @@ export function createVirtualTerminals(deps: VirtualTerminalsDependencies): Virt
 
   const close = async (unit: Unit) => {
     if (unit.socket === null || unit.socket.readyState === WebSocket.CLOSED) return
+    // One that is still connecting fails by that.
+    const closed = once(unit.socket, 'close').catch(() => {})
     unit.socket.close(1000)
-    await Promise.race([once(unit.socket, 'close'), new Promise((done) => setTimeout(done, connectMsMax).unref())])
+    await Promise.race([closed, new Promise((done) => setTimeout(done, connectMsMax).unref())])
   }
 
   const end = async (unit: Unit): Promise<void> => {

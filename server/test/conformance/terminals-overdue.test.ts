@@ -7,11 +7,11 @@ import { sql } from '../sql.ts'
 import { until } from '../until.ts'
 import { assertRefused } from './call.ts'
 
-// Where no worker stores what is due, whoever comes by does.
+// Payments whose deadlines nobody has stored yet, or nobody can.
 
-/** An installation without a worker, and a shop there whose payments nobody waits for, who would see to a deadline. */
-async function withoutWorker(t: TestContext) {
-  const alone = await platform(t, { settings: { KAHA_ROLES: 'api,gateway' } })
+/** An installation, without a worker unless told, and a shop there whose payments nobody waits for, who would see to a deadline. */
+async function unwatched(t: TestContext, roles = 'api,gateway') {
+  const alone = await platform(t, { settings: { KAHA_ROLES: roles } })
   const there = shopOf(alone)
   t.after(() => there[Symbol.asyncDispose]())
   await there.ask({
@@ -33,7 +33,7 @@ async function withoutWorker(t: TestContext) {
 }
 
 test('[X0.clocks.exact, D5.busy.free] a deadline counts from its moment on, also while no worker stores it', async (t) => {
-  const { ask, there, begin, later } = await withoutWorker(t)
+  const { ask, there, begin, later } = await unwatched(t)
   const silent = [await there.connect(there.first), await there.connect(there.second)] as const
   assert.equal((await begin('first')).status, 202)
   assert.equal((await begin('second', there.second.device_id)).status, 202)
@@ -70,7 +70,7 @@ test('[X0.clocks.exact, D5.busy.free] a deadline counts from its moment on, also
 })
 
 test('[D5.busy.free] a terminal whose last payment cannot be stored stays busy, and is free once it can', async (t) => {
-  const { ask, there, begin, later } = await withoutWorker(t)
+  const { ask, there, begin, later } = await unwatched(t)
   await there.connect(there.first)
   assert.equal((await begin('stuck')).status, 202)
   await ask(
@@ -81,4 +81,25 @@ test('[D5.busy.free] a terminal whose last payment cannot be stored stays busy, 
   assertRefused('/terminal/v1', await begin('next'), 409, 'PAYMENT_IN_PROGRESS')
   await ask('drop trigger refuse on terminals.transactions')
   assert.equal((await begin('next')).status, 202)
+})
+
+test('[D5.machine.open.timeout] a payment whose deadline cannot be stored holds up that of no other', async (t) => {
+  const { ask, there, begin, later } = await unwatched(t, 'api,gateway,worker')
+  await there.connect(there.first)
+  await there.connect(there.second)
+  assert.equal((await begin('stuck')).status, 202)
+  assert.equal((await begin('other', there.second.device_id)).status, 202)
+  await ask(
+    `create function public.refuse() returns trigger language plpgsql as $$ begin raise exception 'planted'; end $$`,
+  )
+  await ask(
+    `create trigger refuse before update on terminals.transactions for each row when (old.transaction_id = 'stuck')
+     execute function public.refuse()`,
+  )
+  await later(100)
+  const givenUp = `select transaction_id from terminals.transactions where given_up is not null`
+  await until('the deadline of the other', async () => (await ask(givenUp)).length > 0)
+  assert.deepEqual(await ask(givenUp), [{ transaction_id: 'other' }])
+  await ask('drop trigger refuse on terminals.transactions')
+  await until('that of the one', async () => (await ask(givenUp)).length === 2)
 })

@@ -25,6 +25,21 @@ await sql(
    begin perform pg_advisory_xact_lock_shared(1); return null; end $$`,
 )
 
+/** Resolves when such commits wait, to what lets them go on. */
+async function holdCommits(): Promise<() => Promise<void>> {
+  const [begun, goesOn] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const holding = direct.tx(async (tx) => {
+    await sql(tx, 'select pg_advisory_xact_lock(1)')
+    begun.resolve()
+    await goesOn.promise
+  })
+  await begun.promise
+  return async () => {
+    goesOn.resolve()
+    await holding
+  }
+}
+
 const rowOf = async (transactionId: string) =>
   (
     await sql<{ state: string; sent_to: string | null }>(
@@ -48,13 +63,7 @@ test('[D5.machine.pending.not-reached] a payment is not sent and ends where nobo
      for each row when (new.transaction_id = 'of-unknown-outcome') execute function terminals.wait_here()`,
   )
   const transactionId = 'of-unknown-outcome'
-  const [begun, goesOn] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
-  const holding = direct.tx(async (tx) => {
-    await sql(tx, 'select pg_advisory_xact_lock(1)')
-    begun.resolve()
-    await goesOn.promise
-  })
-  await begun.promise
+  const goOn = await holdCommits()
   const paying = shop.pay({ transactionId })
   await until('the commit to wait', () => isWaiting('%terminals.take_payments%'))
   // The line goes, and the commit goes through.
@@ -62,8 +71,7 @@ test('[D5.machine.pending.not-reached] a payment is not sent and ends where nobo
   const { status, json } = await paying
   assert.deepEqual([status, json.error.code], [503, 'UNAVAILABLE'])
   line.becomes('passes')
-  goesOn.resolve()
-  await holding
+  await goOn()
   await until('the row', async () => (await rowOf(transactionId)) !== undefined)
   await until('the end', async () => (await rowOf(transactionId))?.state === 'FAILED')
   const again = await shop.pay({ transactionId })
@@ -100,20 +108,44 @@ test('[D5.message.to-terminal.payment] a payment is sent in the moment in which 
   await terminal.close()
 })
 
+test('[D5.machine.pending.not-reached] nor is one at another process, where it cannot know whether it is stored as sent', async () => {
+  const terminal = await shop.connect()
+  const far = await p.another({ KAHA_ROLES: 'api' })
+  await using farShop = shopOf({ ...p, url: far.localUrl })
+  const transactionId = 'sent-or-not'
+  await sql(
+    direct,
+    `create constraint trigger wait_to_send after update on terminals.transactions deferrable initially deferred
+     for each row when (new.transaction_id = '${transactionId}' and new.sent_to is not null) execute function terminals.wait_here()`,
+  )
+  const goOn = await holdCommits()
+  const paying = farShop.pay({ transactionId }).catch(() => {})
+  await until('the commit to wait', () =>
+    sql(
+      direct,
+      `select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and wait_event = 'advisory'`,
+    ).then((rows) => rows.length > 0),
+  )
+  line.becomes('closed')
+  line.becomes('passes')
+  await goOn()
+  await until('the end', async () => (await rowOf(transactionId))?.state === 'FAILED')
+  await terminal.settled()
+  assert.deepEqual(
+    terminal.received.filter((one) => one.transactionId === transactionId),
+    [],
+  )
+  await paying
+  await terminal.close()
+})
+
 test('[D5.connection.lost] a terminal whose handshake failed and is stored all the same does not stay online', async () => {
   await sql(
     direct,
     `create constraint trigger wait_here after insert on terminals.sockets deferrable initially deferred
      for each row execute function terminals.wait_here()`,
   )
-  const goesOn = Promise.withResolvers<void>()
-  const begun = Promise.withResolvers<void>()
-  const holding = direct.tx(async (tx) => {
-    await sql(tx, 'select pg_advisory_xact_lock(1)')
-    begun.resolve()
-    await goesOn.promise
-  })
-  await begun.promise
+  const goOn = await holdCommits()
   const connecting = shop.connect(shop.second).then(
     () => 'connected',
     () => 'refused',
@@ -122,8 +154,7 @@ test('[D5.connection.lost] a terminal whose handshake failed and is stored all t
   line.becomes('closed')
   assert.equal(await connecting, 'refused')
   line.becomes('passes')
-  goesOn.resolve()
-  await holding
+  await goOn()
   const standing = async () => {
     const rows = await sql<{ status: string }>(direct, 'select status from terminals.terminals where device_id = $1', [
       shop.second.device_id,

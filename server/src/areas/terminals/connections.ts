@@ -166,6 +166,9 @@ export function createConnections({
     return all.map(() => undefined)
   }
 
+  // When nobody could say anything for the last time: then the silence of others says nothing yet.
+  let quietSince = -Infinity
+
   const connect = together({
     work: connectTogether,
     itemsMax: togetherMax,
@@ -183,7 +186,11 @@ export function createConnections({
     },
 
     async reap() {
-      const silent = await store.silentSockets(db, silentMsMax, socketsAtOnceMax)
+      const silent = await store.silentSockets(db, silentMsMax, socketsAtOnceMax).catch((error: unknown) => {
+        quietSince = performance.now()
+        throw error
+      })
+      if (performance.now() - quietSince < silentMsMax) return 0
       await Promise.all(silent.map(({ connection_id: connectionId }) => disconnect({ connectionId, isGoodbye: false })))
       if (silent.length === 0) await store.dropSilentNodes(db)
       return silent.length

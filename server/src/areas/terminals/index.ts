@@ -107,8 +107,9 @@ export function createTerminals(deps: {
       parts.use(startRetention({ db, bus, clock, log }))
       parts.use(
         startLoop('terminals.reap', log, async () => {
+          const reaped = await connections.reap()
           await transactionStore.dropSignatures(db, clock.wall(), signaturesDroppedMax)
-          return (await connections.reap()) > 0 ? 0 : reapMs
+          return reaped > 0 ? 0 : reapMs
         }),
       )
       return { [Symbol.asyncDispose]: () => parts.disposeAsync() }

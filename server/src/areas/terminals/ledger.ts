@@ -250,15 +250,36 @@ export function createLedger({ db, bus, clock, log, figures, waits, eventRow }: 
     }
   }
 
-  /** Resolves to how many rows there were, and how many of them changed. */
-  const applySome = async (claim: (tx: Queries) => Promise<readonly TransactionRow[]>) => {
-    const { found, changes } = await db.tx(async (tx) => {
-      const rows = await claim(tx)
-      const drafts = rows.map((row) => draft(row, noStep))
-      return { found: new Set(rows), changes: await writeAll(tx, drafts) }
-    })
-    await follow(changes)
-    return { found: found.size, changed: changes.filter(({ row }) => !found.has(row)).length }
+  type Claim = (tx: Queries) => Promise<readonly TransactionRow[]>
+  /** Resolves to how many rows there were, how many of them changed, and why one could not, where that is so. */
+  const applySome = async (claim: Claim): Promise<{ found: number; changed: number; failed?: Error | undefined }> => {
+    try {
+      const { found, changes } = await db.tx(async (tx) => {
+        const rows = await claim(tx)
+        const drafts = rows.map((row) => draft(row, noStep))
+        return { found: new Set(rows), changes: await writeAll(tx, drafts) }
+      })
+      await follow(changes)
+      return { found: found.size, changed: changes.filter(({ row }) => !found.has(row)).length }
+    } catch (error) {
+      if (isAway(error)) throw error
+      return applyApart(claim)
+    }
+  }
+  // One that cannot be written holds up no other.
+  const applyApart = async (claim: Claim) => {
+    const rows = await db.tx(claim)
+    const done = await Promise.allSettled(rows.map(({ id }) => change({ id, stepper: noStep })))
+    const failed = done.filter((one) => one.status === 'rejected').map(({ reason }) => reason as Error)
+    const away = failed.find(isAway)
+    if (away !== undefined) throw away
+    for (const [at, one] of done.entries()) {
+      const what = 'what is due of a payment could not be stored; it is tried again'
+      if (one.status === 'rejected') log.error({ err: one.reason as Error, transaction: rows[at]?.id }, what)
+    }
+    const isChanged = (one: (typeof done)[number], at: number) =>
+      one.status === 'fulfilled' && one.value?.version !== rows[at]?.version
+    return { found: rows.length, changed: done.filter(isChanged).length, failed: failed[0] }
   }
 
   return {
@@ -274,8 +295,10 @@ export function createLedger({ db, bus, clock, log, figures, waits, eventRow }: 
     async applyDue(groupId) {
       try {
         for (let turns = 0; turns < applyTurnsMax && (await store.isDue(db, groupId)); turns += 1) {
-          const { changed } = await applySome((tx) => store.lockDueOf(tx, groupId, claimedMax))
-          if (changed === 0) return
+          const { changed, failed } = await applySome((tx) => store.lockDueOf(tx, groupId, claimedMax))
+          if (changed > 0) continue
+          if (failed === undefined) return
+          throw failed
         }
       } catch (error) {
         if (isAway(error)) throw error
@@ -283,8 +306,9 @@ export function createLedger({ db, bus, clock, log, figures, waits, eventRow }: 
       }
     },
     async runDue() {
-      const { found } = await applySome((tx) => store.claimDue(tx, claimedMax))
-      if (found === claimedMax) return 0
+      const { found, changed, failed } = await applySome((tx) => store.claimDue(tx, claimedMax))
+      if (failed !== undefined && changed === 0) throw failed
+      if (found === claimedMax || failed !== undefined) return 0
       const next = await store.nextDue(db)
       return next === null ? idleMs : Math.max(sweepMsMin, next.getTime() - clock.now().getTime())
     },

@@ -24,7 +24,7 @@ test('a read for a desktop that fails while the desktop has its turn is told in 
   const bus = { hear: (_topic, heard) => ((hear = heard), () => {}), listen: () => () => {} } as Partial<Bus> as Bus
   const db = { run: () => Promise.reject(new Error('gone')) } as Partial<Db> as Db
   const clock = createClock(() => 0)
-  createDeliverer({ db, bus, clock, links, cases: {} as TerminalCases, onError })
+  createDeliverer({ db, bus, clock, links, cases: {} as TerminalCases, unsent() {}, onError })
   const turn = Promise.withResolvers<void>()
   link.inTurn(() => turn.promise)
   hear(['push', 'g', 'id', 'paymentComplete'])

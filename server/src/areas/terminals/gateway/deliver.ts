@@ -1,7 +1,8 @@
 import type { Bus, Words } from '../../../kernel/bus.ts'
 import type { Clock } from '../../../kernel/clock.ts'
-import type { Db } from '../../../kernel/db.ts'
+import { isAway, type Db } from '../../../kernel/db.ts'
 import { together } from '../../../kernel/together.ts'
+import type { Sending } from '../dependencies.ts'
 import { isOpen } from '../machine.ts'
 import { presentNow, presentTerminal, requestOf } from '../present.ts'
 import type { TerminalCases } from '../service-terminal.ts'
@@ -59,6 +60,7 @@ export function createDeliverer({
   clock,
   links,
   cases,
+  unsent,
   onError,
 }: {
   readonly db: Db
@@ -66,6 +68,7 @@ export function createDeliverer({
   readonly clock: Clock
   readonly links: Links
   readonly cases: TerminalCases
+  readonly unsent: Sending['unsent']
   readonly onError: (error: unknown) => void
 }): Deliverer {
   const stamp = (groupId: string) => ({ timestamp: clock.now().toISOString(), groupId, version: 'v1' as const })
@@ -104,8 +107,14 @@ export function createDeliverer({
       ...stamp(row.group_id),
     })
   const sendPayment = async (link: Link, id: string) => {
-    const row = await cases.beforeSending(id, link.connectionId)
-    if (row !== undefined && !writePayment(link, row)) await cases.notSent(id)
+    try {
+      const row = await cases.beforeSending(id, link.connectionId)
+      if (row !== undefined && !writePayment(link, row)) await cases.notSent(id)
+    } catch (error) {
+      // It may be stored as sent, and was not.
+      if (isAway(error)) unsent([id])
+      throw error
+    }
   }
   // At once, not in the link's turn: nothing may become of the payment between its commit and this.
   const sendStored = (row: TransactionRow) => {

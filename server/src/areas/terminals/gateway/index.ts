@@ -84,7 +84,11 @@ export function createGateway(deps: GatewayDependencies): Gateway {
     maxPayload: terminalFrameBytesMax,
     clientTracking: false,
   })
-  const deliverer = createDeliverer({ db, bus, clock, links, cases, onError })
+  const noteUnsent = (ids: readonly string[]) => {
+    const untilMs = clock.wall() + unsentMsMax
+    for (const id of ids) if (unsent.size < unsentMax) unsent.set(id, untilMs)
+  }
+  const deliverer = createDeliverer({ db, bus, clock, links, cases, unsent: noteUnsent, onError })
   const act = createActions({ identity, service, cases, connections, clock, tellEnd: deliverer.tellEnd, onError })
   const liveness = startLiveness({
     links,
@@ -228,10 +232,7 @@ export function createGateway(deps: GatewayDependencies): Gateway {
       return link === undefined || link.replaced ? undefined : link.connectionId
     },
     send: (row) => deliverer.sendStored(row),
-    unsent(ids) {
-      const untilMs = clock.wall() + unsentMsMax
-      for (const id of ids) if (unsent.size < unsentMax) unsent.set(id, untilMs)
-    },
+    unsent: noteUnsent,
     attach(http) {
       // Beside the connections of HTTP.
       http.maxConnections += socketsMax
