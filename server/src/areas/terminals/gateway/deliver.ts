@@ -185,7 +185,7 @@ export function createDeliverer({
     link.inTurn(async () => pushTo(link, row, end))
   }
 
-  /** What is read is for each of them in its turn. A read that fails before the first has one is told then: unheard, it would end the process. */
+  /** Does something with what is read, for each of them in its turn. A read that failed before is told then: unheard until that, it would end the process. */
   const withRow = <Row>(
     those: readonly Link[],
     reading: Promise<Row | undefined>,
