@@ -2,8 +2,9 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { slowDown, startDeliveryRoom } from '../../test/delivery-room.ts'
 import { eventually } from '../../test/faults/eventually.ts'
+import { heldLock } from '../../test/held-lock.ts'
 import { startReceiver } from '../../test/receiver.ts'
-import { createDb, statement } from '../kernel/db.ts'
+import { createDb } from '../kernel/db.ts'
 import { dispatchStore } from './store-dispatch.ts'
 
 // What takes long: to be handed over, or to be stored.
@@ -52,14 +53,7 @@ test('a worker that waits until its results are stored goes on as soon as they a
     await dispatchStore.dispatchDue(room.workDb, 500)
   }
   await using beside = createDb({ target: room.target, onError: () => {} })
-  const { promise, resolve: release } = Promise.withResolvers<void>()
-  const locked = Promise.withResolvers<void>()
-  const holding = beside.tx(async (tx) => {
-    await tx.run(statement('test.lock', 'lock table delivery.attempts in exclusive mode'), [])
-    locked.resolve()
-    await promise
-  })
-  await locked.promise
+  const release = await heldLock(beside, 'lock table delivery.attempts in exclusive mode')
   room.work()
   // It has stopped: whatever was in flight has ended.
   let before = 0
@@ -74,8 +68,7 @@ test('a worker that waits until its results are stored goes on as soon as they a
   const claims = () => ran.filter((name) => name === 'delivery.claimDue').length
   const claimed = claims()
   assert.ok(receiver.received.length < events)
-  release()
-  await holding
+  await release()
   await eventually(() => claims() > claimed, { waitMsMax: 3_000 })
   await eventually(() => receiver.received.length === events)
 })

@@ -7,8 +7,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { createReportingService } from '../../src/areas/reporting/index.ts'
 import { createCursors } from '../../src/kernel/cursor.ts'
 import type { Db } from '../../src/kernel/db.ts'
+import { heldLock } from '../held-lock.ts'
 import { cards, platform } from '../platform.ts'
-import { sql } from '../sql.ts'
 import { until } from '../until.ts'
 import { assertRefused, call } from './call.ts'
 import { transactionsPath as path } from './reports.ts'
@@ -65,19 +65,7 @@ const areBothFree = (url: string) =>
   )
 
 /** Keeps whoever reads or writes transactions waiting, until it is released. */
-async function locked() {
-  const [began, release] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
-  const over = p.kaha.work.tx(async (tx) => {
-    await sql(tx, 'lock table payments.transactions')
-    began.resolve()
-    await release.promise
-  })
-  await began.promise
-  return async () => {
-    release.resolve()
-    await over
-  }
-}
+const locked = () => heldLock(p.kaha.work, 'lock table payments.transactions')
 
 test('[B3.csv.at-once] a third export of an entity and a fifth in all are 429 with Retry-After, until one is over, taken to its end or left', async (t) => {
   const [first, second] = [await held(t, ofMerchant), await held(t, ofMerchant)]

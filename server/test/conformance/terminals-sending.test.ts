@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { createDb } from '../../src/kernel/db.ts'
 import { freshDatabase } from '../cluster.ts'
+import { heldLock } from '../held-lock.ts'
 import { platform } from '../platform.ts'
 import { startPostgresProxy } from '../postgres-proxy.ts'
 import { sql } from '../sql.ts'
@@ -26,19 +27,7 @@ await sql(
 )
 
 /** Resolves when such commits wait, to what lets them go on. */
-async function holdCommits(): Promise<() => Promise<void>> {
-  const [begun, goesOn] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
-  const holding = direct.tx(async (tx) => {
-    await sql(tx, 'select pg_advisory_xact_lock(1)')
-    begun.resolve()
-    await goesOn.promise
-  })
-  await begun.promise
-  return async () => {
-    goesOn.resolve()
-    await holding
-  }
-}
+const holdCommits = () => heldLock(direct, 'select pg_advisory_xact_lock(1)')
 
 const rowOf = async (transactionId: string) =>
   (
