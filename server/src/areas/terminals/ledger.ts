@@ -58,7 +58,7 @@ export interface LedgerDependencies {
 
 const claimedMax = 50
 const applyTurnsMax = 20
-const togetherMax = 64
+const togetherMax = 256
 const restMs = 3
 const rememberedMax = 20_000
 const idleMs = 5_000

@@ -45,7 +45,7 @@ type Taken =
   | { readonly used: Looked }
   | { readonly busy: Looked }
 
-const togetherMax = 64
+const togetherMax = 256
 const restMs = 3
 
 /** A payment as it is stored when it begins. */
