@@ -2,7 +2,7 @@ import type { TerminalPrincipal } from '../../identity/terminal-keys.ts'
 import { arrayOf } from '../../kernel/array.ts'
 import { refusedBy, statement, type Queries } from '../../kernel/db.ts'
 import { smallestId } from '../../kernel/ids.ts'
-import type { Alarm, Course } from './course.ts'
+import { newCourse, type Alarm, type Course } from './course.ts'
 import type { TransactionState } from './machine.ts'
 
 /** A payment at a terminal, as it is stored. */
@@ -50,66 +50,15 @@ export interface Save {
   readonly report: string | null
 }
 
-// What may change, with its type. Named once, so that nothing is forgotten on its way.
-const courseTypes: Readonly<Record<keyof Course, string>> = {
-  state: 'text',
-  given_up: 'text',
-  given_up_at: 'timestamptz',
-  announced: 'text',
-  sent_to: 'uuid',
-  cancel_asked: 'boolean',
-  outcome: 'text',
-  our_code: 'text',
-  authorization_code: 'text',
-  error_code: 'text',
-  error_message: 'text',
-  receipt_data: 'text',
-  receipt_json: 'text',
-  outcome_at: 'timestamptz',
-  void_cause: 'text',
-  void_state: 'text',
-  void_reason: 'text',
-  void_error: 'text',
-  void_asked_at: 'timestamptz',
-  void_step_s: 'integer',
-  voided_at: 'timestamptz',
-  complete_unseen: 'boolean',
-  voided_unseen: 'boolean',
-  ended_at: 'timestamptz',
-  reach_at: 'timestamptz',
-  grace_at: 'timestamptz',
-  wait_at: 'timestamptz',
-  no_result_at: 'timestamptz',
-  cancel_at: 'timestamptz',
-  void_at: 'timestamptz',
-}
-const courseColumns = Object.keys(courseTypes) as (keyof Course)[]
+const courseColumns = Object.keys(newCourse) as (keyof Course)[]
 
 const columns = `t.id, t.group_id, t.transaction_id, t.partner_id, t.merchant_id, t.branch_id, t.terminal_id, t.device_id, t.addressed, t.key_id, t.way,
   t.webhook_mode, t.request_hash, t.request, t.amount, t.currency, t.payment_method, t.created_at, t.updated_at, t.version,
   ${courseColumns.map((name) => `t.${name}`).join(', ')}`
 
-// Each row is found by its id and then by its place: joined by the id the plan for a young table reads all of it. One that somebody changes
-// meanwhile is in its place no more, nor is one that is changed by the word of a connection that is none any more.
 const saveTransactions = statement(
   'terminals.saveTransactions',
-  `with saved as (
-     update terminals.transactions t set ${courseColumns.map((name) => `${name} = g.${name}`).join(', ')},
-            updated_at = g.updated_at, version = t.version + 1
-       from json_to_recordset($1::json) as g(id uuid, group_id uuid, before_version integer, before_state text, held_by uuid, updated_at timestamptz, report text,
-              ${courseColumns.map((name) => `${name} ${courseTypes[name]}`).join(', ')})
-      cross join lateral (
-        select b.ctid as place from terminals.transactions b
-         where b.id = g.id and b.version = g.before_version and b.state = g.before_state and b.group_id = g.group_id
-            and (g.held_by is null or (select true from terminals.sockets s where s.connection_id = g.held_by)) offset 0) b
-      where t.ctid = b.place
-     returning t.id, g.report as status, t.authorization_code as approval_code, t.updated_at as at),
-   reported as materialized (
-     select payments.change_terminal_transactions(array_agg(row(s.id, s.status, s.approval_code, s.at)::payments.changed_at_terminal))
-       from saved s where s.status is not null having count(*) > 0),
-   announced as materialized (
-     select delivery.append_events($3::json) as is_heard where $3::json is not null)
-   select terminals.require_all(count(s.id), $2::integer), (select is_heard from announced) as is_heard from saved s left join reported on true`,
+  'select terminals.save_transactions($1, $2, $3) as is_heard',
 )
 
 // In one order, so that nobody waits in a circle.

@@ -1,0 +1,48 @@
+-- Saves changes of payments, what reports show of them and what is announced: all of it, or nothing where one is no longer as it was read. A
+-- statement of the processes' own was planned when there were few payments, and read all of them for each one from then on.
+create type terminals.changed_transaction as (
+  id uuid, group_id uuid, before_version integer, before_state text, held_by uuid, updated_at timestamptz, report text,
+  state text, given_up text, given_up_at timestamptz, announced text, sent_to uuid, cancel_asked boolean, outcome text, our_code text,
+  authorization_code text, error_code text, error_message text, receipt_data text, receipt_json text, outcome_at timestamptz,
+  void_cause text, void_state text, void_reason text, void_error text, void_asked_at timestamptz, void_step_s integer,
+  voided_at timestamptz, complete_unseen boolean, voided_unseen boolean, ended_at timestamptz, reach_at timestamptz, grace_at timestamptz,
+  wait_at timestamptz, no_result_at timestamptz, cancel_at timestamptz, void_at timestamptz
+);
+
+-- Each row is found by its id and then by its place. One that somebody changes meanwhile is of another version, and one that is changed by the
+-- word of a connection that is none any more is not found. The version is asked for once more where the row is changed: of a row that was waited
+-- for, early releases of PostgreSQL 15 to 18 do not look at the place again. Tells whether any of the events is to be dispatched.
+create function terminals.save_transactions(given json, wanted integer, events json) returns boolean
+  language plpgsql
+  set enable_seqscan = off set enable_bitmapscan = off set jit = off set plan_cache_mode = force_generic_plan as $$
+declare
+  changes terminals.changed_transaction[] := array(select g from json_populate_recordset(null::terminals.changed_transaction, given) g);
+  saved bigint;
+  reports payments.changed_at_terminal[];
+begin
+  with changed as (
+    update terminals.transactions t
+       set state = g.state, given_up = g.given_up, given_up_at = g.given_up_at, announced = g.announced, sent_to = g.sent_to,
+           cancel_asked = g.cancel_asked, outcome = g.outcome, our_code = g.our_code, authorization_code = g.authorization_code,
+           error_code = g.error_code, error_message = g.error_message, receipt_data = g.receipt_data, receipt_json = g.receipt_json,
+           outcome_at = g.outcome_at, void_cause = g.void_cause, void_state = g.void_state, void_reason = g.void_reason,
+           void_error = g.void_error, void_asked_at = g.void_asked_at, void_step_s = g.void_step_s, voided_at = g.voided_at,
+           complete_unseen = g.complete_unseen, voided_unseen = g.voided_unseen, ended_at = g.ended_at, reach_at = g.reach_at,
+           grace_at = g.grace_at, wait_at = g.wait_at, no_result_at = g.no_result_at, cancel_at = g.cancel_at, void_at = g.void_at,
+           updated_at = g.updated_at, version = t.version + 1
+      from unnest(changes) g
+     cross join lateral (
+       select b.ctid as place from terminals.transactions b
+        where b.id = g.id and b.version = g.before_version and b.state = g.before_state and b.group_id = g.group_id
+          and (g.held_by is null or (select true from terminals.sockets s where s.connection_id = g.held_by)) offset 0) b
+     where t.ctid = b.place and t.version = g.before_version
+    returning t.id, g.report, t.authorization_code, t.updated_at)
+  select count(*), array_agg(row(c.id, c.report, c.authorization_code, c.updated_at)::payments.changed_at_terminal) filter (where c.report is not null)
+    into saved, reports from changed c;
+  perform terminals.require_all(saved, wanted);
+  if reports is not null then
+    perform payments.change_terminal_transactions(reports);
+  end if;
+  return case when events is not null then delivery.append_events(events) end;
+end
+$$;
