@@ -213,7 +213,7 @@ test('[D5.socket-errors.connection-not-found] of results that are heard together
   await db.tx(async (tx) => {
     await sql(tx, 'lock table terminals.sockets in access exclusive mode')
     // The others come together after this one.
-    const isWaiting = `select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and query like 'with saved as %'`
+    const isWaiting = `select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and query like '%terminals.save_transactions%'`
     busy.send(result(ids[2]))
     await until('a result to wait', async () => (await sql(p.kaha.work, isWaiting)).length > 0)
     near.send(result(ids[0]))
