@@ -11,7 +11,7 @@ create type terminals.changed_transaction as (
 
 -- Each row is found by its id and then by its place. One that somebody changes meanwhile is of another version, and one that is changed by the
 -- word of a connection that is none any more is not found. The version is asked for once more where the row is changed: of a row that was waited
--- for, early releases of PostgreSQL 15 to 18 do not look at the place again. Tells whether any of the events is to be dispatched.
+-- for, PostgreSQL's releases until late in 2025 do not look at the place again. Tells whether any of the events is to be dispatched.
 create function terminals.save_transactions(given json, wanted integer, events json) returns boolean
   language plpgsql
   set enable_seqscan = off set enable_bitmapscan = off set jit = off set plan_cache_mode = force_generic_plan as $$

@@ -50,6 +50,7 @@ export interface Save {
   readonly report: string | null
 }
 
+// Those that may change: `terminals.save_transactions` names each of them, which a test sees to.
 const courseColumns = Object.keys(newCourse) as (keyof Course)[]
 
 const columns = `t.id, t.group_id, t.transaction_id, t.partner_id, t.merchant_id, t.branch_id, t.terminal_id, t.device_id, t.addressed, t.key_id, t.way,
