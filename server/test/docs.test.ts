@@ -7,7 +7,7 @@ import { dirname, join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { listFiles, readFiles, root } from '../../scripts/source.ts'
 import { settings } from '../src/config.ts'
-import { has, runs, shows, started, take } from './tour.ts'
+import { adapted, has, runs, shows, started, take } from './tour.ts'
 
 const pages = readFiles(['README.md', 'CHANGELOG.md', ...listFiles(['docs'], ['.md'])])
 const readme = pages.get('README.md') ?? ''
@@ -53,6 +53,12 @@ test('a command that fails, and output that is not there, fail the test of the R
   assert.equal(shows('{"id":"1","status":"ACTIVE"}', '{"id":"…","status":"EXPIRED"}'), false)
   assert.equal(shows('b a', 'a … b'), false)
   assert.equal(shows('{"id":"1",\n "status":"ACTIVE"}', '{"id":"…","status":"ACTIVE"}'), true)
+})
+
+test('the address of Kaha stays what it is, whatever digits its port has', () => {
+  const of = { address: 'http://localhost:45677', portInPage: '4567', port: '40000' }
+  const page = 'http://localhost:8080/pay/l/1 http://localhost:4567/kaha'
+  assert.equal(adapted(page, of), 'http://localhost:45677/pay/l/1 http://localhost:40000/kaha')
 })
 
 test('settings, npm scripts and folders that the documents name exist', async () => {

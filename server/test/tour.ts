@@ -31,6 +31,11 @@ const blocksOf = (page: string): Block[] =>
     text,
   }))
 
+/** A block of a page for this run: with the address of this Kaha, and the port of this receiver, in place of the page's. */
+export const adapted = (text: string, of: { address: string; portInPage: string; port: string }): string =>
+  // The receiver's port first: the address of this Kaha may well have the same digits in it.
+  text.replaceAll(of.portInPage, of.port).replaceAll(addressInPages, of.address)
+
 const packed = (text: string): string => text.replaceAll(/\s+/g, '')
 
 /** Whether the parts between the … follow each other in the output. */
@@ -160,7 +165,7 @@ export async function take({ page, running, portInPage }: Tour): Promise<void> {
   const port = String(await freePort())
   await using sh = shell()
   const type = (line: string) => sh.child.stdin?.write(`${line}\n`)
-  const here = (text: string) => text.replaceAll(addressInPages, sandbox.base_url).replaceAll(portInPage, port)
+  const here = (text: string) => adapted(text, { address: sandbox.base_url, portInPage, port })
   let stepFrom = 0
   let ran = 0
 
@@ -183,8 +188,8 @@ export async function take({ page, running, portInPage }: Tour): Promise<void> {
     if (file !== undefined) await writeFile(join(folder, file), here(text))
     else if (what === 'step') stepFrom = sh.output().length
     else if (what === 'sh run') await run(text)
-    else if (what === 'text shown') await sh.until(() => shows(sh.output().slice(stepFrom), here(text)), text)
-    else if (what === 'text shown by npm start') await kaha.until(() => shows(kaha.output(), here(text)), text)
+    else if (what === 'text shown') await sh.until(() => shows(sh.output().slice(stepFrom), here(text)), here(text))
+    else if (what === 'text shown by npm start') await kaha.until(() => shows(kaha.output(), here(text)), here(text))
   }
   assert.ok(ran > 0, 'the page has no block to run')
 }
