@@ -12,8 +12,8 @@ import {
   connectionStore as store,
   type Gone,
   type KnownTerminal,
+  type MetSocket,
   type NewSocket,
-  type SocketRow,
   type ToldTerminal,
 } from './store-connections.ts'
 import { transactionStore } from './store-transactions.ts'
@@ -97,23 +97,17 @@ export function createConnections({
 
   const connectTogether = async (all: readonly Coming[]): Promise<(Connected | Fault)[]> => {
     const done = await db.tx(async (tx) => {
-      const keyIds = all.map(({ principal }) => principal.keyId)
-      await store.lockKeys(tx, keyIds)
-      const before = new Map((await store.readSockets(tx, keyIds)).map((row) => [row.key_id, row]))
-      const terminals = all.filter(({ principal }) => principal.role === 'terminal')
-      const known =
-        terminals.length === 0
-          ? []
-          : await store.lockTerminalsOf(
-              tx,
-              terminals.map(({ principal, deviceId }) => ({
-                group_id: principal.groupId,
-                device_id: deviceId,
-                key_id: principal.keyId,
-              })),
-            )
+      const met = await store.meet(
+        tx,
+        all.map(({ principal, deviceId }) => ({
+          group_id: principal.groupId,
+          device_id: deviceId,
+          key_id: principal.keyId,
+        })),
+      )
+      const before = new Map(met.sockets.map((row) => [row.key_id, row]))
       const at = clock.now()
-      const plans = planned(all, before, known, { nodeId, at })
+      const plans = planned(all, before, met.terminals, { nodeId, at })
       const sockets = plans.flatMap((plan) => (plan instanceof Fault ? [] : [plan.socket]))
       const leaving = plans.flatMap((plan) => (plan instanceof Fault || plan.leaves === null ? [] : [plan.leaves]))
       const gone = leaving.length === 0 ? [] : await store.disconnectAll(tx, leaving)
@@ -244,7 +238,7 @@ interface Plan {
 /** For each that comes what it changes, or why it may not come. Their keys and device ids are all different. */
 function planned(
   all: readonly Coming[],
-  before: ReadonlyMap<string, SocketRow>,
+  before: ReadonlyMap<string, MetSocket>,
   known: readonly KnownTerminal[],
   { nodeId, at }: { readonly nodeId: string; readonly at: Date },
 ): (Plan | Fault)[] {

@@ -40,10 +40,7 @@ test('however many terminals there have come to be, who connects, or goes, reads
     device_id: `pos-${index}`,
   })
   const connect = async (tx: Queries, sockets: readonly NewSocket[]) => {
-    const keys = sockets.map(({ key_id }) => key_id)
-    await store.lockKeys(tx, keys)
-    await store.readSockets(tx, keys)
-    await store.lockTerminalsOf(tx, sockets)
+    await store.meet(tx, sockets)
     await store.connectAll(tx, sockets, new Date())
   }
   const disconnect = async (tx: Queries, sockets: readonly NewSocket[]) => {

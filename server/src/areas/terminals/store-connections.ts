@@ -1,4 +1,4 @@
-import { arrayOf } from '../../kernel/array.ts'
+import { arrayOf, sparseColumnOf } from '../../kernel/array.ts'
 import { statement, type Queries } from '../../kernel/db.ts'
 
 export type ConnectionStatus = 'online' | 'reconnecting' | 'offline'
@@ -33,6 +33,20 @@ export interface SocketRow {
   readonly node_id: string
   readonly group_id: string
   readonly terminal_id: string | null
+}
+
+/** What whoever connects finds of its own: what its key is connected as, and the terminals that it may be. */
+export interface Met {
+  readonly sockets: readonly MetSocket[]
+  readonly terminals: readonly KnownTerminal[]
+}
+
+export type MetSocket = Pick<SocketRow, 'key_id' | 'connection_id' | 'terminal_id'>
+
+interface MetRow extends Omit<KnownTerminal, 'id' | 'status'> {
+  readonly is_socket: boolean
+  readonly terminal_id: string | null
+  readonly status: ConnectionStatus | null
 }
 
 /** A socket that is to be registered, and the terminal that it is, if it is one. */
@@ -74,18 +88,9 @@ const dropSilentNodes = statement(
   `delete from terminals.nodes where beat_at < clock_timestamp() - interval '1 hour'`,
 )
 
-// By device id or by key, and what the keys are connected as: an operator may have moved that to another key. Each by itself, and then all by
-// their ids: of a join PostgreSQL may make a walk through all the terminals of a group, and did, for each that connected.
-const lockTerminals = statement(
-  'terminals.lockTerminals',
-  `select t.id, t.group_id, t.key_id, t.device_id, t.connection_id, ${statusNow} as status from terminals.terminals t
-    where t.id = any (array(
-      select d.id from unnest($1::uuid[], $2::text[]) a(group_id, device_id)
-       cross join lateral (
-         select d.id from terminals.terminals d where d.group_id = a.group_id and d.device_id = a.device_id offset 0) d
-       union all select k.id from terminals.terminals k where k.key_id = any($3::uuid[])
-       union all select s.terminal_id from terminals.sockets s where s.key_id = any($3::uuid[])))
-    order by t.id for no key update`,
+const meet = statement(
+  'terminals.meet',
+  `select is_socket, key_id, connection_id, terminal_id, group_id, device_id, status from terminals.meet($1, $2, $3)`,
 )
 // Plans of what follows are kept, from when there were hardly any terminals: they must find rows by their keys all the same.
 const lockKeys = statement(
@@ -94,29 +99,26 @@ const lockKeys = statement(
      from (select set_config('enable_seqscan', 'off', true) as by_keys offset 0) planned
     cross join unnest($1::text[]) k`,
 )
-const addTerminals = statement(
-  'terminals.addTerminals',
-  `insert into terminals.terminals (id, group_id, partner_id, merchant_id, branch_id, key_id, device_id, connection_id, status, connected_at,
-     last_activity_at)
-   select g.id, g.group_id, g.partner_id, g.merchant_id, g.branch_id, g.key_id, g.device_id, g.connection_id, 'online', $9, $9
-     from unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::uuid[], $5::uuid[], $6::uuid[], $7::text[], $8::uuid[])
-            as g(id, group_id, partner_id, merchant_id, branch_id, key_id, device_id, connection_id)`,
-)
-// The sockets, and the terminals that come back: one statement for however many connect in one moment.
+// The sockets, and their terminals as new or as they come back: one statement for however many connect in one moment.
 const connectAll = statement(
   'terminals.connectAll',
   `with given as materialized (
-     select * from unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::uuid[], $5::uuid[], $6::uuid[])
-       as g(key_id, connection_id, node_id, group_id, terminal_id, branch_id)),
+     select * from unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::uuid[], $5::uuid[], $6::uuid[], $7::uuid[], $8::uuid[], $9::text[])
+       as g(key_id, connection_id, node_id, group_id, terminal_id, branch_id, partner_id, merchant_id, device_id)),
+   added as (
+     insert into terminals.terminals (id, group_id, partner_id, merchant_id, branch_id, key_id, device_id, connection_id, status, connected_at,
+       last_activity_at)
+     select g.terminal_id, g.group_id, g.partner_id, g.merchant_id, g.branch_id, g.key_id, g.device_id, g.connection_id, 'online', $11, $11
+       from given g where g.partner_id is not null),
    back as (
-     update terminals.terminals t set status = 'online', connection_id = g.connection_id, branch_id = g.branch_id, connected_at = $8,
-       last_activity_at = $8, offline_at = null
+     update terminals.terminals t set status = 'online', connection_id = g.connection_id, branch_id = g.branch_id, connected_at = $11,
+       last_activity_at = $11, offline_at = null
        from given g
-      where t.id = any ($7::uuid[]) and t.id = g.terminal_id and t.group_id = g.group_id
+      where t.id = any ($10::uuid[]) and t.id = g.terminal_id and t.group_id = g.group_id
       returning t.id),
    held as (
      insert into terminals.sockets (key_id, connection_id, node_id, group_id, terminal_id, connected_at)
-     select g.key_id, g.connection_id, g.node_id, g.group_id, g.terminal_id, $8 from given g
+     select g.key_id, g.connection_id, g.node_id, g.group_id, g.terminal_id, $11 from given g
      on conflict (key_id) do update set connection_id = excluded.connection_id, node_id = excluded.node_id, terminal_id = excluded.terminal_id,
        connected_at = excluded.connected_at, dismissed = false)
    select count(*)::integer as back from back`,
@@ -149,10 +151,6 @@ const touchTerminals = statement(
 )
 
 const socketColumns = 's.key_id, s.connection_id, s.node_id, s.group_id, s.terminal_id'
-const readSockets = statement(
-  'terminals.readSockets',
-  `select ${socketColumns} from terminals.sockets s where s.key_id = any($1::uuid[])`,
-)
 const findSockets = statement(
   'terminals.findSockets',
   `select ${socketColumns} from terminals.sockets s where s.connection_id = any($1::uuid[])`,
@@ -222,29 +220,27 @@ export const connectionStore = {
 
   /** One connection of a key at a time, until the transaction ends. In one order, so that nobody waits in a circle. */
   lockKeys: (tx: Queries, keyIds: readonly string[]) => tx.run(lockKeys, [arrayOf(keyIds.toSorted())]),
-  /** The terminals of these device ids, all of these keys, and those that the keys are connected as. */
-  lockTerminalsOf: (tx: Queries, those: readonly Pick<NewSocket, 'group_id' | 'device_id' | 'key_id'>[]) =>
-    tx.run<KnownTerminal>(lockTerminals, [
-      arrayOf(those.map(({ group_id }) => group_id)),
-      arrayOf(those.map(({ device_id }) => device_id)),
-      arrayOf(those.map(({ key_id }) => key_id)),
-    ]),
+  /**
+   * Locks the keys of those that connect, as above, and then their terminals: those of these device ids, all of these keys, and what the keys are
+   * connected as.
+   */
+  async meet(tx: Queries, coming: readonly Pick<NewSocket, 'group_id' | 'device_id' | 'key_id'>[]): Promise<Met> {
+    const keys = coming.map(({ key_id }) => key_id).toSorted()
+    const named = coming.filter(({ device_id }) => device_id !== null)
+    const rows = await tx.run<MetRow>(meet, [
+      arrayOf(keys),
+      arrayOf(named.map(({ group_id }) => group_id)),
+      arrayOf(named.map(({ device_id }) => device_id)),
+    ])
+    const met: { sockets: MetSocket[]; terminals: KnownTerminal[] } = { sockets: [], terminals: [] }
+    for (const { is_socket, terminal_id, status, ...row } of rows) {
+      if (is_socket) met.sockets.push({ ...row, terminal_id })
+      else if (terminal_id !== null && status !== null) met.terminals.push({ ...row, id: terminal_id, status })
+    }
+    return met
+  },
   /** Registers these sockets, with their terminals as new or as they come back. */
   async connectAll(tx: Queries, sockets: readonly NewSocket[], at: Date): Promise<void> {
-    const added = sockets.filter(({ is_new }) => is_new)
-    if (added.length > 0) {
-      await tx.run(addTerminals, [
-        arrayOf(added.map(({ terminal_id }) => terminal_id)),
-        arrayOf(added.map(({ group_id }) => group_id)),
-        arrayOf(added.map(({ partner_id }) => partner_id)),
-        arrayOf(added.map(({ merchant_id }) => merchant_id)),
-        arrayOf(added.map(({ branch_id }) => branch_id)),
-        arrayOf(added.map(({ key_id }) => key_id)),
-        arrayOf(added.map(({ device_id }) => device_id)),
-        arrayOf(added.map(({ connection_id }) => connection_id)),
-        at,
-      ])
-    }
     const back = sockets.flatMap(({ terminal_id, is_new }) => (terminal_id === null || is_new ? [] : [terminal_id]))
     const [row] = await tx.run<{ back: number }>(connectAll, [
       arrayOf(sockets.map(({ key_id }) => key_id)),
@@ -253,6 +249,9 @@ export const connectionStore = {
       arrayOf(sockets.map(({ group_id }) => group_id)),
       arrayOf(sockets.map(({ terminal_id }) => terminal_id)),
       arrayOf(sockets.map(({ branch_id }) => branch_id)),
+      sparseColumnOf(sockets, ({ is_new, partner_id }) => (is_new ? partner_id : null)),
+      sparseColumnOf(sockets, ({ is_new, merchant_id }) => (is_new ? merchant_id : null)),
+      sparseColumnOf(sockets, ({ is_new, device_id }) => (is_new ? device_id : null)),
       arrayOf(back),
       at,
     ])
@@ -271,7 +270,6 @@ export const connectionStore = {
     return rows.map((row) => row.connection_id)
   },
 
-  readSockets: (tx: Queries, keyIds: readonly string[]) => tx.run<SocketRow>(readSockets, [arrayOf(keyIds)]),
   findSockets: (tx: Queries, connectionIds: readonly string[]) =>
     tx.run<SocketRow>(findSockets, [arrayOf(connectionIds)]),
   /** Without those that were replaced or dropped before. */
