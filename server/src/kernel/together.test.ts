@@ -48,6 +48,23 @@ test('what comes in while a batch is under way is the next batch, each with its 
   assert.deepEqual(batches, [['a'], ['b', 'c']])
 })
 
+test('the next batch is under way before those of the last one go on', async () => {
+  const { does, pass, batches } = gate(10)
+  const wentOn: number[] = []
+  const one = async (item: string) => {
+    await does(item)
+    wentOn.push(batches.length)
+  }
+  const first = [one('a'), one('b')]
+  while (batches.length === 0) await turn()
+  const others = [one('c'), one('d')]
+  await pass()
+  await Promise.all(first)
+  await pass()
+  await Promise.all(others)
+  assert.deepEqual(wentOn, [2, 2, 2, 2])
+})
+
 test('a batch has so many at most, and the others come after it in their order', async () => {
   const { does, pass, batches } = gate(2)
   const all = Promise.all(['a', 'b', 'c', 'd', 'e'].map(does))

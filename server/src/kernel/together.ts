@@ -42,30 +42,32 @@ export function together<Item, Result>(options: TogetherOptions<Item, Result>): 
   const busy = new Set<string>()
   let lanes = 0
 
-  const settle = async (batch: readonly Waiting<Item, Result>[]): Promise<void> => {
+  /** Does these, and gives what tells those who wait how it went. */
+  const settle = async (batch: readonly Waiting<Item, Result>[]): Promise<() => void> => {
     const beganMs = performance.now()
     try {
       const results = await work(batch.map(({ item }) => item))
-      batch.forEach(({ promised }, index) => {
-        const result = results[index] as Result | Fault
-        if (result instanceof Fault) promised.reject(result)
-        else promised.resolve(result)
-      })
+      return () =>
+        batch.forEach(({ promised }, index) => {
+          const result = results[index] as Result | Fault
+          if (result instanceof Fault) promised.reject(result)
+          else promised.resolve(result)
+        })
     } catch (error) {
+      const rejected = (those: readonly Waiting<Item, Result>[]) => () => {
+        for (const { promised } of those) promised.reject(error)
+      }
       if (isAway(error)) {
         const isTold = ({ sinceMs }: Waiting<Item, Result>) => !isFull(error) || sinceMs <= beganMs
-        const told = [...batch, ...waiting.filter(isTold)]
+        const told = waiting.filter(isTold)
         waiting = waiting.filter((one) => !isTold(one))
-        for (const { promised } of told) promised.reject(error)
-        return
+        return rejected([...batch, ...told])
       }
-      if (batch.length === 1) {
-        for (const { promised } of batch) promised.reject(error)
-        return
-      }
+      if (batch.length === 1) return rejected(batch)
       const half = Math.ceil(batch.length / 2)
-      await settle(batch.slice(0, half))
-      await settle(batch.slice(half))
+      const tell = await settle(batch.slice(0, half))
+      tell()
+      return settle(batch.slice(half))
     }
   }
 
@@ -91,9 +93,13 @@ export function together<Item, Result>(options: TogetherOptions<Item, Result>): 
     // Whoever comes in this turn of the event loop comes along.
     await turn()
     for (let batch = take(); batch.length > 0; batch = take()) {
-      await settle(batch)
+      const tell = await settle(batch)
       for (const { names } of batch) for (const name of names) busy.delete(name)
-      if (restMs > 0 && batch.length >= restFrom && batch.length < restBelow) await sleep(restMs)
+      const rests = restMs > 0 && batch.length >= restFrom && batch.length < restBelow
+      // Once the next is under way: what those who are told do then may take longer than the database.
+      if (waiting.length > 0 && !rests) setImmediate(tell)
+      else tell()
+      if (rests) await sleep(restMs)
     }
     lanes -= 1
   }
