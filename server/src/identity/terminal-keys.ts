@@ -63,6 +63,7 @@ export function createTerminalIdentity({
     string,
     { readonly isActive: boolean; readonly principal: TerminalPrincipal; readonly readAt: number }
   >()
+  let sweptAt = -Infinity
   let changes = 0
   bus.listen('keys', () => {
     changes += 1
@@ -94,9 +95,11 @@ export function createTerminalIdentity({
     const found = { isActive, principal: principalOf(row, keyring), readAt: seen.readAt }
     // What was read before a change must not be remembered after it.
     if (changes !== seen.changes) return found
-    for (const [oldest, { readAt }] of cache) {
-      if (seen.readAt - readAt < cachedMsMax && cache.size < keysCachedMax) break
-      cache.delete(oldest)
+    if (cache.size >= keysCachedMax) cache.clear()
+    // All at once: what was deleted before is walked over until a map is packed anew.
+    else if (seen.readAt - sweptAt >= cachedMsMax) {
+      sweptAt = seen.readAt
+      for (const [old, { readAt }] of cache) if (sweptAt - readAt >= cachedMsMax) cache.delete(old)
     }
     cache.set(slot, found)
     return found

@@ -9,7 +9,7 @@ import { createClock } from '../../../kernel/clock.ts'
 import type { Db } from '../../../kernel/db.ts'
 import type { TerminalCases } from '../service-terminal.ts'
 import { createDeliverer } from './deliver.ts'
-import { createLink, createLinks } from './links.ts'
+import { createLinks, Link } from './links.ts'
 
 test('a read for a desktop that fails while the desktop has its turn is told in the next one, and ends no process', async () => {
   const told: unknown[] = []
@@ -18,7 +18,7 @@ test('a read for a desktop that fails while the desktop has its turn is told in 
   const socket = new EventEmitter() as WebSocket
   const principal = { role: 'desktop', groupId: 'g', keyId: 'k' } as TerminalPrincipal
   const about = { connectionId: 'c', principal, terminalId: null, deviceId: null }
-  const link = createLink(socket, about, 0, onError, 1_000)
+  const link = new Link(socket, about, 0, onError, 1_000)
   links.add(link)
   let hear: (words: Words) => void = () => {}
   const bus = { hear: (_topic, heard) => ((hear = heard), () => {}), listen: () => () => {} } as Partial<Bus> as Bus

@@ -21,7 +21,7 @@ import type { TerminalsService } from '../service.ts'
 import type { TerminalCases } from '../service-terminal.ts'
 import { createActions } from './actions.ts'
 import { createDeliverer } from './deliver.ts'
-import { createLink, createLinks, type Link } from './links.ts'
+import { createLinks, Link } from './links.ts'
 import { silentPingsMax, startLiveness } from './liveness.ts'
 import { startOrders } from './orders.ts'
 
@@ -153,7 +153,10 @@ export function createGateway(deps: GatewayDependencies): Gateway {
         }
       })
     })
-    socket.on('pong', noteLife)
+    socket.on('pong', (data) => {
+      noteLife()
+      link.ponged(data)
+    })
     socket.on('ping', noteLife)
     socket.on('error', () => {})
     socket.on('close', (code) => {
@@ -212,7 +215,7 @@ export function createGateway(deps: GatewayDependencies): Gateway {
       server.handleUpgrade(request, socket, head, (opened) => {
         taken = true
         const about = { connectionId, principal, terminalId, deviceId: device }
-        const link = createLink(opened, about, clock.wall(), onError, silentPingsMax * pingMs)
+        const link = new Link(opened, about, clock.wall(), onError, silentPingsMax * pingMs)
         links.add(link)
         serve(opened, link, isNew)
       })

@@ -3,8 +3,20 @@ import type { WebSocket } from 'ws'
 import type { TerminalPrincipal } from '../../../identity/terminal-keys.ts'
 import { framesOf } from './frames.ts'
 
-/** One open socket of this process, and what belongs to it. */
-export interface Link {
+const bufferedBytesMax = 1024 * 1024
+const closeMsMax = 2_000
+const drainedBytesMax = 512 * 1024
+const drainLookMs = 20
+const confirmationsMax = 1_000
+
+/** Whose socket it is. */
+type About = Pick<Link, 'connectionId' | 'principal' | 'terminalId' | 'deviceId'>
+
+/**
+ * One open socket of this process, and what belongs to it. A class: there are many thousands, and functions of its own would make each a tenth
+ * larger, with all that is held for it.
+ */
+export class Link {
   readonly connectionId: string
   readonly principal: TerminalPrincipal
   /** Of a terminal: which one it is. */
@@ -15,115 +27,126 @@ export interface Link {
   /** System time of the last frame that is stored, or of the beginning. */
   storedFrameMs: number
   /** Pings since the last frame. */
-  unanswered: number
+  unanswered = 0
   /** Another connection took its place. */
-  replaced: boolean
+  replaced = false
   /** An operator closed it. */
-  byOperator: boolean
-  /** Payments that this connection was asked about. */
-  readonly asked: Set<string>
-  /** What a desktop was pushed as it came to pass, and may be found among what it missed: a payment's id and the push. */
-  readonly told: Set<string>
-  send(message: Readonly<Record<string, unknown>>): boolean
-  /** Others have their turn, and this one goes on when most of what was sent has left. A line that takes nothing of it for long is closed. */
-  drained(): Promise<void>
-  /** Work of this link, one piece after the other. */
-  inTurn(work: () => Promise<void>): void
-  ping(): void
-  /** Calls back when everything that was sent before has arrived. False where nobody will be called back. */
-  confirm(then: () => void): boolean
-  close(code: number, reason: string): void
-  terminate(): void
-}
-
-const bufferedBytesMax = 1024 * 1024
-const closeMsMax = 2_000
-const drainedBytesMax = 512 * 1024
-const drainLookMs = 20
-const confirmationsMax = 1_000
-
-export function createLink(
-  socket: WebSocket,
-  about: Pick<Link, 'connectionId' | 'principal' | 'terminalId' | 'deviceId'>,
-  nowMs: number,
-  onError: (error: unknown) => void,
-  /** How long a line may take nothing. */
-  stalledMsMax: number,
-): Link {
-  let last: Promise<void> = Promise.resolve()
+  byOperator = false
+  readonly #socket: WebSocket
+  readonly #onError: (error: unknown) => void
+  readonly #stalledMsMax: number
+  #asked: Set<string> | undefined
+  #told: Set<string> | undefined
+  #last: Promise<void> | undefined
   // One ping for all that was sent before it, and none while one is under way: clients take many at once for an attack.
-  let unconfirmed: (() => void)[] = []
-  let underWay: { readonly name: string; readonly calls: (() => void)[] } | undefined
-  let pings = 0
-  const leave = () => {
-    socket.close(4000, 'other')
-    socket.terminate()
+  #unconfirmed: (() => void)[] | undefined
+  #underWay: { readonly name: string; readonly calls: readonly (() => void)[] } | undefined
+  #pings = 0
+
+  /** `stalledMsMax`: how long a line may take nothing. */
+  constructor(
+    socket: WebSocket,
+    { connectionId, principal, terminalId, deviceId }: About,
+    nowMs: number,
+    onError: (error: unknown) => void,
+    stalledMsMax: number,
+  ) {
+    this.connectionId = connectionId
+    this.principal = principal
+    this.terminalId = terminalId
+    this.deviceId = deviceId
+    this.lastFrameMs = nowMs
+    this.storedFrameMs = nowMs
+    this.#socket = socket
+    this.#onError = onError
+    this.#stalledMsMax = stalledMsMax
   }
-  const askNext = () => {
-    if (underWay !== undefined || unconfirmed.length === 0) return
-    underWay = { name: String((pings += 1)), calls: unconfirmed }
-    unconfirmed = []
-    socket.ping(underWay.name)
+
+  /** Payments that this connection was asked about. */
+  get asked(): Set<string> {
+    return (this.#asked ??= new Set())
   }
-  socket.on('pong', (data) => {
-    if (underWay?.name !== data.toString()) return
-    const { calls } = underWay
-    underWay = undefined
-    askNext()
+
+  /** What a desktop was pushed as it came to pass, and may be found among what it missed: a payment's id and the push. */
+  get told(): Set<string> {
+    return (this.#told ??= new Set())
+  }
+
+  send(message: Readonly<Record<string, unknown>>): boolean {
+    const socket = this.#socket
+    if (socket.readyState !== socket.OPEN) return false
+    // Whoever does not read is not waited for.
+    if (socket.bufferedAmount > bufferedBytesMax) {
+      this.#leave()
+      return false
+    }
+    for (const { part, fin } of framesOf(JSON.stringify(message))) socket.send(part, { binary: false, fin })
+    return true
+  }
+
+  /** Others have their turn, and this one goes on when most of what was sent has left. A line that takes nothing of it for long is closed. */
+  async drained(): Promise<void> {
+    const socket = this.#socket
+    await turn()
+    let least = Infinity
+    let since = 0
+    while (socket.readyState === socket.OPEN && socket.bufferedAmount > drainedBytesMax) {
+      const now = performance.now()
+      if (socket.bufferedAmount < least) {
+        least = socket.bufferedAmount
+        since = now
+        // What it is to be told meanwhile waits, and it may send for ever.
+      } else if (now - since > this.#stalledMsMax) return this.#leave()
+      await sleep(drainLookMs)
+    }
+  }
+
+  /** Work of this link, one piece after the other. */
+  inTurn(work: () => Promise<void>): void {
+    this.#last = (this.#last ?? Promise.resolve()).then(work).catch(this.#onError)
+  }
+
+  ping(): void {
+    if (this.#socket.readyState === this.#socket.OPEN) this.#socket.ping()
+  }
+
+  /** Calls back when everything that was sent before has arrived. False where nobody will be called back. */
+  confirm(then: () => void): boolean {
+    const unconfirmed = (this.#unconfirmed ??= [])
+    if (this.#socket.readyState !== this.#socket.OPEN || unconfirmed.length >= confirmationsMax) return false
+    unconfirmed.push(then)
+    this.#askNext()
+    return true
+  }
+
+  /** A pong that came: those are called back whose ping it answers. */
+  ponged(data: Buffer): void {
+    if (this.#underWay?.name !== data.toString()) return
+    const { calls } = this.#underWay
+    this.#underWay = undefined
+    this.#askNext()
     for (const call of calls) call()
-  })
-  return {
-    ...about,
-    lastFrameMs: nowMs,
-    storedFrameMs: nowMs,
-    unanswered: 0,
-    replaced: false,
-    byOperator: false,
-    asked: new Set(),
-    told: new Set(),
-    send(message) {
-      if (socket.readyState !== socket.OPEN) return false
-      // Whoever does not read is not waited for.
-      if (socket.bufferedAmount > bufferedBytesMax) {
-        leave()
-        return false
-      }
-      for (const { part, fin } of framesOf(JSON.stringify(message))) socket.send(part, { binary: false, fin })
-      return true
-    },
-    async drained() {
-      await turn()
-      let least = Infinity
-      let since = 0
-      while (socket.readyState === socket.OPEN && socket.bufferedAmount > drainedBytesMax) {
-        const now = performance.now()
-        if (socket.bufferedAmount < least) {
-          least = socket.bufferedAmount
-          since = now
-          // What it is to be told meanwhile waits, and it may send for ever.
-        } else if (now - since > stalledMsMax) return leave()
-        await sleep(drainLookMs)
-      }
-    },
-    inTurn(work) {
-      last = last.then(work).catch(onError)
-    },
-    ping() {
-      if (socket.readyState === socket.OPEN) socket.ping()
-    },
-    confirm(then) {
-      if (socket.readyState !== socket.OPEN || unconfirmed.length >= confirmationsMax) return false
-      unconfirmed.push(then)
-      askNext()
-      return true
-    },
-    close(code, reason) {
-      socket.close(code, reason)
-      setTimeout(() => socket.terminate(), closeMsMax).unref()
-    },
-    terminate() {
-      socket.terminate()
-    },
+  }
+
+  close(code: number, reason: string): void {
+    this.#socket.close(code, reason)
+    setTimeout(() => this.#socket.terminate(), closeMsMax).unref()
+  }
+
+  terminate(): void {
+    this.#socket.terminate()
+  }
+
+  #leave(): void {
+    this.#socket.close(4000, 'other')
+    this.#socket.terminate()
+  }
+
+  #askNext(): void {
+    if (this.#underWay !== undefined || this.#unconfirmed === undefined) return
+    this.#underWay = { name: String((this.#pings += 1)), calls: this.#unconfirmed }
+    this.#unconfirmed = undefined
+    this.#socket.ping(this.#underWay.name)
   }
 }
 
