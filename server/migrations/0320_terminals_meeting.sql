@@ -1,7 +1,8 @@
 -- Meets those that connect in one moment, by one call: has their keys wait for one another until the transaction ends, then gives what the keys
 -- are connected as, and then the terminals that they may be, locked: of a device id, of a key, or what a key is connected as, since an operator
 -- may have moved that to another key. Each statement in here sees all that was committed before it, so that of two connections of one key the
--- second meets the first. Groups and device ids belong together, in pairs; both and the keys come in one order, so that nobody waits in a circle.
+-- second meets the first. Groups and device ids belong together, in pairs. Keys must come in their order, and terminals are locked in that of their
+-- ids, so that nobody waits in a circle.
 --
 -- Plans are made when there are hardly any terminals, and kept: here, and of what the transaction does after it, they must find rows by their
 -- keys all the same. Each table is looked in by itself: of a join PostgreSQL may make a walk through all the terminals of a group.

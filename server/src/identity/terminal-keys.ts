@@ -64,6 +64,10 @@ export function createTerminalIdentity({
     { readonly isActive: boolean; readonly principal: TerminalPrincipal; readonly readAt: number }
   >()
   let sweptAt = -Infinity
+  const isFresh = (readAt: number): boolean => {
+    const age = clock.wall() - readAt
+    return age >= 0 && age < cachedMsMax
+  }
   let changes = 0
   bus.listen('keys', () => {
     changes += 1
@@ -85,8 +89,7 @@ export function createTerminalIdentity({
   const lookUp = async (apiKey: string) => {
     const slot = hash('sha256', apiKey, 'hex')
     const known = cache.get(slot)
-    const age = known === undefined ? Infinity : clock.wall() - known.readAt
-    if (known !== undefined && age >= 0 && age < cachedMsMax && bus.connected) return known
+    if (known !== undefined && isFresh(known.readAt) && bus.connected) return known
     const seen = { changes, readAt: clock.wall() }
     const row = await find(slot)
     cache.delete(slot)
@@ -97,9 +100,9 @@ export function createTerminalIdentity({
     if (changes !== seen.changes) return found
     if (cache.size >= keysCachedMax) cache.clear()
     // All at once: what was deleted before is walked over until a map is packed anew.
-    else if (seen.readAt - sweptAt >= cachedMsMax) {
-      sweptAt = seen.readAt
-      for (const [old, { readAt }] of cache) if (sweptAt - readAt >= cachedMsMax) cache.delete(old)
+    else if (!isFresh(sweptAt)) {
+      sweptAt = clock.wall()
+      for (const [old, { readAt }] of cache) if (!isFresh(readAt)) cache.delete(old)
     }
     cache.set(slot, found)
     return found

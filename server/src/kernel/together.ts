@@ -31,6 +31,13 @@ const waitingMax = 30_000
 const restBelow = 32
 
 /**
+ * What those who are told do then may take longer than the database, which would have nothing to do meanwhile. A pool hands out a connection in
+ * the next tick, and the promise of it is kept in the microtasks after that: they are told in the tick that follows these, and so before
+ * anything else comes in, such as a word of another process about the same thing.
+ */
+const onceNextIsSent = (tell: () => void) => process.nextTick(() => queueMicrotask(() => process.nextTick(tell)))
+
+/**
  * Does many small things of one kind together: what comes in while a batch is under way is the next one, so that a batch is as large as
  * the load, and whoever comes alone does not wait. One that cannot be done fails alone: a batch that fails is tried again in halves. Where
  * the database is away everybody who waits is told so at once; where it has no connection free, whoever waited as long for one as the batch
@@ -47,12 +54,13 @@ export function together<Item, Result>(options: TogetherOptions<Item, Result>): 
     const beganMs = performance.now()
     try {
       const results = await work(batch.map(({ item }) => item))
-      return () =>
-        batch.forEach(({ promised }, index) => {
-          const result = results[index] as Result | Fault
+      const told = batch.map(({ promised }, index) => ({ promised, result: results[index] as Result | Fault }))
+      return () => {
+        for (const { promised, result } of told) {
           if (result instanceof Fault) promised.reject(result)
           else promised.resolve(result)
-        })
+        }
+      }
     } catch (error) {
       const rejected = (those: readonly Waiting<Item, Result>[]) => () => {
         for (const { promised } of those) promised.reject(error)
@@ -93,13 +101,9 @@ export function together<Item, Result>(options: TogetherOptions<Item, Result>): 
     // Whoever comes in this turn of the event loop comes along.
     await turn()
     for (let batch = take(); batch.length > 0; batch = take()) {
-      const tell = await settle(batch)
+      onceNextIsSent(await settle(batch))
       for (const { names } of batch) for (const name of names) busy.delete(name)
-      const rests = restMs > 0 && batch.length >= restFrom && batch.length < restBelow
-      // Once the next is under way: what those who are told do then may take longer than the database.
-      if (waiting.length > 0 && !rests) setImmediate(tell)
-      else tell()
-      if (rests) await sleep(restMs)
+      if (restMs > 0 && batch.length >= restFrom && batch.length < restBelow) await sleep(restMs)
     }
     lanes -= 1
   }

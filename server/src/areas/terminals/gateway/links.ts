@@ -112,9 +112,9 @@ export class Link {
 
   /** Calls back when everything that was sent before has arrived. False where nobody will be called back. */
   confirm(then: () => void): boolean {
-    const unconfirmed = (this.#unconfirmed ??= [])
-    if (this.#socket.readyState !== this.#socket.OPEN || unconfirmed.length >= confirmationsMax) return false
-    unconfirmed.push(then)
+    const waiting = this.#unconfirmed?.length ?? 0
+    if (this.#socket.readyState !== this.#socket.OPEN || waiting >= confirmationsMax) return false
+    ;(this.#unconfirmed ??= []).push(then)
     this.#askNext()
     return true
   }
