@@ -9,6 +9,8 @@ export interface Figures {
   leaseExpired(): void
   /** A result that came when somebody else had the delivery already. */
   resultLost(): void
+  /** A result that cannot be stored: its attempt is repeated. */
+  resultUnstored(): void
   dispatched(lagMs: number): void
   dispatchFailed(): void
 }
@@ -48,6 +50,11 @@ export function createFigures({
   const lost = metrics.counter(
     'kaha_delivery_results_lost_total',
     'Results that came after the lease, and were not stored.',
+    [],
+  )
+  const unstored = metrics.counter(
+    'kaha_delivery_results_unstored_total',
+    'Results that could not be stored, so that their attempts are repeated.',
     [],
   )
   const lag = metrics.histogram(
@@ -97,6 +104,7 @@ export function createFigures({
     },
     leaseExpired: () => expiries.inc(),
     resultLost: () => lost.inc(),
+    resultUnstored: () => unstored.inc(),
     dispatched: (lagMs) => lag.observe(lagMs / 1_000),
     dispatchFailed: () => failures.inc(),
   }

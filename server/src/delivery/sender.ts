@@ -58,7 +58,7 @@ export function startSender(dependencies: SenderDependencies): Sender {
   }
   let hearFreed = () => {}
   const leaveHands = createLeaveHands()
-  const settler = createSettler({ db, log, setbackOf, leaveHands })
+  const settler = createSettler({ db, log, figures: dependencies.figures, setbackOf, leaveHands })
   const giveBack = givingBack(dependencies, leaveHands)
   const leases = startLeases({ db, log, leaseMs: options.leaseMs })
   const pace = createPace(() => loop.wake())

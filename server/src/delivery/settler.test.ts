@@ -24,6 +24,7 @@ test('a result that cannot be stored holds up no other, and its attempt is repea
   await room.sandboxClock.idle()
   assert.deepEqual(await room.statuses(), { SUBMITTED: 1, DELIVERED: others.length })
   assert.deepEqual(await queue(room), [{ attempt_no: 0, setback_count: 1, leased: false, waits: 1 }])
+  assert.match(await room.metrics.registry.metrics(), /^kaha_delivery_results_unstored_total 1$/m)
   await allow()
   await room.sandboxClock.advanceBy(seconds(10))
   assert.deepEqual(await room.statuses(), { DELIVERED: 40 })

@@ -3,6 +3,7 @@ import { isAway, type Db, type Queries } from '../kernel/db.ts'
 import type { Log } from '../kernel/log.ts'
 import { startLoop } from '../kernel/loop.ts'
 import type { Attempted } from './attempt.ts'
+import type { Figures } from './figures.ts'
 import { nameOf, type LeaveHands } from './held.ts'
 import { handStore } from './store-hands.ts'
 import { settleStore, type LaneChange, type Settlement } from './store-settle.ts'
@@ -34,6 +35,7 @@ const gapFrom = 8
 export interface SettlerDependencies {
   readonly db: Db
   readonly log: Log
+  readonly figures: Pick<Figures, 'resultUnstored'>
   /** What is stored instead of a result that cannot be stored. */
   readonly setbackOf: (settlement: Settlement) => Settlement
   readonly leaveHands: LeaveHands
@@ -107,7 +109,7 @@ const waits = (result: Result): boolean => result.settlement.end === null && !in
  * what is stored now may have been stored before.
  */
 function storing(
-  { db, log, setbackOf, leaveHands }: SettlerDependencies,
+  { db, log, figures, setbackOf, leaveHands }: SettlerDependencies,
   isAgain: () => boolean,
   done: (result: Result, ours: boolean) => void,
 ) {
@@ -136,6 +138,7 @@ function storing(
 
   const storeAsSetback = async (result: Result, error: unknown) => {
     const what = { err: error, event_id: result.eventId }
+    figures.resultUnstored()
     log.error(what, 'the result of an attempt could not be stored; the attempt is repeated later')
     try {
       const lost = await settle([{ settlement: setbackOf(result.settlement), change: null }])

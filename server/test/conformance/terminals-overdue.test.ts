@@ -5,7 +5,7 @@ import { shopOf } from '../till.ts'
 import { platform } from '../platform.ts'
 import { sql } from '../sql.ts'
 import { until } from '../until.ts'
-import { assertRefused } from './call.ts'
+import { assertRefused, call } from './call.ts'
 
 // Payments whose deadlines nobody has stored yet, or nobody can.
 
@@ -23,6 +23,11 @@ async function unwatched(t: TestContext, roles = 'api,gateway') {
   return {
     ask,
     there,
+    /** How often something could not be stored. */
+    async unstored(): Promise<number> {
+      const { text } = await call(alone.url, { path: '/metrics' })
+      return Number(/^kaha_terminal_unstored_total (\d+)$/m.exec(text)?.[1])
+    },
     begin: (transactionId: string, deviceId = there.first.device_id) =>
       there.pay({ transactionId, webhookMode: true }, deviceId),
     async later(seconds: number) {
@@ -70,7 +75,7 @@ test('[X0.clocks.exact, D5.busy.free] a deadline counts from its moment on, also
 })
 
 test('[D5.busy.free] a terminal whose last payment cannot be stored stays busy, and is free once it can', async (t) => {
-  const { ask, there, begin, later } = await unwatched(t)
+  const { ask, there, begin, later, unstored } = await unwatched(t)
   await there.connect(there.first)
   assert.equal((await begin('stuck')).status, 202)
   await ask(
@@ -78,13 +83,15 @@ test('[D5.busy.free] a terminal whose last payment cannot be stored stays busy, 
   )
   await ask('create trigger refuse before update on terminals.transactions execute function public.refuse()')
   await later(15 * 60)
+  assert.equal(await unstored(), 0)
   assertRefused('/terminal/v1', await begin('next'), 409, 'PAYMENT_IN_PROGRESS')
+  assert.equal(await unstored(), 1)
   await ask('drop trigger refuse on terminals.transactions')
   assert.equal((await begin('next')).status, 202)
 })
 
 test('[D5.machine.open.timeout] a payment whose deadline cannot be stored holds up that of no other', async (t) => {
-  const { ask, there, begin, later } = await unwatched(t, 'api,gateway,worker')
+  const { ask, there, begin, later, unstored } = await unwatched(t, 'api,gateway,worker')
   await there.connect(there.first)
   await there.connect(there.second)
   assert.equal((await begin('stuck')).status, 202)
@@ -100,6 +107,7 @@ test('[D5.machine.open.timeout] a payment whose deadline cannot be stored holds 
   const givenUp = `select transaction_id from terminals.transactions where given_up is not null`
   await until('the deadline of the other', async () => (await ask(givenUp)).length > 0)
   assert.deepEqual(await ask(givenUp), [{ transaction_id: 'other' }])
+  assert.ok((await unstored()) > 0)
   await ask('drop trigger refuse on terminals.transactions')
   await until('that of the one', async () => (await ask(givenUp)).length === 2)
 })

@@ -5,6 +5,8 @@ import { alarms, type Alarm } from './course.ts'
 export interface TerminalFigures {
   /** A payment needs a person. */
   attention(cause: Alarm): void
+  /** What is due of a payment could not be stored, and is tried again. */
+  unstored(): void
   /** Begins to count the sockets of this process, of which there are none before. */
   countSockets(count: () => number): void
 }
@@ -20,6 +22,11 @@ export function createTerminalFigures(
     ['cause'],
     alarms.map((cause) => ({ cause })),
   )
+  const unstored = metrics.counter(
+    'kaha_terminal_unstored_total',
+    'Tries to store what is due of a terminal payment that failed.',
+    [],
+  )
   metrics.gauge(
     'kaha_terminal_attention_open',
     'Causes of attention that nobody has settled, the same in every process.',
@@ -29,6 +36,7 @@ export function createTerminalFigures(
   metrics.gauge('kaha_terminal_sockets', 'Sockets of terminals and tills in this process.', () => sockets())
   return {
     attention: (cause) => attention.inc({ cause }),
+    unstored: () => unstored.inc(),
     countSockets(count) {
       sockets = count
     },

@@ -39,6 +39,8 @@ export interface Ledger {
   follow(changes: readonly Changed[]): Promise<void>
   /** The payment with every deadline up to now applied, though no worker has come by. */
   upToNow(row: TransactionRow): Promise<TransactionRow>
+  /** Tells an operator that what is due of a payment could not be stored. */
+  unstored(row: TransactionRow, error: unknown, message: string): void
   /** The same for all of a group that are due, a thousand at most. One that cannot be written stays as it is. */
   applyDue(groupId: string): Promise<void>
   /** Applies what is due, and resolves to the ms until something else is. */
@@ -250,6 +252,11 @@ export function createLedger({ db, bus, clock, log, figures, waits, eventRow }: 
     }
   }
 
+  const unstored: Ledger['unstored'] = ({ id }, error, message) => {
+    figures.unstored()
+    log.error({ err: error, transaction: id }, message)
+  }
+
   type Claim = (tx: Queries) => Promise<readonly TransactionRow[]>
   /** Resolves to how many rows there were, how many of them changed, and why one could not, where that is so. */
   const applySome = async (claim: Claim): Promise<{ found: number; changed: number; failed?: Error | undefined }> => {
@@ -273,9 +280,10 @@ export function createLedger({ db, bus, clock, log, figures, waits, eventRow }: 
     const failed = done.filter((one) => one.status === 'rejected').map(({ reason }) => reason as Error)
     const away = failed.find(isAway)
     if (away !== undefined) throw away
-    for (const [at, one] of done.entries()) {
-      const what = 'what is due of a payment could not be stored; it is tried again'
-      if (one.status === 'rejected') log.error({ err: one.reason as Error, transaction: rows[at]?.id }, what)
+    for (const [at, row] of rows.entries()) {
+      const one = done[at]
+      if (one?.status !== 'rejected') continue
+      unstored(row, one.reason, 'what is due of a payment could not be stored; it is tried again')
     }
     const isChanged = (one: (typeof done)[number], at: number) =>
       one.status === 'fulfilled' && one.value?.version !== rows[at]?.version
@@ -285,6 +293,7 @@ export function createLedger({ db, bus, clock, log, figures, waits, eventRow }: 
   return {
     changeIn,
     follow,
+    unstored,
     begun: remember,
     recall: (groupId, transactionId) => latest.get(byName.get(nameOf(groupId, transactionId)) ?? ''),
     change: (id, stepper, connectionId) => change({ id, stepper, connectionId }),

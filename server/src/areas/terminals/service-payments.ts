@@ -65,7 +65,7 @@ function begun({ wanted, here, reach_at }: Offered, looked: Looked): Transaction
 }
 
 export function paymentCases(
-  { db, bus, clock, log, ledger, sending, settings, hasActiveWebhook }: TerminalsDependencies,
+  { db, bus, clock, ledger, sending, settings, hasActiveWebhook }: TerminalsDependencies,
   { findTerminal, waitFor }: Cases,
 ) {
   /** A request whose id is known: the same one again, or a conflict. */
@@ -155,7 +155,7 @@ export function paymentCases(
   // It is not whoever comes next who is to answer for it.
   const asItWas = (row: TransactionRow) => (error: unknown) => {
     if (isAway(error)) throw error
-    log.error({ err: error, transaction: row.id }, 'the end of a payment could not be stored; its terminal stays busy')
+    ledger.unstored(row, error, 'the end of a payment could not be stored; its terminal stays busy')
     return row
   }
 
