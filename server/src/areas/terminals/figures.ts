@@ -24,7 +24,7 @@ export function createTerminalFigures(
   )
   const unstored = metrics.counter(
     'kaha_terminal_unstored_total',
-    'Tries to store what is due of a terminal payment that failed.',
+    'Failed tries to store what is due of a terminal payment.',
     [],
   )
   metrics.gauge(

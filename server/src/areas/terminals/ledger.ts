@@ -39,12 +39,12 @@ export interface Ledger {
   follow(changes: readonly Changed[]): Promise<void>
   /** The payment with every deadline up to now applied, though no worker has come by. */
   upToNow(row: TransactionRow): Promise<TransactionRow>
-  /** Tells an operator that what is due of a payment could not be stored. */
-  unstored(row: TransactionRow, error: unknown, message: string): void
   /** The same for all of a group that are due, a thousand at most. One that cannot be written stays as it is. */
   applyDue(groupId: string): Promise<void>
   /** Applies what is due, and resolves to the ms until something else is. */
   runDue(): Promise<number>
+  /** Tells an operator that what is due of a payment could not be stored. */
+  unstored(row: TransactionRow, error: unknown, message: string): void
 }
 
 export interface LedgerDependencies {

@@ -99,7 +99,8 @@ const lockKeys = statement(
      from (select set_config('enable_seqscan', 'off', true) as by_keys offset 0) planned
     cross join unnest($1::text[]) k`,
 )
-// The sockets, and their terminals as new or as they come back: one statement for however many connect in one moment.
+// The sockets, and their terminals as new or as they come back: one statement for however many connect in one moment. Whose a terminal is, is
+// given of new ones alone.
 const connectAll = statement(
   'terminals.connectAll',
   `with given as materialized (
