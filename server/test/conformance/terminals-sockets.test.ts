@@ -6,6 +6,7 @@ import { platform } from '../platform.ts'
 import { result, sale, shopOf, wire, type Wire } from '../till.ts'
 import { until } from '../until.ts'
 import { assertRefused, call } from './call.ts'
+import { whileHeld } from './shop.ts'
 
 const p = await platform({ after })
 const shop = shopOf(p)
@@ -124,6 +125,21 @@ test('[D5.socket.identity, D5.socket.device-claimed, D5.connection.key-moves] a 
   assert.deepEqual([terminalId, deviceId], [connectionId, undefined])
   bare.drop()
   assert.deepEqual(await update(), { terminalId: connectionId, status: 'disconnected' })
+})
+
+test('[D5.socket.device-claimed] of two keys that name a new device id in one moment one gets it, and who connects beside them is let in', async () => {
+  const claim = `insert into terminals.terminals (id, group_id, partner_id, merchant_id, branch_id, key_id, device_id, connection_id, status,
+      connected_at, last_activity_at)
+    select gen_random_uuid(), group_id, partner_id, merchant_id, branch_id, gen_random_uuid(), 'counter-3', gen_random_uuid(), 'offline', now(),
+           now() from terminals.terminals where device_id = '${device}'`
+  const connecting = () =>
+    Promise.all([
+      refusedWith(wire(p.url, shop.second, { deviceId: 'counter-3' }), 403, 'GROUP_MISMATCH'),
+      shop.connect().then((one) => one.close()),
+    ])
+  // Both go to the database together, and wait there for the claim of a third key that is not stored yet.
+  await whileHeld(p, claim, [connecting], async () => {})
+  assert.deepEqual([(await update()).status, (await update()).status], ['connected', 'disconnected'])
 })
 
 test('[D5.connection.lost, D5.connection.grace, D5.connection.closed, D5.connection.lost-no-device, D5.push.reconnecting, D5.push.disconnected] a terminal whose line is lost is reconnecting for 60 s, one that says goodbye is offline', async () => {

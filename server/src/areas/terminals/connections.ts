@@ -1,7 +1,7 @@
 import type { TerminalPrincipal } from '../../identity/terminal-keys.ts'
 import type { Bus } from '../../kernel/bus.ts'
 import type { Clock } from '../../kernel/clock.ts'
-import type { Db, Queries } from '../../kernel/db.ts'
+import { isDuplicate, type Db, type Queries } from '../../kernel/db.ts'
 import { Fault } from '../../kernel/fault.ts'
 import { newId } from '../../kernel/ids.ts'
 import { together } from '../../kernel/together.ts'
@@ -164,7 +164,12 @@ export function createConnections({
   let quietSince = -Infinity
 
   const connect = together({
-    work: connectTogether,
+    // A new device id that another process has given to another key in this moment is known the second time.
+    work: (all: readonly Coming[]) =>
+      connectTogether(all).catch((error: unknown) => {
+        if (isDuplicate(error)) return connectTogether(all)
+        throw error
+      }),
     itemsMax: togetherMax,
     apart: ({ principal: { keyId, groupId }, deviceId }) =>
       deviceId === null ? [keyId] : [keyId, `${groupId} ${deviceId}`],

@@ -134,10 +134,12 @@ const disconnectTerminals = statement(
     where t.id = any (array(select g.terminal_id from given g)) and t.id = g.terminal_id and t.connection_id = g.connection_id
       and t.status = 'online' returning ${toldColumns}`,
 )
+// In the order in which those that connect lock them.
 const expireReconnecting = statement(
   'terminals.expireReconnecting',
-  `update terminals.terminals t set status = 'offline', offline_at = null
-    where t.status = 'reconnecting' and t.offline_at <= kernel.now() returning ${toldColumns}`,
+  `with due as materialized (
+     select t.id from terminals.terminals t where t.status = 'reconnecting' and t.offline_at <= kernel.now() order by t.id for no key update)
+   update terminals.terminals t set status = 'offline', offline_at = null from due where t.id = due.id returning ${toldColumns}`,
 )
 // Beside payments, which lock their terminals: it waits for none of them, holds none up for long, and is not waited for the disk.
 const touchTerminals = statement(
