@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
 import { setImmediate as turn } from 'node:timers/promises'
-import { mock, test } from 'node:test'
+import { mock, test, type TestContext } from 'node:test'
 import { isFull } from './db.ts'
 import { Fault } from './fault.ts'
 import { together } from './together.ts'
@@ -36,6 +38,20 @@ function gate(itemsMax: number, apart: (item: string) => readonly string[] = () 
   return { does, pass, batches, refused, broken, away, full }
 }
 
+/** Makes lines over which one byte can be sent to this process itself. */
+async function openLine(t: TestContext) {
+  const server = createServer()
+  t.after(() => server.close())
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return async () => {
+    const near = connect((server.address() as AddressInfo).port, '127.0.0.1')
+    const [[far]] = (await Promise.all([once(server, 'connection'), once(near, 'connect')])) as [[Socket], unknown]
+    t.after(() => (near.destroy(), far.destroy()))
+    return { send: () => void far.write('x'), next: (come: () => void) => void near.once('data', come) }
+  }
+}
+
 test('what comes in while a batch is under way is the next batch, each with its own result', async () => {
   const { does, pass, batches } = gate(10)
   const first = does('a')
@@ -63,6 +79,38 @@ test('the next batch is under way before those of the last one go on', async () 
   await pass()
   await Promise.all(others)
   assert.deepEqual(wentOn, [2, 2, 2, 2])
+})
+
+test('what comes in just after the answer of the database finds those told who waited for it', async (t) => {
+  const line = await openLine(t)
+  const lines = [await line(), await line()]
+  const answered = Promise.withResolvers<void>()
+  const does = together({
+    async work(items: readonly string[]) {
+      await answered.promise
+      return items
+    },
+    itemsMax: 10,
+  })
+  const seen: string[] = []
+  const stored = does('a').then(() => seen.push('told'))
+  const heard = lines.map(
+    ({ next }) =>
+      new Promise<void>((done) =>
+        next(() => {
+          // The first of the two is the answer, whichever it is.
+          seen.push(seen.length === 0 ? 'answer' : 'word')
+          answered.resolve()
+          done()
+        }),
+      ),
+  )
+  await turn()
+  for (const { send } of lines) send()
+  // Both have arrived before this process looks.
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 50)
+  await Promise.all([stored, ...heard])
+  assert.deepEqual(seen, ['answer', 'told', 'word'])
 })
 
 test('a batch has so many at most, and the others come after it in their order', async () => {
