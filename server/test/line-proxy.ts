@@ -11,6 +11,8 @@ export interface LineProxy extends AsyncDisposable {
   readonly port: number
   /** Connections that were tried so far. */
   readonly tried: number
+  /** Whether a connection is open at either end. */
+  readonly inUse: boolean
   /** From now on, for the connections that are open too. */
   becomes(behaviour: Behaviour): void
 }
@@ -51,6 +53,9 @@ export async function startLineProxy(upstream: NetConnectOpts): Promise<LineProx
     port: (server.address() as AddressInfo).port,
     get tried() {
       return tried
+    },
+    get inUse() {
+      return open.size > 0
     },
     becomes(next) {
       behaviour = next
