@@ -219,6 +219,20 @@ test('a process that starts what another one fails to connect brings it itself',
   await approves(deviceId)
 })
 
+test('a virtual terminal that is stopped while it is started is started first, and then gone', async (t) => {
+  const one = await oneProcess(t)
+  const deviceId = 'sim-approve-halted'
+  const told: string[] = []
+  one.line.becomes('held')
+  const starting = one.start(deviceId).then((status) => told.push(status))
+  await until('a socket', () => one.line.tried > 0)
+  const stopping = one.stop(deviceId).then(() => told.push('stopped'))
+  one.line.becomes('passes')
+  await Promise.all([starting, stopping])
+  assert.deepEqual(told, ['online', 'stopped'])
+  await assertGone(deviceId, one)
+})
+
 test('a virtual terminal that another process stops while it is started is started first, and then gone', async (t) => {
   const [one, other] = [await oneProcess(t), await oneProcess(t)]
   const deviceId = 'sim-approve-halted-elsewhere'

@@ -367,11 +367,12 @@ export function createVirtualTerminals(deps: VirtualTerminalsDependencies): Virt
 
     async stop(partnerId, deviceId) {
       if (scriptOf(deviceId) === undefined) throw new Fault('NOT_FOUND', 'There is no script of this device id.')
-      for (const [name, { deviceId: own, partnerId: whose }] of units) {
-        if (own !== deviceId || whose !== partnerId) continue
+      // One that is being started has no unit yet.
+      for (const name of new Set([...units.keys(), ...changing.keys()])) {
+        if (!name.endsWith(` ${deviceId}`)) continue
         await inTurn(name, async () => {
           const unit = units.get(name)
-          if (unit !== undefined) await end(unit)
+          if (unit?.partnerId === partnerId) await end(unit)
         })
       }
       await leases.ask('stop', { partnerId, groupId: null, deviceId })
