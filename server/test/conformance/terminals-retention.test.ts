@@ -75,6 +75,27 @@ test('[X0.clocks.business.retention, X0.clocks.system.sockets, D5.retention.http
   await terminal.close()
 })
 
+test('[D5.signature.replay] a signed payment that comes again when its own is gone is refused, and charges nothing', async () => {
+  const terminal = await shop.connect()
+  const signedAt = Date.now()
+  const pay = () => {
+    const path = `/v1/terminals/${device}/payments`
+    return shop.ask({ method: 'POST', path, body: { ...sale, metadata: { gone: true } } }, signedAt)
+  }
+  const paying = pay()
+  const { transactionId } = await terminal.next('payment')
+  terminal.send(result(transactionId))
+  assert.equal((await paying).json.transactionId, transactionId)
+  // A sandbox's clock may pass a month within the five minutes of a signature.
+  await p.advance(30 * day + 3_600)
+  await until('its row to go', async () => !(await kept()).includes(transactionId))
+  const again = await pay()
+  assert.deepEqual([again.status, again.json.error?.code], conflict)
+  await terminal.settled()
+  assert.equal(terminal.received.filter(({ action }) => action === 'payment').length, 1)
+  await terminal.close()
+})
+
 test('[D5.id.unique] an id whose row goes in the very moment in which it is used again is taken all the same', async () => {
   const terminal = await shop.connect()
   const paying = shop.pay({ transactionId: 'another' })
