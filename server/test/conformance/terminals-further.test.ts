@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { after, test } from 'node:test'
 import { attentionStore } from '../../src/commands/store-attention.ts'
-import { platform } from '../platform.ts'
+import { cards, platform } from '../platform.ts'
 import { approval, result, shopOf } from '../till.ts'
 
 // What terminals say of a payment beside the word that counts.
@@ -38,6 +38,67 @@ test('[D5.result.foreign] each result from another terminal is kept once, also a
   terminal.send(result(transactionId))
   assert.equal((await paying).json.status, 'SUCCESS')
   await Promise.all([terminal.close(), other.close()])
+})
+
+test('[D5.result.malformed, D5.result.foreign] of what is no result a person is told what leads to the money, and no card number; from another terminal it is Forbidden', async () => {
+  const { transactionId, paying, terminal } = await begun()
+  const other = await shop.connect(shop.second)
+  const nonsense = {
+    ...approval,
+    authorizationCode: `A1B2C3 ${'0'.repeat(64)}`,
+    errorCode: cards.approved,
+    x: 'a'.repeat(9),
+  }
+  const own = await terminal.ask(result(transactionId, nonsense))
+  assert.deepEqual([own.error, own.code], ['Bad Request', 'INVALID_REQUEST'])
+  const foreign = await other.ask(result(transactionId, nonsense))
+  assert.deepEqual([foreign.error, foreign.code], ['Forbidden', 'GROUP_MISMATCH'])
+  const told = (await attentionStore.list(p.kaha.db, 10)).filter(({ payment }) => payment === transactionId)
+  assert.deepEqual(
+    told.map(({ cause }) => cause),
+    ['malformed_result', 'foreign_result'],
+  )
+  for (const { detail } of told) {
+    assert.match(
+      detail,
+      /"status":"SUCCESS","amount":"150.00","currency":"PHP","authorizationCode":"A1B2C3 0+","errorCode":"\[removed\]"/,
+    )
+    assert.ok(!detail.includes('aaa'))
+  }
+  assert.ok(told[1]?.detail.includes(`${shop.second.device_id} says `))
+  terminal.send(result(transactionId))
+  assert.equal((await paying).json.status, 'SUCCESS')
+  await Promise.all([terminal.close(), other.close()])
+})
+
+test('[D5.message.to-terminal.payment-status] what ended without a result is asked about whenever the terminal is back, until it has said that it was paid', async () => {
+  const { transactionId, paying, terminal } = await begun()
+  await p.advance(91)
+  assert.equal((await paying).json.error.code, 'TIMEOUT')
+  await p.advance(24 * 3_600)
+  terminal.drop()
+  const back = async () => {
+    const one = await shop.connect()
+    await one.settled()
+    const about = one.received.filter((message) => message.transactionId === transactionId)
+    return { one, actions: about.map(({ action }) => action) }
+  }
+  const first = await back()
+  assert.deepEqual(first.actions, ['paymentStatus'])
+  first.one.drop()
+  const second = await back()
+  assert.deepEqual(second.actions, ['paymentStatus'])
+  second.one.send(result(transactionId))
+  await second.one.next('voidPayment')
+  second.one.drop()
+  const third = await back()
+  assert.deepEqual(third.actions, ['voidPayment'])
+  third.one.send({ action: 'voidResult', transactionId, success: true })
+  await third.one.settled()
+  third.one.drop()
+  const fourth = await back()
+  assert.deepEqual(fourth.actions, [])
+  await fourth.one.close()
 })
 
 test('[D5.machine.ended.other, D5.machine.final.result, D5.machine.any.same-result] a further result is logged with what it said and how the payment stands, and nothing secret of it', async () => {

@@ -122,7 +122,7 @@ const voidReasons: Readonly<Record<VoidCause, string>> = {
   late: 'The approval came too late: the payment had been given up.',
   mismatch: 'The terminal approved another amount or currency.',
   contradiction: 'The terminal approved after it had said otherwise.',
-  confirmed: 'requested',
+  confirmed: 'It was voided at the terminal.',
 }
 
 const outcomes: Partial<Record<TransactionEvent, Outcome>> = {
@@ -294,8 +294,9 @@ export function hearVoid(
     if (before.state === 'VOIDED' && before.void_state !== 'CONFIRMED')
       return { course: { ...before, void_state: 'CONFIRMED', void_at: null, void_error: null }, effects: [] }
     if (before.state !== 'COMPLETED') return { course: before, effects: [] }
-    // The reason of a void that was refused is not that of another.
-    const course = before.void_state === 'ASKED' ? before : { ...before, void_reason: answer.reason ?? null }
+    // The reason of a void that was refused is not that of another; one that was not answered for a day may be late.
+    const isAnswer = before.void_state === 'ASKED' || before.void_error === 'TIMEOUT'
+    const course = isAnswer ? before : { ...before, void_reason: answer.reason ?? null }
     return happen(course, createdAt, 'void_confirmed', at)
   }
   if (before.void_state !== 'ASKED') return { course: before, effects: [] }

@@ -1,5 +1,5 @@
 import type { Db } from '../../kernel/db.ts'
-import type { Log } from '../../kernel/log.ts'
+import { scrub, type Log } from '../../kernel/log.ts'
 import { decimalToMinor } from '../../kernel/money.ts'
 import { together } from '../../kernel/together.ts'
 import { happen, hearVoid, type Alarm, type Result, type Step } from './course.ts'
@@ -31,6 +31,8 @@ export interface VoidAnswer {
 }
 
 const detailCharactersMax = 1_000
+const toldNames = ['status', 'amount', 'currency', 'authorizationCode', 'errorCode', 'success', 'error'] as const
+const wordCharactersMax = 100
 const furtherResult = 'a terminal gave a further result of a payment that had ended; nothing was changed'
 const heardTogetherMax = 128
 
@@ -81,6 +83,9 @@ export function createTerminalCases({
   const own = async (from: Speaker, transactionId: string, said: unknown) => {
     const row = await lookUp(from, transactionId)
     if (row === undefined) throw refuse('TRANSACTION_NOT_FOUND', 'There is no such transaction.')
+    return ofItsOwn(from, row, said)
+  }
+  const ofItsOwn = async (from: Speaker, row: TransactionRow, said: unknown) => {
     if (row.terminal_id === from.terminalId) return row
     await mustBeHeld(from)
     const who = `${from.deviceId ?? from.connectionId} says `
@@ -147,10 +152,12 @@ export function createTerminalCases({
     },
 
     /** Something that is no result, of a payment that may be this terminal's. */
-    async hearNonsense(from: Speaker, transactionId: string) {
+    async hearNonsense(from: Speaker, transactionId: string, said: unknown) {
       const row = await lookUp(from, transactionId)
-      if (row?.terminal_id !== from.terminalId || !(await held(from.connectionId))) return
-      await ledger.change(row.id, (course) => alarming(course, 'malformed_result', 'malformed'))
+      if (row === undefined || !(await held(from.connectionId))) return
+      const words = wordsOf(said)
+      await ofItsOwn(from, row, words)
+      await ledger.change(row.id, (course) => alarming(course, 'malformed_result', words))
     },
 
     /** Notes that it is about to be written to this connection; false where it need not be any more. */
@@ -173,6 +180,18 @@ export function createTerminalCases({
           : { course, effects: [] },
       ),
   }
+}
+
+/** Of what is no result, what a person needs who looks for the money. Anything may stand in it, a card number too. */
+function wordsOf(said: unknown): Readonly<Record<string, string>> {
+  const words: Record<string, string> = {}
+  if (typeof said !== 'object' || said === null) return words
+  for (const name of toldNames) {
+    const value = (said as Record<string, unknown>)[name]
+    if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean')
+      words[name] = scrub(String(value).slice(0, wordCharactersMax))
+  }
+  return words
 }
 
 /** A decimal without the zeros around it: terminals write two decimals where the currency has none, too. */

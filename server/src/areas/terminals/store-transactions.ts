@@ -148,7 +148,7 @@ const toAsk = statement(
   `select ${columns} from unnest($1::uuid[], $2::uuid[]) c(terminal_id, connection_id) cross join lateral (
      select * from terminals.transactions t
       where t.terminal_id = c.terminal_id and t.sent_to is not null and t.sent_to <> c.connection_id
-        and (t.state in ('PENDING', 'AWAITING_RECONNECT') or t.our_code = 'NO_RESULT' or t.void_state = 'ASKED')
+        and (t.state in ('PENDING', 'AWAITING_RECONNECT') or t.our_code = 'NO_RESULT' and t.state = 'FAILED' or t.void_state = 'ASKED')
       order by t.id desc limit $3) t
     order by t.id`,
 )

@@ -205,7 +205,7 @@ export function createActions(deps: ActionsDependencies): Act {
     const { transactionId } = value
     const isResult = link.terminalId !== null && (action === 'paymentResponse' || action === 'voidResult')
     if (isResult && typeof transactionId === 'string' && isKeepable(transactionId))
-      await cases.hearNonsense(speakerOf(link), transactionId)
+      await cases.hearNonsense(speakerOf(link), transactionId, value['paymentResponse'] ?? value)
     throw wrong
   }
 

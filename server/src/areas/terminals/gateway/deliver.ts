@@ -251,8 +251,8 @@ export function createDeliverer({
         throw error
       })
       for (const row of rows) {
-        const isOver = !isOpen(row.state) && row.our_code !== 'NO_RESULT'
-        if (!isOver) {
+        const hasNoResult = row.state === 'FAILED' && row.our_code === 'NO_RESULT'
+        if (isOpen(row.state) || hasNoResult) {
           link.asked.add(row.transaction_id)
           link.send({ action: 'paymentStatus', transactionId: row.transaction_id, ...stamp(row.group_id) })
         }
