@@ -12,8 +12,8 @@ export const attentionHelp = [
   'kaha attention list [--json]',
   'kaha attention settle ID --note TEXT [--json]',
   '',
-  'What needs a person: voids that a terminal refused or did not answer, results from a foreign terminal or that make no sense, and money that a',
-  'bank took for a QR Ph code that was final. Nothing that is open goes away by itself: see to it, and settle it with a note.',
+  'What needs a person: voids that a terminal refused or did not answer, results from a foreign terminal, of no payment or that make no sense, and',
+  'money that a bank took for a QR Ph code that was final. Nothing that is open goes away by itself: see to it, and settle it with a note.',
   '',
 ].join('\n')
 
@@ -45,11 +45,14 @@ export async function attentionCommand(config: Config, args: readonly string[]):
 
 async function list(db: Db, json: boolean): Promise<void> {
   const open = await store.list(db, listedMax)
-  if (json) return say(JSON.stringify(open.map((row) => ({ ...row, amount: minorToNumber(row.amount) }))))
+  if (json)
+    return say(
+      JSON.stringify(open.map((row) => ({ ...row, amount: row.amount === null ? null : minorToNumber(row.amount) }))),
+    )
   if (open.length === 0) return say('Nothing needs a person.')
   say(`${'ID'.padEnd(36)}  ${'SINCE'.padEnd(24)}  ${'CAUSE'.padEnd(16)}  PAYMENT`)
   for (const { id, at, cause, payment, amount, currency, merchant_id, detail } of open) {
-    const money = `${minorToDecimal(amount, currency)} ${currency}`
+    const money = amount === null || currency === null ? 'no amount' : `${minorToDecimal(amount, currency)} ${currency}`
     say(`${id}  ${at.toISOString()}  ${cause.padEnd(16)}  ${payment}, ${money}, of merchant ${merchant_id}`)
     say(`    ${detail.replaceAll(/\p{Cc}/gu, '\ufffd')}`)
   }

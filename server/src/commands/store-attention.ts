@@ -9,8 +9,9 @@ export interface AttentionRow {
   readonly merchant_id: string
   /** The merchant's name for it. */
   readonly payment: string
-  readonly amount: bigint
-  readonly currency: string
+  /** Null, as is the currency, where what was said of it is no amount. */
+  readonly amount: bigint | null
+  readonly currency: string | null
 }
 
 const listAttention = statement(

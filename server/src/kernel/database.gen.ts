@@ -525,6 +525,17 @@ export interface Tables {
     readonly run_at: Date | null
     readonly receipt_json: string | null
   }
+  readonly 'terminals.unmatched_results': {
+    readonly id: string
+    readonly terminal_id: string
+    readonly transaction_id: string
+    readonly amount: bigint | null
+    readonly currency: string | null
+    readonly detail: string
+    readonly created_at: Date
+    readonly settled_at: Date | null
+    readonly note: string | null
+  }
   readonly 'terminals.used_signatures': {
     readonly key_id: string
     readonly signature: Buffer

@@ -137,3 +137,31 @@ test('[D5.result.amount-mismatch] the receipt of an approval that is voided for 
   await terminal.settled()
   await terminal.close()
 })
+
+test('an approval of a payment that the group does not have, or no longer, is brought before a person, once for each and so many at most', async () => {
+  const terminal = await shop.connect()
+  const unmatched = async () =>
+    (await attentionStore.list(p.kaha.db, 200)).filter(({ cause }) => cause === 'unmatched_result')
+  for (const status of ['FAILED', 'CANCELLED', 'PENDING', 'SUCCESS', 'SUCCESS']) {
+    const refused = await terminal.ask(result('nobody-s', { ...approval, status }))
+    assert.deepEqual([refused.error, refused.code], ['Not Found', 'TRANSACTION_NOT_FOUND'])
+    assert.equal((await unmatched()).length, status === 'SUCCESS' ? 1 : 0)
+  }
+  const [one] = await unmatched()
+  assert.deepEqual(
+    [one?.payment, one?.amount, one?.currency, one?.merchant_id],
+    ['nobody-s', 15_000n, 'PHP', p.merchant.id],
+  )
+  assert.ok(one?.detail.startsWith(`${shop.first.device_id} says {"status":"SUCCESS","amount":"150.00"`), one?.detail)
+  await terminal.ask(result('nobody-s', { ...approval, authorizationCode: 'Z9Y8X7' }))
+  assert.match((await unmatched())[0]?.detail ?? '', /A1B2C3.*Z9Y8X7/)
+  assert.equal(p.logged.filter((line) => line.includes('"cause":"unmatched_result"')).length, 1)
+  assert.ok(await attentionStore.settle(p.kaha.db, one?.id ?? '', 'Paid back.'))
+  assert.deepEqual(await unmatched(), [])
+
+  for (let times = 0; times < 102; times += 1)
+    await terminal.ask(result(`made-up-${times}`, { ...approval, currency: times === 0 ? 'XYZ' : 'PHP' }))
+  const open = await unmatched()
+  assert.deepEqual([open.length, open[0]?.amount, open[1]?.amount], [100, null, 15_000n])
+  await terminal.close()
+})

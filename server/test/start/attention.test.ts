@@ -8,7 +8,7 @@ import { bankOf, qrAccount } from '../conformance/qr-account.ts'
 import { urlOf } from '../faults/database-of.ts'
 import { platform } from '../platform.ts'
 import { sql } from '../sql.ts'
-import { result, shopOf } from '../till.ts'
+import { approval, result, shopOf } from '../till.ts'
 import { finish, folder } from './program.ts'
 
 // What only a person can mend, as the operator's command shows it.
@@ -45,7 +45,7 @@ test('an empty list says that nothing needs a person, and what is not open is no
   )
 })
 
-test('a refused void, a foreign result and unmatched money are listed until they are settled with a note, and happen anew after that', async () => {
+test('a refused void, a foreign result, one of no payment and unmatched money are listed until they are settled with a note, and happen anew after that', async () => {
   const terminal = await shop.connect()
   const paying = shop.pay({ transactionId: 'late-1' })
   await terminal.next('payment')
@@ -56,6 +56,8 @@ test('a refused void, a foreign result and unmatched money are listed until they
   terminal.send({ action: 'voidResult', transactionId: 'late-1', success: false, error: 'NO\u001b[2J' })
   await terminal.settled()
   await foreignResult('late-1')
+  await p.advance(1)
+  await terminal.ask(result('nobody-s', { ...approval, amount: 'some' }))
   await p.advance(1)
   const code = await qrAccount(p).made({ amount: '12.34', merchantReferenceNumber: 'MUG-1' })
   const bank = bankOf(p)
@@ -73,26 +75,30 @@ test('a refused void, a foreign result and unmatched money are listed until they
     [
       ['void_refused', 'late-1', 15_000n, 'PHP', p.merchant.id],
       ['foreign_result', 'late-1', 15_000n, 'PHP', p.merchant.id],
+      ['unmatched_result', 'nobody-s', null, null, p.merchant.id],
       ['unmatched_money', 'MUG-1', 1_234n, 'PHP', p.merchant.id],
     ],
   )
   const shown = await kaha('list')
   assert.match(shown, /void_refused +late-1, 150\.00 PHP, of merchant /)
+  assert.match(shown, /unmatched_result +nobody-s, no amount, of merchant /)
+  assert.ok(shown.includes(`    ${shop.first.device_id} says {"status":"SUCCESS","amount":"some"`), shown)
   assert.ok(shown.includes(`    ${shop.first.device_id}: The terminal refused a void: NO`), shown)
   assert.ok(shown.includes(`    ${shop.first.device_id}: ${shop.second.device_id} says {"status":"SUCCESS"`), shown)
   // oxlint-disable-next-line no-control-regex
   assert.doesNotMatch(shown, /[\u0000-\u0009\u000b-\u001f]/)
-  assert.deepEqual([await figure('kaha_terminal_attention_open'), await figure('kaha_qr_unmatched_open')], [2, 1])
+  assert.deepEqual([await figure('kaha_terminal_attention_open'), await figure('kaha_qr_unmatched_open')], [3, 1])
   // Figures that ask the database are no callers that wait for it.
   for (let looks = 0; looks < 5; looks += 1) assert.equal(await figure('kaha_db_waiting'), 0)
   assert.ok(
     p.logged.some((line) => line.includes('a terminal payment needs a person') && line.includes('foreign_result')),
   )
 
-  const [refused = '', foreign = '', money = ''] = listed.map(({ id }) => id)
+  const [refused = '', foreign = '', unmatched = '', money = ''] = listed.map(({ id }) => id)
   assert.equal(await kaha('settle', refused, '--note', ' Paid back. '), `${refused} is settled.\n`)
-  for (const id of [foreign, money]) assert.ok(await attentionStore.settle(p.kaha.db, id, 'Looked at.'))
-  for (const id of [refused, money]) assert.equal(await attentionStore.settle(p.kaha.db, id, 'Again.'), false)
+  for (const id of [foreign, unmatched, money]) assert.ok(await attentionStore.settle(p.kaha.db, id, 'Looked at.'))
+  for (const id of [refused, unmatched, money])
+    assert.equal(await attentionStore.settle(p.kaha.db, id, 'Again.'), false)
   assert.deepEqual(await open(), [])
   assert.deepEqual([await figure('kaha_terminal_attention_open'), await figure('kaha_qr_unmatched_open')], [0, 0])
   const kept = await sql<{ note: string }>(p.kaha.db, 'select note from terminals.attention where id = $1', [refused])

@@ -1,10 +1,10 @@
 import type { Metrics } from '../../kernel/metrics.ts'
-import { alarms, type Alarm } from './course.ts'
+import { attentionCauses, type AttentionCause } from './course.ts'
 
 /** What an operator sees of the room. */
 export interface TerminalFigures {
   /** A payment needs a person. */
-  attention(cause: Alarm): void
+  attention(cause: AttentionCause): void
   /** What is due of a payment could not be stored, and is tried again. */
   unstored(): void
   /** Begins to count the sockets of this process, of which there are none before. */
@@ -20,7 +20,7 @@ export function createTerminalFigures(
     'kaha_terminal_attention_total',
     'Terminal payments that need a person, by cause.',
     ['cause'],
-    alarms.map((cause) => ({ cause })),
+    attentionCauses.map((cause) => ({ cause })),
   )
   const unstored = metrics.counter(
     'kaha_terminal_unstored_total',

@@ -1,8 +1,10 @@
+import type { Clock } from '../../kernel/clock.ts'
 import type { Db } from '../../kernel/db.ts'
 import { scrub, type Log } from '../../kernel/log.ts'
-import { decimalToMinor } from '../../kernel/money.ts'
+import { currencyOf, decimalToMinor } from '../../kernel/money.ts'
 import { together } from '../../kernel/together.ts'
 import { happen, hearVoid, type Alarm, type Result, type Step } from './course.ts'
+import type { TerminalFigures } from './figures.ts'
 import type { Ledger, Stepper } from './ledger.ts'
 import { isOpen, type TransactionEvent } from './machine.ts'
 import { notConnected, refuse } from './refusals.ts'
@@ -39,12 +41,16 @@ const heardTogetherMax = 128
 /** What a terminal can say, of payments of its group. */
 export function createTerminalCases({
   db,
+  clock,
   ledger,
   log,
+  figures,
 }: {
   readonly db: Db
+  readonly clock: Clock
   readonly ledger: Ledger
-  readonly log: Pick<Log, 'info'>
+  readonly log: Pick<Log, 'info' | 'warn'>
+  readonly figures: Pick<TerminalFigures, 'attention'>
 }) {
   // Nothing of the payment changes: the alarm is what is written.
   const alarming = (course: TransactionRow, cause: Alarm, said: unknown, from = ''): Step => ({
@@ -80,10 +86,11 @@ export function createTerminalCases({
    * The payment that a terminal speaks of. What it says of another terminal's is kept for a person, and refused. Whether its connection is
    * still one is for the change to find out, in the same statement; whoever changes nothing asks `mustBeHeld`.
    */
-  const own = async (from: Speaker, transactionId: string, said: unknown) => {
+  const own = async (from: Speaker, transactionId: string, said: unknown, ifNone = async () => {}) => {
     const row = await lookUp(from, transactionId)
-    if (row === undefined) throw refuse('TRANSACTION_NOT_FOUND', 'There is no such transaction.')
-    return ofItsOwn(from, row, said)
+    if (row !== undefined) return ofItsOwn(from, row, said)
+    await ifNone()
+    throw refuse('TRANSACTION_NOT_FOUND', 'There is no such transaction.')
   }
   const ofItsOwn = async (from: Speaker, row: TransactionRow, said: unknown) => {
     if (row.terminal_id === from.terminalId) return row
@@ -91,6 +98,23 @@ export function createTerminalCases({
     const who = `${from.deviceId ?? from.connectionId} says `
     await ledger.change(row.id, (course) => alarming(course, 'foreign_result', said, who))
     throw refuse('GROUP_MISMATCH', 'This payment was sent to another terminal.')
+  }
+
+  /** An approval of a payment that the group does not have, or no longer: there may be money that nobody else tells of. */
+  const raiseUnmatched = async (from: Speaker, transactionId: string, result: TerminalResult) => {
+    await mustBeHeld(from)
+    const currency = result.currency ?? ''
+    const read = currencyOf(currency) && decimalToMinor(withoutZeros(String(result.amount ?? '')), currency)
+    const isNew = await store.raiseUnmatched(db, {
+      terminalId: from.terminalId,
+      transactionId,
+      money: read !== undefined && 'minor' in read ? { amount: read.minor, currency } : null,
+      detail: `${from.deviceId ?? from.connectionId} says ${JSON.stringify(result).slice(0, detailCharactersMax)}`,
+      at: clock.now(),
+    })
+    if (!isNew) return
+    figures.attention('unmatched_result')
+    log.warn({ terminal: from.terminalId, cause: 'unmatched_result' }, 'a terminal payment needs a person')
   }
 
   // Another amount is undone; what is no amount at all tells nothing of the money, and may be said again.
@@ -109,7 +133,9 @@ export function createTerminalCases({
 
   return {
     async hearResult(from: Speaker, transactionId: string, result: TerminalResult) {
-      const row = await own(from, transactionId, result)
+      const row = await own(from, transactionId, result, async () => {
+        if (result.status === 'SUCCESS') await raiseUnmatched(from, transactionId, result)
+      })
       const event = eventOf(row, result)
       if (event === 'malformed') {
         await ledger.change(row.id, (course) => alarming(course, 'malformed_result', result), from.connectionId)

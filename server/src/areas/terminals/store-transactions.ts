@@ -176,13 +176,36 @@ const raiseAlarm = statement(
    returning xmax = 0 as is_new`,
 )
 
+// The same of an approval of a payment that the group does not have.
+const raiseUnmatched = statement(
+  'terminals.raiseUnmatched',
+  `insert into terminals.unmatched_results as u (terminal_id, transaction_id, amount, currency, detail, created_at)
+   select $1::uuid, $2::text, $3::bigint, $4::text, $5::text, $6::timestamptz
+    where (select count(*) from terminals.unmatched_results o where o.terminal_id = $1 and o.settled_at is null) < $7
+   on conflict (terminal_id, transaction_id) where settled_at is null
+   do update set detail = left(u.detail || ' ' || excluded.detail, $8) where position(excluded.detail in u.detail) = 0
+   returning xmax = 0 as is_new`,
+)
+
 const openAttention = statement(
   'terminals.openAttention',
-  'select count(*)::integer as open from terminals.attention where settled_at is null',
+  `select ((select count(*) from terminals.attention where settled_at is null)
+         + (select count(*) from terminals.unmatched_results where settled_at is null))::integer as open`,
 )
+
+/** What a terminal approved of a payment that its group does not have. */
+interface Unmatched {
+  readonly terminalId: string
+  readonly transactionId: string
+  /** In minor units; null where what it said is no amount of a currency. */
+  readonly money: { readonly amount: bigint; readonly currency: string } | null
+  readonly detail: string
+  readonly at: Date
+}
 
 const rowsToAskMax = 200
 const alarmCharactersMax = 10_000
+const unmatchedOpenMax = 100
 /** As many missed pushes are looked up at once. */
 export const unseenMax = 1_000
 
@@ -297,6 +320,20 @@ export const transactionStore = {
   raise: async (tx: Queries, transactionId: string, alarm: Alarm, detail: string, at: Date): Promise<boolean> =>
     one(await tx.run<{ is_new: boolean }>(raiseAlarm, [transactionId, alarm, detail, at, alarmCharactersMax]))
       ?.is_new ?? false,
+  /** The same of a payment that the group of this terminal does not have; not of more than so many of a terminal. */
+  raiseUnmatched: async (on: Queries, { terminalId, transactionId, money, detail, at }: Unmatched): Promise<boolean> =>
+    one(
+      await on.run<{ is_new: boolean }>(raiseUnmatched, [
+        terminalId,
+        transactionId,
+        money?.amount ?? null,
+        money?.currency ?? null,
+        detail,
+        at,
+        unmatchedOpenMax,
+        alarmCharactersMax,
+      ]),
+    )?.is_new ?? false,
   openAttention: async (on: Queries): Promise<number> =>
     (await on.run<{ open: number }>(openAttention, []))[0]?.open ?? 0,
 }
