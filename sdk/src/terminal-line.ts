@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import type { IncomingMessage } from 'node:http'
 import { terminalsErrors, type TerminalAnswer, type TerminalRequest } from '@kaha/contract'
+import { uuidv7 } from 'uuidv7'
 import { WebSocket } from 'ws'
 import { checkedBase, checkedKey, isObject, mustBeObject, mustBeText } from './arguments.ts'
 import { KahaConnectionError, KahaError } from './errors.ts'
@@ -236,7 +237,7 @@ const named = ({ paymentRequest, ...message }: Sent<'payment'>): Sent<'payment'>
   ...message,
   paymentRequest: {
     ...mustBeObject('paymentRequest', paymentRequest),
-    transactionId: paymentRequest.transactionId ?? crypto.randomUUID(),
+    transactionId: paymentRequest.transactionId ?? uuidv7(),
   },
 })
 

@@ -14,6 +14,7 @@ import {
   type BodyOf,
   type QueryOf,
 } from '@kaha/contract'
+import { uuidv7 } from 'uuidv7'
 import { mustBeObject, mustBeText } from './arguments.ts'
 import { createSend, retriesOf, type CallOptions, type ConnectionOptions, type Sign, type Waiting } from './request.ts'
 import { backOff, isUnanswered, pause, waitBeforeRetry } from './retry.ts'
@@ -64,7 +65,7 @@ export function createTerminals(
      * transactionId. A KahaError TIMEOUT or TERMINAL_CONNECTION_ERROR means that no money is kept.
      */
     async pay(terminalId: string, body: BodyOf<typeof createTerminalPayment>, call: CallOptions = {}) {
-      const asked = { ...mustBeObject('body', body), transactionId: body.transactionId ?? crypto.randomUUID() }
+      const asked = { ...mustBeObject('body', body), transactionId: body.transactionId ?? uuidv7() }
       const input = { params: { terminalId }, body: asked }
       const repeatsMax = retriesOf(mustBeObject('options', call).maxRetries ?? options.maxRetries ?? repeatsDefault)
       for (let triesMade = 1; ; triesMade += 1) {
