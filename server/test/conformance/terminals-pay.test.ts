@@ -88,7 +88,10 @@ test('[D5.id.joins, D5.id.replays, D5.id.unique] the same id joins the running w
 
 test('[D5.id.other-body, D5.id.other-terminal] the same id with another body or terminal is a conflict, and charges nothing', async () => {
   const transactionId = 'taken-1'
-  await paid({ transactionId })
+  await paid({ transactionId, metadata: { order: { table: 4, seat: 2 }, note: 'x' } })
+  // JSON has no order of keys: the same body again.
+  const again = await shop.pay({ metadata: { note: 'x', order: { seat: 2, table: 4 } }, transactionId })
+  assert.deepEqual([again.status, again.json.status], [200, 'SUCCESS'])
   assertRefused(at, await shop.pay({ transactionId, amount: '150.01' }), 409, 'TRANSACTION_CONFLICT')
   assertRefused(at, await shop.pay({ transactionId, metadata: { a: 1 } }), 409, 'TRANSACTION_CONFLICT')
   const other = await shop.connect(shop.second)

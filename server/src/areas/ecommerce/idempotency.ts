@@ -1,6 +1,7 @@
 import type { Principal } from '../../identity/principal.ts'
 import type { Db, Queries } from '../../kernel/db.ts'
 import { Fault } from '../../kernel/fault.ts'
+import { inKeyOrder } from '../../kernel/json-order.ts'
 import { sha256, type Keyring } from '../../kernel/seal.ts'
 import { refuse } from './errors.ts'
 import { answerPlace, ecommerceStore as store, type KeptAnswer } from './store.ts'
@@ -44,17 +45,7 @@ export interface Idempotency {
 
 const keyForm = /^[A-Za-z0-9._-]{8,64}$/
 
-/** JSON with its keys in one order, so that equal bodies are equal text. */
-const canonical = (body: unknown): string => JSON.stringify(ordered(body)) ?? 'null'
-
-function ordered(value: unknown): unknown {
-  if (typeof value !== 'object' || value === null) return value
-  if (Array.isArray(value)) return value.map(ordered)
-  const fields = value as Record<string, unknown>
-  const inOrder: Record<string, unknown> = {}
-  for (const name of Object.keys(fields).toSorted()) inOrder[name] = ordered(fields[name])
-  return inOrder
-}
+const canonical = (body: unknown): string => JSON.stringify(inKeyOrder(body)) ?? 'null'
 
 export function createIdempotency({ db, keyring }: { db: Db; keyring: Keyring }): Idempotency {
   const place = ({ principal, operation, key }: Request) => answerPlace(principal.entityId, operation, key ?? '')

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { alike, holdsAll } from '../../kernel/json-digits.ts'
+import { inKeyOrder } from '../../kernel/json-order.ts'
 import { amountMax, currencyOf, decimalToMinor } from '../../kernel/money.ts'
 import { refuse } from './refusals.ts'
 
@@ -29,7 +30,7 @@ export interface Order extends Asked {
   readonly amountMinor: bigint
   /** The request without its transactionId, as JSON: a number in one form of all that it can be written in. */
   readonly text: string
-  /** Of the request and nothing else: tells a repeat from another request. */
+  /** Of the request and nothing else, in whatever order its keys came: tells a repeat from another request. */
   readonly hash: Buffer
 }
 
@@ -103,7 +104,10 @@ export function checkOrder(asked: Asked, currencies: readonly string[]): Order {
   const { transactionId: _, ...rest } = asked.request
   const text = JSON.stringify(rest, alike)
   checkSize(text, rest)
-  const hash = createHash('sha256').update(`[${text},${asked.webhookMode}]`).digest()
+  // Its metadata comes in whatever order a till keeps it.
+  const { metadata } = rest
+  const alikeText = metadata === undefined ? text : JSON.stringify({ ...rest, metadata: inKeyOrder(metadata) }, alike)
+  const hash = createHash('sha256').update(`[${alikeText},${asked.webhookMode}]`).digest()
   return { ...asked, amountMinor, text, hash }
 }
 
