@@ -153,8 +153,10 @@ test('an approval of a payment that the group does not have, or no longer, is br
     ['nobody-s', 15_000n, 'PHP', p.merchant.id],
   )
   assert.ok(one?.detail.startsWith(`${shop.first.device_id} says {"status":"SUCCESS","amount":"150.00"`), one?.detail)
-  await terminal.ask(result('nobody-s', { ...approval, authorizationCode: 'Z9Y8X7' }))
-  assert.match((await unmatched())[0]?.detail ?? '', /A1B2C3.*Z9Y8X7/)
+  await terminal.ask(
+    result('nobody-s', { ...approval, authorizationCode: 'Z9Y8X7', receiptData: `CARD ${cards.approved}` }),
+  )
+  assert.match((await unmatched())[0]?.detail ?? '', /A1B2C3.*Z9Y8X7.*CARD \[removed\]/)
   assert.equal(p.logged.filter((line) => line.includes('"cause":"unmatched_result"')).length, 1)
   assert.ok(await attentionStore.settle(p.kaha.db, one?.id ?? '', 'Paid back.'))
   assert.deepEqual(await unmatched(), [])

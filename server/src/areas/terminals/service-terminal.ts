@@ -55,7 +55,7 @@ export function createTerminalCases({
   // Nothing of the payment changes: the alarm is what is written.
   const alarming = (course: TransactionRow, cause: Alarm, said: unknown, from = ''): Step => ({
     course,
-    effects: [{ kind: 'alarm', alarm: cause, detail: `${from}${JSON.stringify(said).slice(0, detailCharactersMax)}` }],
+    effects: [{ kind: 'alarm', alarm: cause, detail: from + asDetail(said) }],
   })
 
   /** For each connection, whether it is still one. */
@@ -109,7 +109,7 @@ export function createTerminalCases({
       terminalId: from.terminalId,
       transactionId,
       money: read !== undefined && 'minor' in read ? { amount: read.minor, currency } : null,
-      detail: `${from.deviceId ?? from.connectionId} says ${JSON.stringify(result).slice(0, detailCharactersMax)}`,
+      detail: `${from.deviceId ?? from.connectionId} says ${asDetail(result)}`,
       at: clock.now(),
     })
     if (!isNew) return
@@ -208,14 +208,17 @@ export function createTerminalCases({
   }
 }
 
-/** Of what is no result, what a person needs who looks for the money. Anything may stand in it, a card number too. */
+// What a terminal says may have a card number in it, as on a receipt.
+const asDetail = (said: unknown): string => scrub(JSON.stringify(said)).slice(0, detailCharactersMax)
+
+/** Of what is no result, what a person needs who looks for the money; anything may stand in it. */
 function wordsOf(said: unknown): Readonly<Record<string, string>> {
   const words: Record<string, string> = {}
   if (typeof said !== 'object' || said === null) return words
   for (const name of toldNames) {
     const value = (said as Record<string, unknown>)[name]
     if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean')
-      words[name] = scrub(String(value).slice(0, wordCharactersMax))
+      words[name] = String(value).slice(0, wordCharactersMax)
   }
   return words
 }
