@@ -1,7 +1,8 @@
 -- What terminals have approved of payments that their groups do not have: rows that are gone since, or that never were, as after a restored backup.
--- A person settles them as other causes; who makes up ids fills no table, as each terminal has so many at most.
+-- A person settles them as other causes; a group has so many open ones at most, and those that were settled go in time.
 create table terminals.unmatched_results (
   id uuid primary key default gen_random_uuid(),
+  group_id uuid not null,
   terminal_id uuid not null references terminals.terminals,
   transaction_id text not null,
   -- As the terminal said it, where that is an amount of a currency.
@@ -14,7 +15,8 @@ create table terminals.unmatched_results (
   check ((amount is null) = (currency is null)),
   check ((settled_at is null) = (note is null))
 );
-create unique index one_open_unmatched_result on terminals.unmatched_results (terminal_id, transaction_id) where settled_at is null;
+create unique index one_open_unmatched_result on terminals.unmatched_results (group_id, terminal_id, transaction_id) where settled_at is null;
+create index unmatched_results_settled on terminals.unmatched_results (settled_at) where settled_at is not null;
 
 -- published
 create or replace function terminals.list_attention(rows_max integer)

@@ -53,10 +53,13 @@ async function list(db: Db, json: boolean): Promise<void> {
   say(`${'ID'.padEnd(36)}  ${'SINCE'.padEnd(24)}  ${'CAUSE'.padEnd(16)}  PAYMENT`)
   for (const { id, at, cause, payment, amount, currency, merchant_id, detail } of open) {
     const money = amount === null || currency === null ? 'no amount' : `${minorToDecimal(amount, currency)} ${currency}`
-    say(`${id}  ${at.toISOString()}  ${cause.padEnd(16)}  ${payment}, ${money}, of merchant ${merchant_id}`)
-    say(`    ${detail.replaceAll(/\p{Cc}/gu, '\ufffd')}`)
+    say(`${id}  ${at.toISOString()}  ${cause.padEnd(16)}  ${shown(payment)}, ${money}, of merchant ${merchant_id}`)
+    say(`    ${shown(detail)}`)
   }
 }
+
+/** What others have said, as text that does nothing to a screen. */
+const shown = (text: string): string => text.replaceAll(/\p{Cc}/gu, '\ufffd')
 
 function idOf(given: string | undefined): string {
   if (given === undefined || !isUuid(given))

@@ -527,6 +527,7 @@ export interface Tables {
   }
   readonly 'terminals.unmatched_results': {
     readonly id: string
+    readonly group_id: string
     readonly terminal_id: string
     readonly transaction_id: string
     readonly amount: bigint | null

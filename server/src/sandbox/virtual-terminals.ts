@@ -369,7 +369,7 @@ export function createVirtualTerminals(deps: VirtualTerminalsDependencies): Virt
       if (scriptOf(deviceId) === undefined) throw new Fault('NOT_FOUND', 'There is no script of this device id.')
       // One that is being started has no unit yet.
       for (const name of new Set([...units.keys(), ...changing.keys()])) {
-        if (!name.endsWith(` ${deviceId}`)) continue
+        if (!name.endsWith(` ${deviceId}`) || (units.get(name)?.partnerId ?? partnerId) !== partnerId) continue
         await inTurn(name, async () => {
           const unit = units.get(name)
           if (unit?.partnerId === partnerId) await end(unit)

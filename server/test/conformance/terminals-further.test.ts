@@ -154,9 +154,9 @@ test('an approval of a payment that the group does not have, or no longer, is br
   )
   assert.ok(one?.detail.startsWith(`${shop.first.device_id} says {"status":"SUCCESS","amount":"150.00"`), one?.detail)
   await terminal.ask(
-    result('nobody-s', { ...approval, authorizationCode: 'Z9Y8X7', receiptData: `CARD ${cards.approved}` }),
+    result('nobody-s', { ...approval, authorizationCode: 'Z9Y8X7', receiptData: `KAPE\n${cards.approved}\nCARD` }),
   )
-  assert.match((await unmatched())[0]?.detail ?? '', /A1B2C3.*Z9Y8X7.*CARD \[removed\]/)
+  assert.match((await unmatched())[0]?.detail ?? '', /A1B2C3.*Z9Y8X7.*KAPE.n\[removed\].nCARD/)
   assert.equal(p.logged.filter((line) => line.includes('"cause":"unmatched_result"')).length, 1)
   assert.ok(await attentionStore.settle(p.kaha.db, one?.id ?? '', 'Paid back.'))
   assert.deepEqual(await unmatched(), [])

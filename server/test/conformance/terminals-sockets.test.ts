@@ -128,17 +128,16 @@ test('[D5.socket.identity, D5.socket.device-claimed, D5.connection.key-moves] a 
 })
 
 test('[D5.socket.device-claimed] of two keys that name a new device id in one moment one gets it, and who connects beside them is let in', async () => {
-  const claim = `insert into terminals.terminals (id, group_id, partner_id, merchant_id, branch_id, key_id, device_id, connection_id, status,
-      connected_at, last_activity_at)
-    select gen_random_uuid(), group_id, partner_id, merchant_id, branch_id, gen_random_uuid(), 'counter-3', gen_random_uuid(), 'offline', now(),
-           now() from terminals.terminals where device_id = '${device}'`
-  const connecting = () =>
-    Promise.all([
-      refusedWith(wire(p.url, shop.second, { deviceId: 'counter-3' }), 403, 'GROUP_MISMATCH'),
-      shop.connect().then((one) => one.close()),
-    ])
-  // Both go to the database together, and wait there for the claim of a third key that is not stored yet.
-  await whileHeld(p, claim, [connecting], async () => {})
+  const claimed = (deviceId: string) =>
+    `insert into terminals.terminals (id, group_id, partner_id, merchant_id, branch_id, key_id, device_id, connection_id, status,
+        connected_at, last_activity_at)
+     select gen_random_uuid(), group_id, partner_id, merchant_id, branch_id, gen_random_uuid(), '${deviceId}', gen_random_uuid(), 'offline', now(),
+            now() from terminals.terminals where device_id = '${device}'`
+  const late = (deviceId: string) => refusedWith(wire(p.url, shop.second, { deviceId }), 403, 'GROUP_MISMATCH')
+  // What goes to the database together waits there for the claim of a third key that is not stored yet.
+  await whileHeld(p, claimed('counter-3'), [() => late('counter-3')], async () => {})
+  const both = () => Promise.all([late('counter-4'), shop.connect().then((one) => one.close())])
+  await whileHeld(p, claimed('counter-4'), [both], async () => {})
   assert.deepEqual([(await update()).status, (await update()).status], ['connected', 'disconnected'])
 })
 

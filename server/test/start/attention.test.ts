@@ -57,7 +57,7 @@ test('a refused void, a foreign result, one of no payment and unmatched money ar
   await terminal.settled()
   await foreignResult('late-1')
   await p.advance(1)
-  await terminal.ask(result('nobody-s', { ...approval, amount: 'some' }))
+  await terminal.ask(result('nobody-s\u001b[2J', { ...approval, amount: '999999999999.9999', currency: 'CLF' }))
   await p.advance(1)
   const code = await qrAccount(p).made({ amount: '12.34', merchantReferenceNumber: 'MUG-1' })
   const bank = bankOf(p)
@@ -75,16 +75,17 @@ test('a refused void, a foreign result, one of no payment and unmatched money ar
     [
       ['void_refused', 'late-1', 15_000n, 'PHP', p.merchant.id],
       ['foreign_result', 'late-1', 15_000n, 'PHP', p.merchant.id],
-      ['unmatched_result', 'nobody-s', null, null, p.merchant.id],
+      ['unmatched_result', 'nobody-s\u001b[2J', null, null, p.merchant.id],
       ['unmatched_money', 'MUG-1', 1_234n, 'PHP', p.merchant.id],
     ],
   )
   const shown = await kaha('list')
   assert.match(shown, /void_refused +late-1, 150\.00 PHP, of merchant /)
-  assert.match(shown, /unmatched_result +nobody-s, no amount, of merchant /)
-  assert.ok(shown.includes(`    ${shop.first.device_id} says {"status":"SUCCESS","amount":"some"`), shown)
+  assert.match(shown, /unmatched_result +nobody-s.\[2J, no amount, of merchant /)
+  assert.ok(shown.includes(`    ${shop.first.device_id} says {"status":"SUCCESS","amount":"999999999999.9999"`), shown)
   assert.ok(shown.includes(`    ${shop.first.device_id}: The terminal refused a void: NO`), shown)
   assert.ok(shown.includes(`    ${shop.first.device_id}: ${shop.second.device_id} says {"status":"SUCCESS"`), shown)
+  assert.equal((JSON.parse(await kaha('list', '--json')) as unknown[]).length, 4)
   // oxlint-disable-next-line no-control-regex
   assert.doesNotMatch(shown, /[\u0000-\u0009\u000b-\u001f]/)
   assert.deepEqual([await figure('kaha_terminal_attention_open'), await figure('kaha_qr_unmatched_open')], [3, 1])

@@ -298,7 +298,7 @@ export function hearVoid(
       return { course: { ...before, void_state: 'CONFIRMED', void_at: null, void_error: null }, effects: [] }
     if (before.state !== 'COMPLETED') return { course: before, effects: [] }
     // The reason of a void that was refused is not that of another; one that was not answered for a day may be late.
-    const isAnswer = before.void_state === 'ASKED' || before.void_error === 'TIMEOUT'
+    const isAnswer = before.void_state === 'ASKED' || (before.void_error === 'TIMEOUT' && before.void_step_s !== null)
     const course = isAnswer ? before : { ...before, void_reason: answer.reason ?? null }
     return happen(course, createdAt, 'void_confirmed', at)
   }
@@ -306,6 +306,7 @@ export function hearVoid(
   const refused: Partial<Course> = {
     void_state: 'REFUSED',
     void_at: null,
+    void_step_s: null,
     void_error: answer.error ?? 'TERMINAL_REFUSED',
   }
   const detail = `The terminal refused a void: ${refused.void_error ?? ''}`

@@ -23,7 +23,7 @@ export type TransactionEvent =
   | 'cancel'
   | 'void_confirmed'
 
-/** Why the platform voided it; `requested` and `at_terminal` were confirmed by the terminal first. */
+/** Why it is voided: `confirmed` by the terminal, which was asked to or not; else by the platform, which tells the terminal. */
 export type VoidCause = 'late' | 'mismatch' | 'contradiction' | 'confirmed'
 
 export interface Standing {

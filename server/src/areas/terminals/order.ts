@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { alike, holdsAll } from '../../kernel/json-digits.ts'
+import { alike, holdsAll, parseAsWritten } from '../../kernel/json-digits.ts'
 import { inKeyOrder } from '../../kernel/json-order.ts'
 import { amountMax, currencyOf, decimalToMinor } from '../../kernel/money.ts'
 import { refuse } from './refusals.ts'
@@ -30,7 +30,7 @@ export interface Order extends Asked {
   readonly amountMinor: bigint
   /** The request without its transactionId, as JSON: a number in one form of all that it can be written in. */
   readonly text: string
-  /** Of the request and nothing else, in whatever order its keys came: tells a repeat from another request. */
+  /** Of the request and nothing else: that of a repeat which came in the same order is the same. */
   readonly hash: Buffer
 }
 
@@ -104,12 +104,17 @@ export function checkOrder(asked: Asked, currencies: readonly string[]): Order {
   const { transactionId: _, ...rest } = asked.request
   const text = JSON.stringify(rest, alike)
   checkSize(text, rest)
-  // Its metadata comes in whatever order a till keeps it.
-  const { metadata } = rest
-  const alikeText = metadata === undefined ? text : JSON.stringify({ ...rest, metadata: inKeyOrder(metadata) }, alike)
-  const hash = createHash('sha256').update(`[${alikeText},${asked.webhookMode}]`).digest()
+  const hash = createHash('sha256').update(`[${text},${asked.webhookMode}]`).digest()
   return { ...asked, amountMinor, text, hash }
 }
+
+/** Whether a request, as it is stored, is this one, in whatever order a till keeps the keys of its metadata. */
+export function isRequestOf(stored: string, { text }: Pick<Order, 'text'>): boolean {
+  const { transactionId: _, ...rest } = parseAsWritten(stored) as Readonly<Record<string, unknown>>
+  return inOneOrder(rest) === inOneOrder(parseAsWritten(text))
+}
+
+const inOneOrder = (request: unknown): string => JSON.stringify(inKeyOrder(request), alike)
 
 /** Refuses a request whose JSON is more than a terminal can be sent. */
 export function checkBytes(text: string): number {

@@ -15,7 +15,10 @@ const rowsAtOnceMax = 1_000
 export const isPastRetention = (row: Pick<TransactionRow, 'ended_at' | 'way'>, now: Date): boolean =>
   row.ended_at !== null && now.getTime() >= row.ended_at.getTime() + retentionMs[row.way]
 
-/** Once an hour of business time rows past their retention are dropped; those that need a person stay until they are settled. */
+/**
+ * Once an hour of business time rows past their retention are dropped; those that need a person stay until they are settled. What was settled and
+ * has no payment goes as long after that as a payment of HTTP.
+ */
 export function startRetention({
   db,
   bus,
@@ -37,6 +40,8 @@ export function startRetention({
       for (let some = rowsAtOnceMax; some === rowsAtOnceMax; dropped += some)
         some = await retentionStore.drop(db, way, before, rowsAtOnceMax)
     }
+    const settledBy = new Date(now - retentionMs.http)
+    while ((await retentionStore.dropUnmatched(db, settledBy, rowsAtOnceMax)) === rowsAtOnceMax);
     doneAt = now
     if (dropped > 0) log.info({ dropped }, 'retention dropped terminal payments that were kept for long enough')
     return hour

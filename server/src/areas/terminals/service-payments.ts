@@ -6,7 +6,7 @@ import { together } from '../../kernel/together.ts'
 import { busyMs, newCourse, reachMs } from './course.ts'
 import type { TerminalsDependencies } from './dependencies.ts'
 import { waitMs } from './machine.ts'
-import { checkOrder, type Asked, type Order } from './order.ts'
+import { checkOrder, isRequestOf, type Asked, type Order } from './order.ts'
 import { refuse } from './refusals.ts'
 import { isPastRetention } from './retention.ts'
 import { windowMs } from './signature.ts'
@@ -71,7 +71,9 @@ export function paymentCases(
   /** A request whose id is known: the same one again, or a conflict. */
   const repeated = (row: TransactionRow, { terminalId, order }: Asking, id?: string) => {
     const isSameTerminal = row.addressed === terminalId || row.terminal_id === id
-    if (isSameTerminal && row.request_hash.equals(order.hash) && !isPastRetention(row, clock.now())) return row
+    const isSameRequest = () =>
+      row.request_hash.equals(order.hash) || (row.webhook_mode === order.webhookMode && isRequestOf(row.request, order))
+    if (isSameTerminal && !isPastRetention(row, clock.now()) && isSameRequest()) return row
     throw conflict()
   }
 

@@ -1,7 +1,7 @@
 import type { Clock } from '../../kernel/clock.ts'
 import type { Db } from '../../kernel/db.ts'
 import { scrub, type Log } from '../../kernel/log.ts'
-import { currencyOf, decimalToMinor } from '../../kernel/money.ts'
+import { amountMax, currencyOf, decimalToMinor } from '../../kernel/money.ts'
 import { together } from '../../kernel/together.ts'
 import { happen, hearVoid, type Alarm, type Result, type Step } from './course.ts'
 import type { TerminalFigures } from './figures.ts'
@@ -102,19 +102,22 @@ export function createTerminalCases({
 
   /** An approval of a payment that the group does not have, or no longer: there may be money that nobody else tells of. */
   const raiseUnmatched = async (from: Speaker, transactionId: string, result: TerminalResult) => {
-    await mustBeHeld(from)
     const currency = result.currency ?? ''
     const read = currencyOf(currency) && decimalToMinor(withoutZeros(String(result.amount ?? '')), currency)
-    const isNew = await store.raiseUnmatched(db, {
+    const isMoney = read !== undefined && 'minor' in read && read.minor <= amountMax
+    const raised = await store.raiseUnmatched(db, {
+      groupId: from.groupId,
       terminalId: from.terminalId,
       transactionId,
-      money: read !== undefined && 'minor' in read ? { amount: read.minor, currency } : null,
+      money: isMoney ? { amount: read.minor, currency } : null,
       detail: `${from.deviceId ?? from.connectionId} says ${asDetail(result)}`,
       at: clock.now(),
     })
-    if (!isNew) return
+    if (raised === 'again') return
     figures.attention('unmatched_result')
-    log.warn({ terminal: from.terminalId, cause: 'unmatched_result' }, 'a terminal payment needs a person')
+    const about = { terminal: from.terminalId, cause: 'unmatched_result' }
+    if (raised === 'new') log.warn(about, 'a terminal payment needs a person')
+    else log.warn(about, 'an approval of no payment is not kept: too many of the group wait for a person')
   }
 
   // Another amount is undone; what is no amount at all tells nothing of the money, and may be said again.
@@ -208,8 +211,12 @@ export function createTerminalCases({
   }
 }
 
-// What a terminal says may have a card number in it, as on a receipt.
-const asDetail = (said: unknown): string => scrub(JSON.stringify(said)).slice(0, detailCharactersMax)
+// What a terminal says may have a card number in it, as on a receipt. In the JSON of a text a letter may stand before it, as in \n.
+const asDetail = (said: unknown): string =>
+  JSON.stringify(said, (_key, value: unknown) => (typeof value === 'string' ? scrub(value) : value)).slice(
+    0,
+    detailCharactersMax,
+  )
 
 /** Of what is no result, what a person needs who looks for the money; anything may stand in it. */
 function wordsOf(said: unknown): Readonly<Record<string, string>> {
@@ -218,7 +225,7 @@ function wordsOf(said: unknown): Readonly<Record<string, string>> {
   for (const name of toldNames) {
     const value = (said as Record<string, unknown>)[name]
     if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean')
-      words[name] = String(value).slice(0, wordCharactersMax)
+      words[name] = scrub(String(value)).slice(0, wordCharactersMax)
   }
   return words
 }

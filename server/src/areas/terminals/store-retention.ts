@@ -25,8 +25,17 @@ const drops = {
   socket: dropWhere('terminals.dropPastSocket', `t.way = 'socket' and t.ended_at <= $1::timestamptz`),
 }
 
+const dropUnmatched = statement(
+  'terminals.dropUnmatched',
+  `delete from terminals.unmatched_results where id = any(array(
+     select id from terminals.unmatched_results where settled_at <= $1 limit $2)) returning id`,
+)
+
 export const retentionStore = {
   /** Drops payments that ended by then, so many at most, and keeps their ids; resolves to how many they were. */
   drop: async (on: Queries, way: keyof typeof drops, endedBy: Date, rowsMax: number): Promise<number> =>
     (await on.run(drops[way], [endedBy, rowsMax])).length,
+  /** Drops approvals of no payment that were settled by then. */
+  dropUnmatched: async (on: Queries, settledBy: Date, rowsMax: number): Promise<number> =>
+    (await on.run(dropUnmatched, [settledBy, rowsMax])).length,
 }

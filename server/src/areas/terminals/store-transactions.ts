@@ -179,12 +179,16 @@ const raiseAlarm = statement(
 // The same of an approval of a payment that the group does not have.
 const raiseUnmatched = statement(
   'terminals.raiseUnmatched',
-  `insert into terminals.unmatched_results as u (terminal_id, transaction_id, amount, currency, detail, created_at)
-   select $1::uuid, $2::text, $3::bigint, $4::text, $5::text, $6::timestamptz
-    where (select count(*) from terminals.unmatched_results o where o.terminal_id = $1 and o.settled_at is null) < $7
-   on conflict (terminal_id, transaction_id) where settled_at is null
-   do update set detail = left(u.detail || ' ' || excluded.detail, $8) where position(excluded.detail in u.detail) = 0
-   returning xmax = 0 as is_new`,
+  `with open as materialized (
+     select o.terminal_id, o.transaction_id from terminals.unmatched_results o where o.group_id = $1 and o.settled_at is null),
+   known as (
+     select exists (select from open where terminal_id = $2 and transaction_id = $3) as is_known, (select count(*) from open) >= $8 as is_full),
+   raised as (
+     insert into terminals.unmatched_results as u (group_id, terminal_id, transaction_id, amount, currency, detail, created_at)
+     select $1::uuid, $2::uuid, $3::text, $4::bigint, $5::text, $6::text, $7::timestamptz from known where is_known or not is_full
+     on conflict (group_id, terminal_id, transaction_id) where settled_at is null
+     do update set detail = left(u.detail || ' ' || excluded.detail, $9) where position(excluded.detail in u.detail) = 0)
+   select case when is_known then 'again' when is_full then 'full' else 'new' end as raised from known`,
 )
 
 const openAttention = statement(
@@ -195,6 +199,7 @@ const openAttention = statement(
 
 /** What a terminal approved of a payment that its group does not have. */
 interface Unmatched {
+  readonly groupId: string
   readonly terminalId: string
   readonly transactionId: string
   /** In minor units; null where what it said is no amount of a currency. */
@@ -320,20 +325,22 @@ export const transactionStore = {
   raise: async (tx: Queries, transactionId: string, alarm: Alarm, detail: string, at: Date): Promise<boolean> =>
     one(await tx.run<{ is_new: boolean }>(raiseAlarm, [transactionId, alarm, detail, at, alarmCharactersMax]))
       ?.is_new ?? false,
-  /** The same of a payment that the group of this terminal does not have; not of more than so many of a terminal. */
-  raiseUnmatched: async (on: Queries, { terminalId, transactionId, money, detail, at }: Unmatched): Promise<boolean> =>
-    one(
-      await on.run<{ is_new: boolean }>(raiseUnmatched, [
-        terminalId,
-        transactionId,
-        money?.amount ?? null,
-        money?.currency ?? null,
-        detail,
-        at,
-        unmatchedOpenMax,
-        alarmCharactersMax,
-      ]),
-    )?.is_new ?? false,
+  /** The same of a payment that the group does not have. Where so many of the group are open that it is not kept: `full`. */
+  raiseUnmatched: async (on: Queries, unmatched: Unmatched): Promise<'new' | 'again' | 'full'> => {
+    const { groupId, terminalId, transactionId, money, detail, at } = unmatched
+    const [row] = await on.run<{ raised: 'new' | 'again' | 'full' }>(raiseUnmatched, [
+      groupId,
+      terminalId,
+      transactionId,
+      money?.amount ?? null,
+      money?.currency ?? null,
+      detail,
+      at,
+      unmatchedOpenMax,
+      alarmCharactersMax,
+    ])
+    return row?.raised ?? 'full'
+  },
   openAttention: async (on: Queries): Promise<number> =>
     (await on.run<{ open: number }>(openAttention, []))[0]?.open ?? 0,
 }
