@@ -8,7 +8,7 @@ import { connectionConfig, type Db, type DbTarget } from '../kernel/db.ts'
 import { StartFault } from '../kernel/fault.ts'
 import { migrate } from '../kernel/migrate.ts'
 import { startEmbeddedPostgres } from '../kernel/postgres/embedded.ts'
-import { HeldByCommand, isHeldByCommand } from '../kernel/postgres/lock.ts'
+import { DirectoryHeld, isHeldByCommand } from '../kernel/postgres/lock.ts'
 import { warn } from './words.ts'
 
 export interface OpenDatabase extends AsyncDisposable {
@@ -17,7 +17,7 @@ export interface OpenDatabase extends AsyncDisposable {
 
 const database = 'postgres'
 const socketDirLine = 4
-const commandsMsMax = 20_000
+const joinMsMax = 20_000
 const lookEveryMs = 100
 
 /** The database of the settings: the one at KAHA_DATABASE_URL, else the embedded one, started here. */
@@ -51,11 +51,11 @@ export async function openDatabase(
 }
 
 /**
- * The database of a Kaha that runs on the data directory, when one does; else as `openDatabase`, after other commands that have it open. For
- * commands beside a server.
+ * The database of a Kaha that runs on the data directory, when one does; else as `openDatabase`. Who has the directory without being reached
+ * there, as another command, or a Kaha that starts or stops, is waited for. For commands beside a server.
  */
 export async function joinDatabase(config: Config): Promise<OpenDatabase> {
-  for (const deadline = performance.now() + commandsMsMax; ; await sleep(lookEveryMs)) {
+  for (const deadline = performance.now() + joinMsMax; ; await sleep(lookEveryMs)) {
     // What a command has opened it closes, whoever has joined it.
     const isJoinable = config.databaseUrl === null && !isHeldByCommand(config.dataDir)
     const running = isJoinable ? await runningOn(config.dataDir) : undefined
@@ -63,7 +63,7 @@ export async function joinDatabase(config: Config): Promise<OpenDatabase> {
     try {
       return await openDatabase(config, { log: () => {}, forCommand: true })
     } catch (error) {
-      if (!(error instanceof HeldByCommand) || performance.now() > deadline) throw error
+      if (!(error instanceof DirectoryHeld) || performance.now() > deadline) throw error
     }
   }
 }

@@ -188,7 +188,7 @@ function resting(options: { readonly restFrom?: number } = {}) {
       return items
     },
     itemsMax: 40,
-    restMs: 5,
+    restMs: 60_000,
     ...options,
   })
   return { batches, does }
@@ -205,7 +205,7 @@ test('after a batch of a few it rests, so that the next is larger; after one alo
     for (let turns = 0; turns < 10; turns += 1) await turn()
     waiting.push(does('d'))
     assert.equal(batches.length, 2)
-    mock.timers.tick(5)
+    mock.timers.tick(60_000)
     await Promise.all(waiting)
     await several('many', 40)
     await does('after many')
@@ -232,7 +232,7 @@ test('where a batch of one is a few already, who comes after one alone waits for
     const waiting = [does('b')]
     for (let turns = 0; turns < 10; turns += 1) await turn()
     waiting.push(does('c'))
-    mock.timers.tick(5)
+    mock.timers.tick(60_000)
     await Promise.all(waiting)
     assert.deepEqual(batches, [['a'], ['b', 'c']])
   } finally {

@@ -1,4 +1,4 @@
-import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises'
+import timers from 'node:timers/promises'
 import { Fault } from './fault.ts'
 import { isAway, isFull } from './db.ts'
 
@@ -99,11 +99,11 @@ export function together<Item, Result>(options: TogetherOptions<Item, Result>): 
   const run = async (): Promise<void> => {
     lanes += 1
     // Whoever comes in this turn of the event loop comes along.
-    await turn()
+    await timers.setImmediate()
     for (let batch = take(); batch.length > 0; batch = take()) {
       onceNextIsSent(await settle(batch))
       for (const { names } of batch) for (const name of names) busy.delete(name)
-      if (restMs > 0 && batch.length >= restFrom && batch.length < restBelow) await sleep(restMs)
+      if (restMs > 0 && batch.length >= restFrom && batch.length < restBelow) await timers.setTimeout(restMs)
     }
     lanes -= 1
   }

@@ -2,10 +2,13 @@ import assert from 'node:assert/strict'
 import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { scopes } from '@kaha/contract'
+import { joinDatabase } from '../../src/commands/database.ts'
 import { keysCommand } from '../../src/commands/keys.ts'
 import { readConfig, settings } from '../../src/config.ts'
 import { StartFault } from '../../src/kernel/fault.ts'
+import { lockDirectory } from '../../src/kernel/postgres/lock.ts'
 import { commandsUnder, finish, folder, serversIn } from './program.ts'
 
 const dataDir = join(folder({ after }), 'data')
@@ -125,4 +128,13 @@ test('commands that are given at once, where no server runs, wait for one anothe
   const lists = await Promise.all(Array.from({ length: 4 }, () => kaha('keys', 'list', '--json')))
   assert.equal(new Set(lists).size, 1)
   assert.deepEqual(serversIn(dataDir), [])
+})
+
+test('a command waits for a Kaha that has the data directory and cannot be reached yet', async () => {
+  const lock = lockDirectory(dataDir)
+  const joined = joinDatabase(readConfig({ KAHA_DATA_DIR: dataDir }))
+  await sleep(300)
+  lock[Symbol.dispose]()
+  await using database = await joined
+  assert.ok('socketDir' in database.target)
 })

@@ -8,8 +8,8 @@ export interface DirectoryLock extends Disposable {
   readonly killedOwner: number | undefined
 }
 
-/** The data directory is in use by a command, which gives it back by itself. */
-export class HeldByCommand extends StartFault {}
+/** Another process has the data directory. */
+export class DirectoryHeld extends StartFault {}
 
 const sqliteBusy = 5
 const command = 'command'
@@ -19,8 +19,8 @@ const pidFileIn = (dataDir: string): string => join(dataDir, 'kaha.pid')
 export const isHeldByCommand = (dataDir: string): boolean => linesOf(pidFileIn(dataDir))[1] === command
 
 /**
- * Takes a data directory for this process, for as long as a command takes or until it is stopped; a StartFault names the process that has it
- * already.
+ * Takes a data directory for this process, for as long as a command takes or until it is stopped; a DirectoryHeld names the process that has it
+ * already, where that one has written down its id.
  *
  * Node offers no file locks of its own, but its SQLite holds one (fcntl) for as long as a transaction is open. The kernel drops it
  * with the process, so that nothing stale is left by kill -9, and it also holds between containers that share a volume, where
@@ -42,10 +42,10 @@ export function lockDirectory(dataDir: string, { forCommand = false } = {}): Dir
     }
     const owner = readPid(pidFile)
     if (owner !== undefined && isHeldByCommand(dataDir))
-      throw new HeldByCommand(
+      throw new DirectoryHeld(
         `the data directory ${dataDir} is in use by another command of Kaha (process ${owner}), which ends by itself: try again then`,
       )
-    throw new StartFault(
+    throw new DirectoryHeld(
       `the data directory ${dataDir} is in use by another Kaha${owner === undefined ? '' : ` (process ${owner})`}: ` +
         'stop it first, or set KAHA_DATA_DIR to another folder',
     )
