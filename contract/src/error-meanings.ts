@@ -124,6 +124,8 @@ const meaningsOfArea: Readonly<Record<Area, Partial<Record<Code, string>>>> = {
     UNAVAILABLE: `${unknownEnd}: repeat a create with the same Idempotency-Key after Retry-After; after a confirm retrieve the intent.`,
   },
   terminals: {
+    INVALID_AMOUNT:
+      'The amount, or a price, quantity, tax or discount of a product, is malformed or out of range, or the amount is not the sum of the products.',
     UNAVAILABLE: `${unknownEnd}: repeat a payment with the same transactionId after Retry-After, or read the transaction. An endpoint that the list shows after a lost create has a secret that no answer tells again: delete it and create another.`,
   },
   qr: {

@@ -115,10 +115,13 @@ const schemes: Readonly<Record<NonNullable<AreaPage['auth']> | 'key', Readonly<R
   key: { apiKey: headerScheme('X-API-Key', 'A secret key, exactly as issued. It stays on your server.') },
   signed: {
     apiKey: headerScheme('x-api-key', 'The API key of a till (role desktop).'),
-    timestamp: headerScheme('x-timestamp', 'ISO 8601, within 5 minutes of the time of the server.'),
+    timestamp: headerScheme(
+      'x-timestamp',
+      "ISO 8601 with Z or an offset, within 5 minutes of the server's system time, which an advance of a sandbox's clock does not move.",
+    ),
     signature: headerScheme(
       'x-signature',
-      'Base64 of HMAC-SHA256, keyed with the API secret, over four lines: the method in capitals, the path, x-timestamp, and the SHA-256 of the body as sent in lower-case hexadecimal.',
+      'Base64 of HMAC-SHA256, keyed with the API secret, over four lines joined by line feeds, with none at the end: the method in capitals, the path without its query, x-timestamp, and the SHA-256 of the body as sent in lower-case hexadecimal.',
     ),
   },
   basic: {

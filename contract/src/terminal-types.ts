@@ -133,7 +133,12 @@ export const VoidResult = Closed({
   transactionId: Type.String({ description: 'The name of the payment.' }),
   reason: Type.String({ description: 'Why it was to be voided.' }),
   voidedAt: Type.Optional(Timestamp('With success.')),
-  error: Type.Optional(Type.String({ description: 'Without success: a code.' })),
+  error: Type.Optional(
+    Type.String({
+      description:
+        "Without success: TERMINAL_REFUSED or the terminal's own, TIMEOUT (it is asked again, and a late success counts), TERMINAL_OFFLINE (nothing was sent), PENDING_CONFIRMATION or INVALID_TRANSACTION_STATE.",
+    }),
+  ),
 })
 
 /** Area D's error envelope. */
@@ -169,4 +174,9 @@ export type VoidResult = Static<typeof VoidResult>
 
 /** The parameter of paths that name a terminal. */
 export const ByTerminal = Closed({ terminalId: Name('The device id of a terminal, or its connection id.') })
-export const ByTransaction = Closed({ transactionId: TransactionId })
+export const ByTransaction = Closed({
+  transactionId: Type.String({
+    ...TransactionId,
+    description: 'Your name for the payment, or the one that was made for it.',
+  }),
+})

@@ -24,7 +24,7 @@ const Events = Type.Array(OneOf(terminalEventTypes, 'What became of a payment.')
 
 const Status = OneOf(
   ['active', 'disabled'],
-  'Nothing is queued for a disabled one, and what was queued waits. One that only failed for 5 days is disabled by us.',
+  'Nothing is queued for a disabled one. What was queued waits where you disabled it, and is dropped where we did: at a 410, or after 5 days of failures alone.',
 )
 
 const address =

@@ -118,7 +118,9 @@ export const listTerminalTransactions = operation({
     dateFrom: Type.Optional(Timestamp('Created at or after.')),
     dateTo: Type.Optional(Timestamp('Created at or before.')),
     pageSize: Type.Optional(PageSize(100)),
-    cursor: Type.Optional(Cursor),
+    cursor: Type.Optional(
+      Type.String({ ...Cursor, description: 'Opaque; from a previous nextCursor, sent back unchanged.' }),
+    ),
   }),
   success: { 200: { description: 'A page of transactions.', schema: TerminalTransactionList } },
   errors: [],

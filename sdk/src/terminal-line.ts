@@ -65,8 +65,9 @@ export interface TerminalLine extends AsyncDisposable {
     call?: LineCallOptions,
   ): Promise<TerminalQuestions[Name]>
   /**
-   * Reports of a terminal; resolves when the platform has taken it. Throws as `ask` does. What was not taken is asked for again after the
-   * next connect, with a push `paymentStatus` or `voidPayment`.
+   * Reports of a terminal; resolves when the platform has taken it. Throws as `ask` does. Report what was not taken again, until it is, where no
+   * answer came or the code is UNAVAILABLE or INTERNAL_ERROR: the platform asks after the next connect alone, with a push `paymentStatus` or
+   * `voidPayment`, and gives up a payment of which it has heard nothing for 90 s.
    */
   report<Name extends TerminalReport>(action: Name, message: Sent<Name>, call?: LineCallOptions): Promise<void>
   /** Says goodbye, and waits until the line is closed. */
@@ -90,8 +91,9 @@ const answerBytesMax = 64 * 1024
 const replaced = 4001
 
 /**
- * Opens a line and keeps it open: one that is lost is opened again, later each time until it holds, and what was missed is told. Rejects where the first
- * connect fails: with KahaError where the platform refuses it, with KahaConnectionError where nobody answers.
+ * Opens a line and keeps it open: one that is lost is opened again, later each time until it holds. A till is told then what
+ * it missed of what its key started, of `paymentComplete` and `paymentVoided`. A `paymentTimeout` is not told again: once `changed` says `open`, ask for
+ * each payment whose end is not known again, with its transactionId. Rejects where the first connect fails: with KahaError where the platform refuses it, with KahaConnectionError where nobody answers.
  */
 export async function connectTerminal(options: TerminalLineOptions): Promise<TerminalLine> {
   const { hear, changed = () => {}, random = Math.random } = mustBeObject('options', options)

@@ -17,7 +17,12 @@ export const scripts: Readonly<Record<string, Script>> = {
   'sim-approve': { reports: 'SUCCESS', says: 'approves' },
   'sim-decline': { reports: 'FAILED', says: 'declines' },
   'sim-cancel': { reports: 'CANCELLED', says: 'cancels' },
-  'sim-slow-80s': { reports: 'SUCCESS', afterSeconds: 80, heedsCancel: true, says: 'approves after 80 s' },
+  'sim-slow-80s': {
+    reports: 'SUCCESS',
+    afterSeconds: 80,
+    heedsCancel: true,
+    says: 'approves after 80 s, and heeds a cancel before that',
+  },
   'sim-silent': { reports: null, says: 'never answers' },
   'sim-offline': { reports: null, staysOffline: true, says: 'is offline' },
   'sim-drop-30s': {

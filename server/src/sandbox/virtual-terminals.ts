@@ -10,7 +10,7 @@ import { newId, randomText } from '../kernel/ids.ts'
 import type { Log } from '../kernel/log.ts'
 import { startLoop } from '../kernel/loop.ts'
 import type { Keyring } from '../kernel/seal.ts'
-import { scriptOf, type Script } from './scripts.ts'
+import { scriptOf, scripts, type Script } from './scripts.ts'
 import { terminalTaskStore as store, virtualKeyPlace, type HeldRow, type TaskRow } from './store-terminals.ts'
 import { createTerminalLeases, nameOf } from './terminal-leases.ts'
 
@@ -335,7 +335,7 @@ export function createVirtualTerminals(deps: VirtualTerminalsDependencies): Virt
   return {
     async start(partnerId, groupId, deviceId) {
       const script = scriptOf(deviceId)
-      if (script === undefined) throw new Fault('BAD_REQUEST', 'device_id: is that of no script.')
+      if (script === undefined) throw new Fault('BAD_REQUEST', noScript)
       const merchantId = await merchantOf(groupId)
       const merchant = merchantId === undefined ? undefined : await identity.entity(merchantId)
       if (merchant === undefined || merchant.partner_id !== partnerId)
@@ -388,6 +388,7 @@ export function createVirtualTerminals(deps: VirtualTerminalsDependencies): Virt
   }
 }
 
+const noScript = `device_id: is that of no script; take one of ${Object.keys(scripts).join(', ')}, or one with more behind a hyphen, as sim-approve-2.`
 const refusedAs = (deviceId: string) =>
   `A terminal of yours has this device id, or the key of the virtual one is not active; take another, as ${deviceId}-2.`
 

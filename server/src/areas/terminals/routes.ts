@@ -73,7 +73,7 @@ export function terminalsArea(identity: TerminalIdentity, clock: Clock): Area<Si
       const principal = await identity.authenticate(headerOf(request, 'x-api-key'))
       const signedAtMs = readTimestamp(headerOf(request, 'x-timestamp'))
       if (signedAtMs === null || !isInWindow(signedAtMs, clock.wall()))
-        throw refuse('TIMESTAMP_EXPIRED', 'x-timestamp must be an ISO 8601 time within 5 minutes of the time here.')
+        throw refuse('TIMESTAMP_EXPIRED', wantedTime(clock.wall()))
       const signature = readSignature(headerOf(request, 'x-signature'))
       if (signature === null)
         throw refuse('INVALID_SIGNATURE', 'x-signature must be the padded Base64 of an HMAC-SHA256.')
@@ -97,6 +97,10 @@ export function terminalsArea(identity: TerminalIdentity, clock: Clock): Area<Si
     },
   }
 }
+
+// Of the answer's own time a sandbox's clock may be far ahead.
+const wantedTime = (nowMs: number) =>
+  `x-timestamp must be an ISO 8601 time with Z or an offset, within 5 minutes of the system time here, ${new Date(nowMs).toISOString()}.`
 
 /** An amount that is there and wrong has a code of its own. */
 export function codeOfField({ field, rule }: Violation): string {

@@ -239,7 +239,7 @@ const busySince = (at: Date) => new Date(at.getTime() - busyMs)
 const conflict = () =>
   refuse(
     'TRANSACTION_CONFLICT',
-    'This transactionId was used before, with another body or terminal, or too long ago; take a new one.',
+    'This transactionId was used before, with another body or terminal, or too long ago. Read that transaction before you pay under a new one.',
   )
 
 const reportedMethods: Readonly<Record<string, string>> = {
