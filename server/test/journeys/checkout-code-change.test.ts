@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
+import type { Route } from 'playwright-core'
 import { bankOf } from '../conformance/qr-account.ts'
 import { codeOn, outcomeOf, payWith, receiptOn, showCode } from './payers.ts'
 import { openShop } from './shop.ts'
@@ -40,13 +41,15 @@ test('a page that shows a code shows the new one after another window has asked 
   const other = await page.context().newPage()
   await other.goto(page.url())
   // The first window hears of nothing in between: when it looks again, a code waits, as before.
-  await page.route('**/status', (route) => route.abort())
+  const unheard: Route[] = []
+  await page.route('**/status', (route) => void unheard.push(route))
   await other.getByRole('button', { name: 'Pay another way' }).click()
   await other.waitForSelector('[data-outcome=open]')
   await showCode(other)
   const second = await codeOn(other)
   assert.notEqual(second, first)
   await page.unroute('**/status')
+  await Promise.all(unheard.map((route) => route.continue()))
   await page.locator('#code-text', { hasText: second }).waitFor({ state: 'attached' })
   assert.equal((await bank(second)).status, 200)
 })

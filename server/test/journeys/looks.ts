@@ -66,6 +66,7 @@ export async function examine(
     asked.some((url) => url.endsWith('.js')),
     scripts,
   )
+  await stay(page)
   await runScripts()
   const bytes = await weightOf(page, shown)
   assert.ok(bytes <= pageBytesMax, `${bytes} bytes with all that it loads`)
@@ -89,17 +90,17 @@ export async function examine(
   }
 }
 
-/**
- * No page runs a script from now on. axe is one: resolves to what lets it run, when all that a page would have run is past. Nor does a page go on
- * then that looks again by itself, for an answer without content leaves it where it is.
- */
+/** However long it is looked at, a page does not go on by itself: an answer without content leaves it where it is. */
+const stay = (page: Page): Promise<unknown> =>
+  page.route('**', (route) =>
+    route.request().isNavigationRequest() ? route.fulfill({ status: 204 }) : route.continue(),
+  )
+
+/** No page runs a script from now on. axe is one: resolves to what lets it run, when all that a page would have run is past. */
 async function withoutScripts(page: Page): Promise<() => Promise<void>> {
   const browser = await page.context().newCDPSession(page)
   await browser.send('Emulation.setScriptExecutionDisabled', { value: true })
   return async () => {
-    await page.route('**', (route) =>
-      route.request().isNavigationRequest() ? route.fulfill({ status: 204 }) : route.continue(),
-    )
     await browser.send('Emulation.setScriptExecutionDisabled', { value: false })
   }
 }
