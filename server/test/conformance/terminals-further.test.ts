@@ -3,7 +3,8 @@ import { randomUUID } from 'node:crypto'
 import { after, test } from 'node:test'
 import { attentionStore } from '../../src/commands/store-attention.ts'
 import { cards, platform } from '../platform.ts'
-import { approval, result, shopOf } from '../till.ts'
+import { sql } from '../sql.ts'
+import { approval, result, sale, shopOf } from '../till.ts'
 
 // What terminals say of a payment beside the word that counts.
 
@@ -138,10 +139,54 @@ test('[D5.result.amount-mismatch] the receipt of an approval that is voided for 
   await terminal.close()
 })
 
+test('an approval of a payment that this process began, and that is no longer kept, is brought before a person all the same', async () => {
+  const terminal = await shop.connect()
+  const transactionId = `f-${randomUUID()}`
+  const till = await shop.till()
+  await till.ask({ action: 'payment', terminalId: shop.first.device_id, paymentRequest: { ...sale, transactionId } })
+  await terminal.next('payment')
+  // As after another process has dropped it, or from a backup that has not got it.
+  await sql(
+    p.kaha.db,
+    `delete from terminals.used_signatures where transaction_id in (select id from terminals.transactions where transaction_id = '${transactionId}')`,
+  )
+  await sql(p.kaha.db, `delete from terminals.transactions where transaction_id = '${transactionId}'`)
+  const waiting = async () =>
+    (await attentionStore.list(p.kaha.db, 200)).filter(({ payment }) => payment === transactionId)
+  for (const status of ['FAILED', 'SUCCESS']) {
+    const refused = await terminal.ask(result(transactionId, { ...approval, status }))
+    assert.deepEqual([refused.error, refused.code], ['Not Found', 'TRANSACTION_NOT_FOUND'])
+  }
+  const [one, ...more] = await waiting()
+  assert.deepEqual([one?.cause, more.length], ['unmatched_result', 0])
+  assert.ok(await attentionStore.settle(p.kaha.db, one?.id ?? '', 'Paid back.'))
+  await Promise.all([terminal.close(), till.close()])
+})
+
+test('[D5.machine.pending.cancel] a cancel is said again every 30 seconds until the payment ends: a word to a terminal may be lost', async () => {
+  const { transactionId, paying, terminal } = await begun()
+  const cancels = async () => {
+    await terminal.settled()
+    return terminal.received.filter((one) => one.action === 'cancelPayment' && one.transactionId === transactionId)
+      .length
+  }
+  assert.equal((await shop.cancel(transactionId)).status, 200)
+  assert.equal(await cancels(), 1)
+  await p.advance(31)
+  assert.equal(await cancels(), 2)
+  terminal.send(result(transactionId, { status: 'CANCELLED' }))
+  assert.equal((await paying).json.status, 'CANCELLED')
+  await p.advance(31)
+  assert.equal(await cancels(), 2)
+  await terminal.close()
+})
+
 test('an approval of a payment that the group does not have, or no longer, is brought before a person, once for each and so many at most', async () => {
   const terminal = await shop.connect()
   const unmatched = async () =>
     (await attentionStore.list(p.kaha.db, 200)).filter(({ cause }) => cause === 'unmatched_result')
+  const tellings = () => p.logged.filter((line) => line.includes('"cause":"unmatched_result"')).length
+  const toldBefore = tellings()
   for (const status of ['FAILED', 'CANCELLED', 'PENDING', 'SUCCESS', 'SUCCESS']) {
     const refused = await terminal.ask(result('nobody-s', { ...approval, status }))
     assert.deepEqual([refused.error, refused.code], ['Not Found', 'TRANSACTION_NOT_FOUND'])
@@ -157,7 +202,7 @@ test('an approval of a payment that the group does not have, or no longer, is br
     result('nobody-s', { ...approval, authorizationCode: 'Z9Y8X7', receiptData: `KAPE\n${cards.approved}\nCARD` }),
   )
   assert.match((await unmatched())[0]?.detail ?? '', /A1B2C3.*Z9Y8X7.*KAPE.n\[removed\].nCARD/)
-  assert.equal(p.logged.filter((line) => line.includes('"cause":"unmatched_result"')).length, 1)
+  assert.equal(tellings() - toldBefore, 1)
   assert.ok(await attentionStore.settle(p.kaha.db, one?.id ?? '', 'Paid back.'))
   assert.deepEqual(await unmatched(), [])
 

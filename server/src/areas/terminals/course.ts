@@ -190,7 +190,7 @@ export function happen(before: Course, createdAt: Date, event: TransactionEvent,
   if (event === 'working') set({ grace_at: null })
   if (event === 'grace_over') set({ grace_at: null })
   if (event === 'wait_over') set({ wait_at: null })
-  if (event === 'cancel') set({ cancel_asked: true })
+  if (event === 'cancel') set({ cancel_asked: true, cancel_at: plus(at, cancelEveryMs) })
   if (before.given_up === null && course.given_up !== null)
     set({ given_up_at: at, grace_at: null, no_result_at: plus(createdAt, noResultMs) })
   if (isOpen(course.state)) {

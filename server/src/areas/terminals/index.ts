@@ -108,8 +108,13 @@ export function createTerminals(deps: {
       parts.use(
         startLoop('terminals.reap', log, async () => {
           const reaped = await connections.reap()
-          await transactionStore.dropSignatures(db, clock.wall(), signaturesDroppedMax)
           return reaped > 0 ? 0 : reapMs
+        }),
+      )
+      parts.use(
+        startLoop('terminals.signatures', log, async () => {
+          const dropped = await transactionStore.dropSignatures(db, clock.wall(), signaturesDroppedMax)
+          return dropped === signaturesDroppedMax ? 0 : reapMs
         }),
       )
       return { [Symbol.asyncDispose]: () => parts.disposeAsync() }

@@ -9,7 +9,7 @@ import { waitMs } from './machine.ts'
 import { checkOrder, isRequestOf, type Asked, type Order } from './order.ts'
 import { refuse } from './refusals.ts'
 import { isPastRetention } from './retention.ts'
-import { windowMs } from './signature.ts'
+import { rememberedMs } from './signature.ts'
 import type { TerminalRow } from './store-connections.ts'
 import { takingStore, type Looked, type Offered } from './store-taking.ts'
 import { transactionStore as store, type TransactionRow } from './store-transactions.ts'
@@ -111,7 +111,7 @@ export function paymentCases(
       here: sending.connectionOf(principal.groupId, terminalId) ?? null,
       reach_at: new Date(at.getTime() + reachMs),
       signature: way.signed?.signature ?? null,
-      signed_until_ms: way.signed === undefined ? null : way.signed.atMs + windowMs,
+      signed_until_ms: way.signed === undefined ? null : way.signed.atMs + rememberedMs,
     }
   }
 

@@ -86,18 +86,29 @@ export function createTerminalCases({
    * The payment that a terminal speaks of. What it says of another terminal's is kept for a person, and refused. Whether its connection is
    * still one is for the change to find out, in the same statement; whoever changes nothing asks `mustBeHeld`.
    */
-  const own = async (from: Speaker, transactionId: string, said: unknown, ifNone = async () => {}) => {
+  const own = async (from: Speaker, transactionId: string, said: unknown, result?: TerminalResult) => {
     const row = await lookUp(from, transactionId)
-    if (row !== undefined) return ofItsOwn(from, row, said)
-    await ifNone()
-    throw refuse('TRANSACTION_NOT_FOUND', 'There is no such transaction.')
+    if (row === undefined) throw await noneOf(from, transactionId, result)
+    return ofItsOwn(from, row, said, result)
   }
-  const ofItsOwn = async (from: Speaker, row: TransactionRow, said: unknown) => {
+  const ofItsOwn = async (from: Speaker, row: TransactionRow, said: unknown, result?: TerminalResult) => {
     if (row.terminal_id === from.terminalId) return row
     await mustBeHeld(from)
     const who = `${from.deviceId ?? from.connectionId} says `
-    await ledger.change(row.id, (course) => alarming(course, 'foreign_result', said, who))
+    const after = await ledger.change(row.id, (course) => alarming(course, 'foreign_result', said, who))
+    if (after === undefined) throw await noneOf(from, row.transaction_id, result)
     throw refuse('GROUP_MISMATCH', 'This payment was sent to another terminal.')
+  }
+  /** By its word alone. What this process remembers of a payment may be of one that is kept no longer. */
+  const changeOf = async (from: Speaker, row: TransactionRow, stepper: Stepper, result?: TerminalResult) => {
+    const after = await ledger.change(row.id, stepper, from.connectionId)
+    if (after === undefined) throw await noneOf(from, row.transaction_id, result)
+    return after
+  }
+  /** Of a payment that the group does not have, or no longer. */
+  const noneOf = async (from: Speaker, transactionId: string, result: TerminalResult | undefined) => {
+    if (result?.status === 'SUCCESS') await raiseUnmatched(from, transactionId, result)
+    return refuse('TRANSACTION_NOT_FOUND', 'There is no such transaction.')
   }
 
   /** An approval of a payment that the group does not have, or no longer: there may be money that nobody else tells of. */
@@ -136,12 +147,10 @@ export function createTerminalCases({
 
   return {
     async hearResult(from: Speaker, transactionId: string, result: TerminalResult) {
-      const row = await own(from, transactionId, result, async () => {
-        if (result.status === 'SUCCESS') await raiseUnmatched(from, transactionId, result)
-      })
+      const row = await own(from, transactionId, result, result)
       const event = eventOf(row, result)
       if (event === 'malformed') {
-        await ledger.change(row.id, (course) => alarming(course, 'malformed_result', result), from.connectionId)
+        await changeOf(from, row, (course) => alarming(course, 'malformed_result', result), result)
         throw refuse(
           'INVALID_REQUEST',
           'A SUCCESS needs authorizationCode, a decimal amount and a currency of three capitals; nothing was changed.',
@@ -153,9 +162,8 @@ export function createTerminalCases({
         isFurther = step.course === course && !isOpen(course.state)
         return step
       }
-      const after = await ledger.change(row.id, stepper, from.connectionId)
-      if (after !== undefined && isFurther)
-        log.info({ transaction: row.id, state: after.state, said: result.status }, furtherResult)
+      const after = await changeOf(from, row, stepper, result)
+      if (isFurther) log.info({ transaction: row.id, state: after.state, said: result.status }, furtherResult)
     },
 
     /** A terminal's word on a payment that it was asked about. UNKNOWN counts only as an answer. */
@@ -170,14 +178,12 @@ export function createTerminalCases({
         throw refuse('INVALID_REQUEST', 'UNKNOWN counts only as the answer to a paymentStatus on this connection.')
       }
       const event = status === 'UNKNOWN' ? 'unknown' : 'working'
-      const stepper: Stepper = (course, now) => happen(course, course.created_at, event, now)
-      await ledger.change(row.id, stepper, from.connectionId)
+      await changeOf(from, row, (course, now) => happen(course, course.created_at, event, now))
     },
 
     async hearVoid(from: Speaker, transactionId: string, answer: VoidAnswer) {
       const row = await own(from, transactionId, answer)
-      const stepper: Stepper = (course, now) => hearVoid(course, course.created_at, answer, now)
-      await ledger.change(row.id, stepper, from.connectionId)
+      await changeOf(from, row, (course, now) => hearVoid(course, course.created_at, answer, now))
     },
 
     /** Something that is no result, of a payment that may be this terminal's. */

@@ -3,6 +3,12 @@ import { createHmac, hash, timingSafeEqual, type KeyObject } from 'node:crypto'
 /** How far a request's time may be from ours, both ways. */
 export const windowMs = 5 * 60_000
 
+/**
+ * How long after its time a request's signature is remembered: longer than it counts, by as much as a body may take to arrive and the clocks of two
+ * processes may differ.
+ */
+export const rememberedMs = windowMs + 2 * 60_000
+
 const signatureBytes = 32
 // ISO 8601 in UTC or with an offset, to the second at least.
 const isoTime = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d{1,9})?(Z|[+-]\d{2}:\d{2})$/

@@ -8,23 +8,39 @@ import type { Bus, Words } from '../../../kernel/bus.ts'
 import { createClock } from '../../../kernel/clock.ts'
 import type { Db } from '../../../kernel/db.ts'
 import type { TerminalCases } from '../service-terminal.ts'
+import { Fault } from '../../../kernel/fault.ts'
 import { createDeliverer } from './deliver.ts'
 import { createLinks, Link } from './links.ts'
 
-test('a read for a desktop that fails while the desktop has its turn is told in the next one, and ends no process', async () => {
+/** A desktop of group g on a socket of which no frame leaves, and a database that answers with this. */
+function gateway(run: () => Promise<never[]>) {
   const told: unknown[] = []
+  const sent: string[] = []
   const onError = (error: unknown) => void told.push(error)
   const links = createLinks()
-  const socket = new EventEmitter() as WebSocket
+  const socket = Object.assign(new EventEmitter(), {
+    OPEN: 1,
+    readyState: 1,
+    bufferedAmount: 0,
+    send: (part: Buffer) => void sent.push((JSON.parse(part.toString()) as { action: string }).action),
+    ping() {},
+    close() {},
+    terminate() {},
+  }) as unknown as WebSocket
   const principal = { role: 'desktop', groupId: 'g', keyId: 'k' } as TerminalPrincipal
   const about = { connectionId: 'c', principal, terminalId: null, deviceId: null }
   const link = new Link(socket, about, 0, onError, 1_000)
   links.add(link)
   let hear: (words: Words) => void = () => {}
   const bus = { hear: (_topic, heard) => ((hear = heard), () => {}), listen: () => () => {} } as Partial<Bus> as Bus
-  const db = { run: () => Promise.reject(new Error('gone')) } as Partial<Db> as Db
+  const db = { run } as Partial<Db> as Db
   const clock = createClock(() => 0)
-  createDeliverer({ db, bus, clock, links, cases: {} as TerminalCases, unsent() {}, onError })
+  const deliverer = createDeliverer({ db, bus, clock, links, cases: {} as TerminalCases, unsent() {}, onError })
+  return { told, sent, links, link, hear: (words: Words) => hear(words), deliverer }
+}
+
+test('a read for a desktop that fails while the desktop has its turn is told in the next one, and ends no process', async () => {
+  const { told, link, hear } = gateway(() => Promise.reject(new Error('gone')))
   const turn = Promise.withResolvers<void>()
   link.inTurn(() => turn.promise)
   hear(['push', 'g', 'id', 'paymentComplete'])
@@ -37,4 +53,51 @@ test('a read for a desktop that fails while the desktop has its turn is told in 
     told.map((error) => (error as Error).message),
     ['gone', 'gone'],
   )
+})
+
+test('a push whose payment could not be read is made when the database is back, and what a desktop missed is looked up again', async () => {
+  let isAway = true
+  const row = {
+    id: 'id',
+    group_id: 'g',
+    key_id: 'k',
+    device_id: 'd',
+    transaction_id: 't',
+    state: 'PENDING',
+    given_up: 'TIMEOUT',
+  }
+  let reads = 0
+  const { sent, link, hear, deliverer } = gateway(async () => {
+    reads += 1
+    if (isAway) throw new Fault('UNAVAILABLE', 'away')
+    return [row] as never[]
+  })
+  hear(['push', 'g', 'id', 'paymentTimeout'])
+  await sleep(20)
+  assert.deepEqual([sent, reads], [[], 1])
+  isAway = false
+  deliverer.tellAgain()
+  await sleep(20)
+  assert.deepEqual([sent, reads], [['paymentTimeout'], 2])
+  deliverer.tellAgain()
+  await sleep(20)
+  assert.equal(reads, 2)
+
+  isAway = true
+  deliverer.catchUp(link)
+  await sleep(20)
+  assert.equal(reads, 3)
+  isAway = false
+  deliverer.tellAgain()
+  await sleep(20)
+  assert.ok(reads > 3)
+})
+
+test('a connection whose place was taken before its socket was here is told so when it is', () => {
+  const { sent, link, links, hear, deliverer } = gateway(async () => [])
+  links.remove(link)
+  hear(['close', 'c', 'api_key_used_elsewhere'])
+  links.add(link)
+  deliverer.arrived(link)
+  assert.deepEqual([sent, link.replaced], [['forceDisconnect'], true])
 })

@@ -17,6 +17,8 @@ export type DisconnectReason =
 const askedTogetherMax = 128
 const readTogetherMax = 128
 const missedReadMax = 32
+const unpushedMax = 10_000
+const earlyMax = 1_000
 
 /** The code that a socket is closed with, for each reason. */
 const closeCodes: Readonly<Record<DisconnectReason, number>> = {
@@ -42,8 +44,10 @@ export interface Deliverer {
   sendStored(row: TransactionRow): void
   /** A terminal that has connected is asked about what it may have missed. */
   askTerminal(link: Link): void
-  /** Those that could not be asked before, and are still here. */
-  askAgain(): void
+  /** What could not be read before is told to those who are still here. */
+  tellAgain(): void
+  /** One whose place was taken before its socket was here is told now. */
+  arrived(link: Link): void
   /** Pushes what became of a payment to this link alone; nothing where it goes on. */
   tellEnd(link: Link, row: TransactionRow): void
   /** A desktop that has connected is told what it missed. */
@@ -200,9 +204,16 @@ export function createDeliverer({
     }
   }
 
+  // Pushes whose payments could not be read as they came.
+  const unpushed = new Map<string, Words>()
   const push = ([groupId = '', id = '', what = '']: Words) => {
     const those = [...links.desktopsOf(groupId)]
-    if (those.length > 0) withRow(those, read({ id, groupId }), (link, row) => pushTo(link, row, what))
+    if (those.length === 0) return
+    const reading = read({ id, groupId })
+    withRow(those, reading, (link, row) => pushTo(link, row, what))
+    reading.catch((error: unknown) => {
+      if (isAway(error) && unpushed.size < unpushedMax) unpushed.set(`${id} ${what}`, [groupId, id, what])
+    })
   }
 
   const status = ([groupId = '', id = '', connectionId = '', what = '']: Words) => {
@@ -227,9 +238,14 @@ export function createDeliverer({
     })
   }
 
+  // Connections of other processes, and those whose answer from the database was behind this word.
+  const early = new Map<string, DisconnectReason>()
   const close = ([connectionId = '', reason = '']: Words) => {
     const link = links.find(connectionId)
-    if (link !== undefined && !link.replaced) dismiss(link, reason as DisconnectReason)
+    if (link === undefined) {
+      early.set(connectionId, reason as DisconnectReason)
+      for (const oldest of early.size > earlyMax ? early.keys().take(1) : []) early.delete(oldest)
+    } else if (!link.replaced) dismiss(link, reason as DisconnectReason)
   }
 
   const toAsk = together({
@@ -240,8 +256,9 @@ export function createDeliverer({
     itemsMax: askedTogetherMax,
     apart: ({ terminalId }) => [terminalId],
   })
-  // Terminals whose payments could not be read as they came.
+  // Terminals and desktops whose payments could not be read as they came.
   const unasked = new Set<Link>()
+  const uncaught = new Map<Link, Missed | undefined>()
   const askTerminal = (link: Link) => {
     const { terminalId } = link
     if (terminalId === null) return
@@ -288,8 +305,13 @@ export function createDeliverer({
   /** `after` is the last that it was told before: what else it says has its turn in between. */
   const catchUp = (link: Link, after?: Missed) =>
     link.inTurn(async () => {
-      const missed = await store.unseen(db, link.principal, clock.now(), after)
-      if ((await sendMissed(link, missed)) && missed.length === unseenMax) catchUp(link, missed.at(-1))
+      try {
+        const missed = await store.unseen(db, link.principal, clock.now(), after)
+        if ((await sendMissed(link, missed)) && missed.length === unseenMax) catchUp(link, missed.at(-1))
+      } catch (error) {
+        if (isAway(error)) uncaught.set(link, after)
+        throw error
+      }
     })
 
   const act: Readonly<Record<string, (words: Words) => void>> = { tell, push, terminal: status, close }
@@ -306,11 +328,17 @@ export function createDeliverer({
     dismiss,
     sendStored,
     askTerminal,
-    askAgain() {
-      for (const link of unasked) {
-        unasked.delete(link)
-        if (links.find(link.connectionId) === link && !link.replaced) askTerminal(link)
-      }
+    tellAgain() {
+      const isHere = (link: Link) => links.find(link.connectionId) === link && !link.replaced
+      const [asked, caughtUp, pushes] = [[...unasked], [...uncaught], [...unpushed.values()]]
+      for (const waiting of [unasked, uncaught, unpushed]) waiting.clear()
+      for (const link of asked) if (isHere(link)) askTerminal(link)
+      for (const [link, after] of caughtUp) if (isHere(link)) catchUp(link, after)
+      for (const words of pushes) push(words)
+    },
+    arrived(link) {
+      const reason = early.get(link.connectionId)
+      if (reason !== undefined) dismiss(link, reason)
     },
     tellEnd,
     catchUp,

@@ -102,12 +102,13 @@ export function createGateway(deps: GatewayDependencies): Gateway {
         await connections.disconnect(connectionId, isGoodbye)
         unended.delete(connectionId)
       })
-      await Promise.all(ends)
       const looks = [...unsent].map(async ([id, untilMs]) => {
         if ((await cases.notSent(id)) !== undefined || clock.wall() >= untilMs) unsent.delete(id)
       })
-      await Promise.all(looks)
-      deliverer.askAgain()
+      // One that cannot be stored holds up no other.
+      for (const done of await Promise.allSettled([...ends, ...looks]))
+        if (done.status === 'rejected') onError(done.reason)
+      deliverer.tellAgain()
     },
   })
   const orders = startOrders({
@@ -218,6 +219,7 @@ export function createGateway(deps: GatewayDependencies): Gateway {
         const link = new Link(opened, about, clock.wall(), onError, silentPingsMax * pingMs)
         links.add(link)
         serve(opened, link, isNew)
+        deliverer.arrived(link)
       })
       if (!taken) await disconnect(connectionId, false)
       else socket.off('error', gone)
