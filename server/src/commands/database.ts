@@ -8,7 +8,7 @@ import { connectionConfig, type Db, type DbTarget } from '../kernel/db.ts'
 import { StartFault } from '../kernel/fault.ts'
 import { migrate } from '../kernel/migrate.ts'
 import { startEmbeddedPostgres } from '../kernel/postgres/embedded.ts'
-import { DirectoryHeld, isHeldByCommand } from '../kernel/postgres/lock.ts'
+import { DirectoryHeld, HeldByCommand, isHeldByCommand } from '../kernel/postgres/lock.ts'
 import { warn } from './words.ts'
 
 export interface OpenDatabase extends AsyncDisposable {
@@ -17,10 +17,10 @@ export interface OpenDatabase extends AsyncDisposable {
 
 const database = 'postgres'
 const socketDirLine = 4
-const joinMsMax = 20_000
+const heldMsMax = 20_000
 const lookEveryMs = 100
 
-/** The database of the settings: the one at KAHA_DATABASE_URL, else the embedded one, started here. */
+/** The database of the settings: the one at KAHA_DATABASE_URL, else the embedded one, started here, after commands that have it open. */
 export async function openDatabase(
   config: Config,
   options: {
@@ -43,7 +43,8 @@ export async function openDatabase(
       'a process with some of the roles needs a database that others reach too: set KAHA_DATABASE_URL',
     )
   }
-  const postgres = await startEmbeddedPostgres({ dataDir: config.dataDir, ...options })
+  const begin = () => startEmbeddedPostgres({ dataDir: config.dataDir, ...options })
+  const postgres = await (options.forCommand === true ? begin() : whenFree(begin, HeldByCommand, options.signal))
   return {
     target: { socketDir: postgres.socketDir, user: postgres.user, database },
     [Symbol.asyncDispose]: () => postgres.stop(),
@@ -55,15 +56,26 @@ export async function openDatabase(
  * there, as another command, or a Kaha that starts or stops, is waited for. For commands beside a server.
  */
 export async function joinDatabase(config: Config): Promise<OpenDatabase> {
-  for (const deadline = performance.now() + joinMsMax; ; await sleep(lookEveryMs)) {
+  return whenFree(async () => {
     // What a command has opened it closes, whoever has joined it.
     const isJoinable = config.databaseUrl === null && !isHeldByCommand(config.dataDir)
     const running = isJoinable ? await runningOn(config.dataDir) : undefined
     if (running !== undefined) return { target: running, [Symbol.asyncDispose]: async () => {} }
+    return openDatabase(config, { log: () => {}, forCommand: true })
+  }, DirectoryHeld)
+}
+
+/** Opens it as soon as nobody of this kind has the data directory; who has it for too long is told of. */
+async function whenFree<Opened>(
+  open: () => Promise<Opened>,
+  holder: typeof DirectoryHeld,
+  signal?: AbortSignal,
+): Promise<Opened> {
+  for (const deadline = performance.now() + heldMsMax; ; await sleep(lookEveryMs, undefined, { signal })) {
     try {
-      return await openDatabase(config, { log: () => {}, forCommand: true })
+      return await open()
     } catch (error) {
-      if (!(error instanceof DirectoryHeld) || performance.now() > deadline) throw error
+      if (!(error instanceof holder) || performance.now() > deadline) throw error
     }
   }
 }

@@ -153,7 +153,7 @@ test('an approval of a payment that this process began, and that is no longer ke
   await sql(p.kaha.db, `delete from terminals.transactions where transaction_id = '${transactionId}'`)
   const waiting = async () =>
     (await attentionStore.list(p.kaha.db, 200)).filter(({ payment }) => payment === transactionId)
-  for (const status of ['FAILED', 'SUCCESS']) {
+  for (const status of ['SUCCESS', 'FAILED']) {
     const refused = await terminal.ask(result(transactionId, { ...approval, status }))
     assert.deepEqual([refused.error, refused.code], ['Not Found', 'TRANSACTION_NOT_FOUND'])
   }

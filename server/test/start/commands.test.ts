@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { scopes } from '@kaha/contract'
-import { joinDatabase } from '../../src/commands/database.ts'
+import { joinDatabase, openDatabase } from '../../src/commands/database.ts'
 import { keysCommand } from '../../src/commands/keys.ts'
 import { readConfig, settings } from '../../src/config.ts'
 import { StartFault } from '../../src/kernel/fault.ts'
@@ -130,11 +130,15 @@ test('commands that are given at once, where no server runs, wait for one anothe
   assert.deepEqual(serversIn(dataDir), [])
 })
 
-test('a command waits for a Kaha that has the data directory and cannot be reached yet', async () => {
-  const lock = lockDirectory(dataDir)
-  const joined = joinDatabase(readConfig({ KAHA_DATA_DIR: dataDir }))
-  await sleep(300)
-  lock[Symbol.dispose]()
-  await using database = await joined
-  assert.ok('socketDir' in database.target)
+test('a command waits for a Kaha that has the data directory and cannot be reached yet, and a Kaha that starts for a command', async () => {
+  const config = readConfig({ KAHA_DATA_DIR: dataDir })
+  for (const forCommand of [false, true]) {
+    const lock = lockDirectory(dataDir, { forCommand })
+    const opening = forCommand ? openDatabase(config, { log: () => {} }) : joinDatabase(config)
+    await sleep(300)
+    lock[Symbol.dispose]()
+    await using database = await opening
+    assert.ok('socketDir' in database.target)
+  }
+  assert.deepEqual(serversIn(dataDir), [])
 })

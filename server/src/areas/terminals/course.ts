@@ -190,7 +190,8 @@ export function happen(before: Course, createdAt: Date, event: TransactionEvent,
   if (event === 'working') set({ grace_at: null })
   if (event === 'grace_over') set({ grace_at: null })
   if (event === 'wait_over') set({ wait_at: null })
-  if (event === 'cancel') set({ cancel_asked: true, cancel_at: plus(at, cancelEveryMs) })
+  if (event === 'cancel')
+    set({ cancel_asked: true, cancel_at: course.given_up === null ? plus(at, cancelEveryMs) : course.cancel_at })
   if (before.given_up === null && course.given_up !== null)
     set({ given_up_at: at, grace_at: null, no_result_at: plus(createdAt, noResultMs) })
   if (isOpen(course.state)) {

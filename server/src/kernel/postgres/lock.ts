@@ -11,6 +11,9 @@ export interface DirectoryLock extends Disposable {
 /** Another process has the data directory. */
 export class DirectoryHeld extends StartFault {}
 
+/** A command, which gives it back by itself. */
+export class HeldByCommand extends DirectoryHeld {}
+
 const sqliteBusy = 5
 const command = 'command'
 const pidFileIn = (dataDir: string): string => join(dataDir, 'kaha.pid')
@@ -42,7 +45,7 @@ export function lockDirectory(dataDir: string, { forCommand = false } = {}): Dir
     }
     const owner = readPid(pidFile)
     if (owner !== undefined && isHeldByCommand(dataDir))
-      throw new DirectoryHeld(
+      throw new HeldByCommand(
         `the data directory ${dataDir} is in use by another command of Kaha (process ${owner}), which ends by itself: try again then`,
       )
     throw new DirectoryHeld(

@@ -206,11 +206,19 @@ export function createDeliverer({
 
   // Pushes whose payments could not be read as they came.
   const unpushed = new Map<string, Words>()
-  const push = ([groupId = '', id = '', what = '']: Words) => {
+  /** Of a push that is made late: who began the payment may have caught up since, and a payment that was given up may have ended. */
+  const isWanted = (link: Link, row: TransactionRow, what: string): boolean => {
+    if (what === 'paymentTimeout') return endOf(row) === what
+    const isUnseen = what === 'paymentComplete' ? row.complete_unseen : row.voided_unseen
+    return link.principal.keyId !== row.key_id || isUnseen
+  }
+  const push = ([groupId = '', id = '', what = '']: Words, isAgain = false) => {
     const those = [...links.desktopsOf(groupId)]
     if (those.length === 0) return
     const reading = read({ id, groupId })
-    withRow(those, reading, (link, row) => pushTo(link, row, what))
+    withRow(those, reading, (link, row) => {
+      if (!isAgain || isWanted(link, row, what)) pushTo(link, row, what)
+    })
     reading.catch((error: unknown) => {
       if (isAway(error) && unpushed.size < unpushedMax) unpushed.set(`${id} ${what}`, [groupId, id, what])
     })
@@ -314,7 +322,12 @@ export function createDeliverer({
       }
     })
 
-  const act: Readonly<Record<string, (words: Words) => void>> = { tell, push, terminal: status, close }
+  const act: Readonly<Record<string, (words: Words) => void>> = {
+    tell,
+    push: (words) => push(words),
+    terminal: status,
+    close,
+  }
   const forget = [
     bus.hear('terminals', ([what = '', ...words]) => act[what]?.(words)),
     // After an outage of the line between processes: whatever was missed is in the rows.
@@ -333,8 +346,9 @@ export function createDeliverer({
       const [asked, caughtUp, pushes] = [[...unasked], [...uncaught], [...unpushed.values()]]
       for (const waiting of [unasked, uncaught, unpushed]) waiting.clear()
       for (const link of asked) if (isHere(link)) askTerminal(link)
+      // Who catches up after a push is not told of it again.
+      for (const words of pushes) push(words, true)
       for (const [link, after] of caughtUp) if (isHere(link)) catchUp(link, after)
-      for (const words of pushes) push(words)
     },
     arrived(link) {
       const reason = early.get(link.connectionId)
