@@ -105,7 +105,7 @@ export const terminalRequests = {
   paymentResponse: message({
     from: 'terminal',
     summary:
-      'Reports the result of a payment. SUCCESS needs authorizationCode, amount and currency. Nothing answers one that was taken: the pong to a ping that is sent behind it says so. After an error UNAVAILABLE or INTERNAL_ERROR it is sent again. An error names it by its requestId alone.',
+      'Reports the result of a payment. SUCCESS needs authorizationCode, amount and currency. Nothing answers one that was taken: the pong to a ping that is sent behind it says so. After an error UNAVAILABLE or INTERNAL_ERROR send it again. An error names it by its requestId alone.',
     schema: Type.Object({
       action: action('paymentResponse'),
       requestId: requestIdOfTerminal,

@@ -91,9 +91,10 @@ const answerBytesMax = 64 * 1024
 const replaced = 4001
 
 /**
- * Opens a line and keeps it open: one that is lost is opened again, later each time until it holds. A till is told then what
- * it missed of what its key started, of `paymentComplete` and `paymentVoided`. A `paymentTimeout` is not told again: once `changed` says `open`, ask for
- * each payment whose end is not known again, with its transactionId. Rejects where the first connect fails: with KahaError where the platform refuses it, with KahaConnectionError where nobody answers.
+ * Opens a line and keeps it open: one that is lost is opened again, later each time until it holds. A till is told then the `paymentComplete` and
+ * `paymentVoided` that it missed of what its key started. A `paymentTimeout` is not told again: once `changed` says `open`, ask again for each
+ * payment whose end is not known, with its transactionId. Rejects where the first connect fails: with KahaError where the platform refuses it, with
+ * KahaConnectionError where nobody answers.
  */
 export async function connectTerminal(options: TerminalLineOptions): Promise<TerminalLine> {
   const { hear, changed = () => {}, random = Math.random } = mustBeObject('options', options)

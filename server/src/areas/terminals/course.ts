@@ -190,6 +190,7 @@ export function happen(before: Course, createdAt: Date, event: TransactionEvent,
   if (event === 'working') set({ grace_at: null })
   if (event === 'grace_over') set({ grace_at: null })
   if (event === 'wait_over') set({ wait_at: null })
+  // The word of it may be lost on its way, and so is said again; one that was given up is told by a timer of its own.
   if (event === 'cancel')
     set({ cancel_asked: true, cancel_at: course.given_up === null ? plus(at, cancelEveryMs) : course.cancel_at })
   if (before.given_up === null && course.given_up !== null)

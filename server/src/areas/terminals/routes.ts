@@ -98,7 +98,7 @@ export function terminalsArea(identity: TerminalIdentity, clock: Clock): Area<Si
   }
 }
 
-// Of the answer's own time a sandbox's clock may be far ahead.
+// The answer's own time is that of a sandbox's clock, which may be far ahead.
 const wantedTime = (nowMs: number) =>
   `x-timestamp must be an ISO 8601 time with Z or an offset, within 5 minutes of the system time here, ${new Date(nowMs).toISOString()}.`
 
