@@ -40,7 +40,7 @@ export interface TerminalIdentity {
 
 const foundTogetherMax = 128
 // A statement for a dozen keys costs little more than one for two, and whoever connects waits far longer to be registered.
-const findRestMs = 5
+const findRestMs = 15
 const keysCachedMax = 20_000
 // However a hint was lost, a revoked key works for a second at most.
 const cachedMsMax = 1_000

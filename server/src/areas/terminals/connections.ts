@@ -25,6 +25,8 @@ const silentMsMax = 15_000
 const socketsAtOnceMax = 200
 // A connection locks its key in a table of PostgreSQL's that has room for some thousands.
 const togetherMax = 128
+// Of terminals that come back by the thousand; who comes alone does not wait.
+const connectRestMs = 8
 const touchedTogetherMax = 64
 
 export interface Connected {
@@ -173,6 +175,7 @@ export function createConnections({
     itemsMax: togetherMax,
     apart: ({ principal: { keyId, groupId }, deviceId }) =>
       deviceId === null ? [keyId] : [keyId, `${groupId} ${deviceId}`],
+    restMs: connectRestMs,
   })
   const disconnect = together({ work: disconnectTogether, itemsMax: togetherMax })
 
