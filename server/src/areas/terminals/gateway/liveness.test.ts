@@ -93,3 +93,62 @@ test('a process says that it lives while what is left to do takes long, and chec
     mock.timers.reset()
   }
 })
+
+test('a socket is pinged whenever as long again has passed since it came, and is given up at its third turn without a word', async () => {
+  mock.timers.enable({ apis: ['setInterval'] })
+  const pingMs = 15_000
+  const stepMs = 250
+  let nowMs = 0
+  const did: string[] = []
+  const comes = (name: string): Link =>
+    ({
+      connectionId: name,
+      terminalId: null,
+      lastFrameMs: nowMs,
+      storedFrameMs: nowMs,
+      unanswered: 0,
+      ping: () => did.push(`${nowMs} ping ${name}`),
+      terminate: () => did.push(`${nowMs} end ${name}`),
+    }) as Partial<Link> as Link
+  const open = new Set<Link>()
+  const liveness = startLiveness({
+    links: { all: () => open.values() } as Partial<Links> as Links,
+    clock: createClock(() => nowMs),
+    connections: {
+      beat: async () => {},
+      touch: async () => [],
+      leave: async () => {},
+    } as Partial<Connections> as Connections,
+    onError: (error) => assert.fail(String(error)),
+    pingMs,
+    dismiss: (link) => void open.delete(link),
+    settle: async () => {},
+  })
+  const untilMs = (endMs: number) => {
+    while (nowMs < endMs) {
+      nowMs += stepMs
+      mock.timers.tick(stepMs)
+    }
+  }
+  try {
+    const early = comes('early')
+    open.add(early)
+    untilMs(4_000)
+    open.add(comes('late'))
+    untilMs(16_000)
+    early.lastFrameMs = nowMs
+    early.unanswered = 0
+    untilMs(50_000)
+    assert.deepEqual(did, [
+      '15250 ping early',
+      '19250 ping late',
+      '30250 ping early',
+      '34250 ping late',
+      '45250 ping early',
+      '49250 end late',
+    ])
+  } finally {
+    await liveness[Symbol.asyncDispose]()
+    mock.timers.reset()
+  }
+})

@@ -2,8 +2,8 @@ import type { Clock } from '../../../kernel/clock.ts'
 import type { Connections } from '../connections.ts'
 import type { Link, Links } from './links.ts'
 
-// Sockets are gone through in parts, so that thousands are not pinged in one moment.
-const parts = 15
+// Each socket has its turn, that of the moment in which it came: as many as came in one are pinged in one.
+const turns = 60
 const missedPingsMax = 2
 /** A socket that is silent for so many pings is stale. */
 export const silentPingsMax = 3
@@ -30,21 +30,15 @@ export function startLiveness({
   readonly settle: () => Promise<void>
 }): AsyncDisposable & { checkSoon(): void } {
   let turn = 0
-  const parted = new WeakMap<Link, number>()
-  let next = 0
-  const partOf = (link: Link): number => {
-    const known = parted.get(link)
-    if (known !== undefined) return known
-    next = (next + 1) % parts
-    parted.set(link, next)
-    return next
-  }
+  const turnOf = new WeakMap<Link, number>()
 
   const pings = setInterval(() => {
-    turn = (turn + 1) % parts
+    turn = (turn + 1) % turns
     const now = clock.wall()
     for (const link of links.all()) {
-      if (partOf(link) !== turn) continue
+      const own = turnOf.get(link)
+      if (own === undefined) turnOf.set(link, turn)
+      if (own !== turn) continue
       const isSilent = now - link.lastFrameMs >= silentPingsMax * pingMs
       if (link.unanswered >= missedPingsMax || isSilent) {
         dismiss(link, 'stale_connection_timeout')
@@ -54,7 +48,7 @@ export function startLiveness({
       link.unanswered += 1
       link.ping()
     }
-  }, pingMs / parts)
+  }, pingMs / turns)
 
   let beatAt = clock.wall()
   let mustCheck = false
