@@ -39,7 +39,7 @@ import {
   type QueryOf,
 } from '@kaha/contract'
 import { mustBeObject } from './arguments.ts'
-import { eachOf, isPage } from './pages.ts'
+import { eachOf, readPage } from './pages.ts'
 import {
   createOpen,
   createSend,
@@ -199,8 +199,8 @@ function allOf<O extends List>(send: Send, operation: O) {
   return (query: QueryOf<O> = {} as QueryOf<O>, options?: CallOptions): AsyncIterable<AnswerOf<O>['data'][number]> =>
     eachOf<AnswerOf<O>['data'][number]>(async (cursor) => {
       const at = cursor === undefined ? query : { ...query, cursor }
-      const answer = await page(at, options)
-      if (!isPage(answer)) throw unexpected(operation.id)
-      return answer
+      const read = readPage<AnswerOf<O>['data'][number]>(await page(at, options))
+      if (read === undefined) throw unexpected(operation.id)
+      return read
     }, mustBeObject('query', query).cursor)
 }

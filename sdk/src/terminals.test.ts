@@ -215,3 +215,32 @@ test('a webhook of a terminal and the ping of its URL are verified, and what is 
   ]
   for (const one of refused) assert.throws(one, WebhookVerificationError)
 })
+
+const page = (names: readonly string[], nextCursor: string | null) => ({
+  body: { transactions: names.map((transactionId) => ({ transactionId })), count: names.length, nextCursor },
+})
+
+test('iterating over the payments of a group gives those of every page, with the same filters on each', async () => {
+  await using server = await peer(page(['a', 'b'], 'c+1'), page([], 'c/2'), page(['c'], null))
+  const names: string[] = []
+  for await (const one of stepped(server).terminals.listAllTransactions({ status: ['COMPLETED'], pageSize: 2 }))
+    names.push(one.transactionId)
+  assert.deepEqual(names, ['a', 'b', 'c'])
+  assert.deepEqual(
+    server.arrived.map(({ url }) => Object.fromEntries(new URL(url, server.url).searchParams)),
+    [
+      { status: 'COMPLETED', pageSize: '2' },
+      { status: 'COMPLETED', pageSize: '2', cursor: 'c+1' },
+      { status: 'COMPLETED', pageSize: '2', cursor: 'c/2' },
+    ],
+  )
+})
+
+test('a list of payments that never ends, or is none, is an error', async () => {
+  await using server = await peer(page(['a'], 'same'), page(['b'], 'same'), { body: { nextCursor: null } })
+  const read = async (): Promise<void> => {
+    for await (const one of stepped(server).terminals.listAllTransactions()) assert.ok(one)
+  }
+  await assert.rejects(read(), /same cursor twice/)
+  await assert.rejects(read(), { code: 'UNEXPECTED_ANSWER', operation: 'listTerminalTransactions' })
+})

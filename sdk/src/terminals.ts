@@ -16,7 +16,16 @@ import {
 } from '@kaha/contract'
 import { uuidv7 } from 'uuidv7'
 import { mustBeObject, mustBeText } from './arguments.ts'
-import { createSend, retriesOf, type CallOptions, type ConnectionOptions, type Sign, type Waiting } from './request.ts'
+import { eachOf } from './pages.ts'
+import {
+  createSend,
+  retriesOf,
+  unexpected,
+  type CallOptions,
+  type ConnectionOptions,
+  type Sign,
+  type Waiting,
+} from './request.ts'
 import { backOff, isUnanswered, pause, waitBeforeRetry } from './retry.ts'
 
 export interface TerminalsOptions extends ConnectionOptions {
@@ -55,6 +64,8 @@ export function createTerminals(
   { random, pause: wait }: Waiting = { random: Math.random, pause },
 ) {
   const send = createSend(options, undefined, signer(mustBeText('apiSecret', apiSecret), now))
+  const listTransactions = (query: QueryOf<typeof listTerminalTransactions> = {}, call?: CallOptions) =>
+    send(listTerminalTransactions, { query }, call)
   return {
     list: (call?: CallOptions) => send(listTerminals, {}, call),
 
@@ -85,8 +96,14 @@ export function createTerminals(
     /** The truth about a payment, after a lost answer too. */
     retrieve: (transactionId: string, call?: CallOptions) =>
       send(retrieveTerminalTransaction, { params: { transactionId } }, call),
-    listTransactions: (query: QueryOf<typeof listTerminalTransactions> = {}, call?: CallOptions) =>
-      send(listTerminalTransactions, { query }, call),
+    listTransactions,
+    /** All of them, newest first, as an async iterable that reads pages when it needs them. */
+    listAllTransactions: (query: QueryOf<typeof listTerminalTransactions> = {}, call?: CallOptions) =>
+      eachOf(async (cursor) => {
+        const answer = await listTransactions(cursor === undefined ? query : { ...query, cursor }, call)
+        if (!Array.isArray(answer.transactions)) throw unexpected(listTerminalTransactions.id)
+        return { items: answer.transactions, next: answer.nextCursor }
+      }, mustBeObject('query', query).cursor),
     /** Look at `success`: a void that was understood is no error. */
     void: (transactionId: string, body: BodyOf<typeof voidTerminalTransaction> = {}, call?: CallOptions) =>
       send(voidTerminalTransaction, { params: { transactionId }, body }, call, voidMsDefault),

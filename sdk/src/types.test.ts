@@ -20,6 +20,8 @@ import {
   type SimulateQr,
   type SimulatedQr,
   type StartVirtualTerminal,
+  type Terminals,
+  type TerminalTransaction,
   type UpdatePaymentLink,
   type UpdateQrWebhook,
   type VirtualTerminal,
@@ -87,6 +89,7 @@ test('iterating gives the items of the list', () => {
   same<ItemOf<Links['listAll']>, PaymentLink>(true)
   same<ItemOf<Hooks['listAllEvents']>, WebhookEvent>(true)
   same<ItemOf<Hooks['listAllEndpoints']>, WebhookEndpoint>(true)
+  same<ItemOf<Terminals['listAllTransactions']>, TerminalTransaction>(true)
 })
 
 test('fields are exact: words are words of the contract, and what may be absent is optional', () => {

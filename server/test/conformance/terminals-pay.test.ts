@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
+import { createTerminals } from '@kaha/sdk'
 import { isUuid } from '../../src/kernel/ids.ts'
 import { platform } from '../platform.ts'
 import { approval, result, sale, shopOf, signedCall } from '../till.ts'
@@ -301,6 +302,11 @@ test('D5.transactions.ok: transactions are listed newest first, page by page, an
     cursor = page.json.nextCursor
   } while (cursor !== null)
   assert.ok(all.length > 20 && new Set(all).size === all.length)
+  const { api_key: apiKey, api_secret: apiSecret } = shop.desktop
+  const client = createTerminals({ baseUrl: `${p.url}/terminal`, apiKey, apiSecret })
+  const byClient: string[] = []
+  for await (const { transactionId } of client.listAllTransactions({ pageSize: 7 })) byClient.push(transactionId)
+  assert.deepEqual(byClient, all)
   const only = async (query: string) => (await shop.ask({ path: `/v1/transactions?${query}` })).json
   const cancelled = await only('status=CANCELLED')
   assert.equal(cancelled.count, 1)
