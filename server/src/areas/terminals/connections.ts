@@ -25,7 +25,7 @@ const silentMsMax = 15_000
 const socketsAtOnceMax = 200
 // A connection locks its key in a table of PostgreSQL's that has room for some thousands.
 const togetherMax = 128
-// Of terminals that come back by the thousand; who comes alone does not wait.
+// Terminals come back by the thousand, and a statement for many costs little more than one for a few. Who comes alone does not wait.
 const connectRestMs = 8
 const touchedTogetherMax = 64
 

@@ -2,7 +2,8 @@ import type { Clock } from '../../../kernel/clock.ts'
 import type { Connections } from '../connections.ts'
 import type { Link, Links } from './links.ts'
 
-// Each socket has its turn, that of the moment in which it came: as many as came in one are pinged in one.
+// A socket's turn is that of the moment in which it came: it has just spoken, and while thousands come pings would take from their time. As many as
+// came in one moment are pinged in one.
 const turns = 60
 const missedPingsMax = 2
 /** A socket that is silent for so many pings is stale. */
