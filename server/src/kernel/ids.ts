@@ -45,9 +45,14 @@ const ulidForm = new RegExp(`^[0-7][${crockford}]{25}$`)
 
 /** The same 128 bits as a ULID: 26 capital letters and digits, which begin with the time too. */
 export function ulidOf(uuid: string): string {
-  let rest = BigInt(`0x${uuid.replaceAll('-', '')}`)
-  let text = ''
-  for (let place = 0; place < 26; place += 1, rest >>= 5n) text = crockford.charAt(Number(rest & 31n)) + text
+  const digits = uuid.replaceAll('-', '')
+  const first = Number.parseInt(digits.slice(0, 2), 16)
+  let text = crockford.charAt(first >> 5) + crockford.charAt(first & 31)
+  // Five hexadecimal digits are four letters.
+  for (let at = 2; at < digits.length; at += 5) {
+    const bits = Number.parseInt(digits.slice(at, at + 5), 16)
+    for (let shift = 15; shift >= 0; shift -= 5) text += crockford.charAt((bits >> shift) & 31)
+  }
   return text
 }
 
