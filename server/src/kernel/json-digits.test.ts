@@ -37,6 +37,9 @@ test('a number comes back as it was written, whatever it is', () => {
       assert.equal(JSON.stringify(parseAsWritten(text)), text)
     assert.equal(digitsOf(parseAsWritten(number)), number)
   }
+  // Wherever a number may stand, and whatever is between the parts.
+  for (const text of ['[0,1.0]', '{"a" : \n\t-1.0}', ' 1.0', '[[\r\n1.0]]', '{"a":"b", "c":[true, 1.0]}'])
+    assert.match(JSON.stringify(parseAsWritten(text)), /1\.0/, text)
   assert.equal(digitsOf('1'), undefined)
   assert.deepEqual(parseAsWritten(' {"a": [null, true, "x", 1]} '), { a: [null, true, 'x', 1] })
 })

@@ -10,10 +10,15 @@ interface Written {
 }
 
 /** JSON in which numbers that a number in memory would write otherwise are as they were written: JSON.stringify gives each back as it was. */
-export function parseAsWritten(text: string): unknown {
-  const value: unknown = JSON.parse(text)
-  // Most is written as it would be written here, and needs no second look.
-  if (JSON.stringify(value) === text) return value
+export const parseAsWritten = (text: string): unknown => asWritten(text, JSON.parse(text))
+
+// Within a string it may look so too, and is looked at more closely for nothing.
+const mayBeNumber = /(?:^|[[:,])\s*-?\d/
+
+/** The same of a text that has been read: `value` is what JSON.parse made of it. */
+export function asWritten(text: string, value: unknown): unknown {
+  // Most has no number, or is written as it would be written here, and needs no second look.
+  if (!mayBeNumber.test(text) || JSON.stringify(value) === text) return value
   return JSON.parse(text, (_key, one: unknown, context?: { source?: string }) => {
     const source = context?.source
     return typeof one !== 'number' || source === undefined || source === String(one) ? one : rawJSON(source)

@@ -62,7 +62,7 @@ async function payBy(by: typeof service, shopIndex: 0 | 1, deviceId: string, tra
   assert.ok(principal)
   const body = { ...sale, transactionId } as Parameters<typeof readAsked>[0]
   const signed = { signature: randomBytes(32), atMs: clock.wall() }
-  const asked = readAsked(body, JSON.stringify(body))
+  const asked = readAsked(body, () => body)
   try {
     await by.startPayment(principal, deviceId, asked, { way: 'http', signed })
     return 'taken'

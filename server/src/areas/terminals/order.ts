@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { alike, holdsAll, parseAsWritten } from '../../kernel/json-digits.ts'
 import { inKeyOrder } from '../../kernel/json-order.ts'
 import { amountMax, currencyOf, decimalToMinor } from '../../kernel/money.ts'
@@ -102,10 +102,9 @@ export function checkOrder(asked: Asked, currencies: readonly string[]): Order {
       throw bad(amountField, 'sum', 'is not the sum of the products, nor that sum with tax and discount.')
   }
   const { transactionId: _, ...rest } = asked.request
-  const text = JSON.stringify(rest, alike)
+  const text = 'metadata' in rest ? JSON.stringify(rest, alike) : JSON.stringify(rest)
   checkSize(text, rest)
-  const hash = createHash('sha256').update(`[${text},${asked.webhookMode}]`).digest()
-  return { ...asked, amountMinor, text, hash }
+  return { ...asked, amountMinor, text, hash: hash('sha256', `[${text},${asked.webhookMode}]`, 'buffer') }
 }
 
 /** Whether a request, as it is stored, is this one, in whatever order a till keeps the keys of its metadata. */

@@ -1,6 +1,6 @@
 import type { CreateTerminalPayment } from '@kaha/contract'
 import type { Static } from 'typebox'
-import { digitsOf, parseAsWritten } from '../../kernel/json-digits.ts'
+import { digitsOf } from '../../kernel/json-digits.ts'
 import { checkBytes, type Asked, type Written } from './order.ts'
 
 type Body = Static<typeof CreateTerminalPayment>
@@ -12,26 +12,33 @@ function written(value: unknown): Written {
   return digits === undefined ? { text: String(value), isNumber: false } : { text: digits, isNumber: true }
 }
 
-const picked = (from: Readonly<Record<string, unknown>>, names: readonly string[]) =>
-  Object.fromEntries(names.flatMap((name) => (from[name] === undefined ? [] : [[name, from[name]]])))
+function picked(from: Readonly<Record<string, unknown>>, names: readonly string[]) {
+  const those: Record<string, unknown> = {}
+  for (const name of names) if (from[name] !== undefined) those[name] = from[name]
+  return those
+}
 
+const requestFields = [
+  'transactionId',
+  'amount',
+  'currency',
+  'paymentMethod',
+  'products',
+  'customerInfo',
+  'metadata',
+] as const
 const productFields = ['id', 'name', 'price', 'quantity', 'category', 'sku', 'brand', 'tax', 'discount'] as const
 const customerFields = ['customerId', 'email', 'phone'] as const
 
-/** A payment request, with what tills send beside it left aside. `text` is the JSON that `body` was read from. */
-export function readAsked(body: Body, text: string, path: readonly string[] = []): Asked {
+/** A payment request, with what tills send beside it left aside. `asWritten` gives it with the digits of its numbers as they were written. */
+export function readAsked(body: Body, asWritten: () => unknown): Asked {
   const { products, customerInfo } = body
-  const known = {
-    ...picked(body, ['transactionId', 'amount', 'currency', 'paymentMethod']),
-    ...(products === undefined ? {} : { products: products.map((line) => picked(line, productFields)) }),
-    ...(customerInfo === undefined ? {} : { customerInfo: picked(customerInfo, customerFields) }),
-    ...picked(body, ['metadata']),
-  }
+  const known = picked(body, requestFields)
+  if (products !== undefined) known['products'] = products.map((line) => picked(line, productFields))
+  if (customerInfo !== undefined) known['customerInfo'] = picked(customerInfo, customerFields)
   // Before its numbers are looked at one by one.
   checkBytes(JSON.stringify(known))
-  let tree = parseAsWritten(text)
-  for (const name of path) tree = (tree as ExactTree)[name]
-  const exact = tree as ExactTree
+  const exact = asWritten() as ExactTree
   const lines = exact['products'] as readonly ExactTree[] | undefined
   const { transactionId, webhookMode } = body
   return {
@@ -46,6 +53,6 @@ export function readAsked(body: Body, text: string, path: readonly string[] = []
       discount: discount === undefined ? null : written(discount),
     })),
     webhookMode: webhookMode === true,
-    request: { ...known, ...picked(exact, ['metadata']) },
+    request: exact['metadata'] === undefined ? known : { ...known, metadata: exact['metadata'] },
   }
 }

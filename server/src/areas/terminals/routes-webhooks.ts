@@ -7,15 +7,15 @@ import {
 } from '@kaha/contract'
 import type { Clock } from '../../kernel/clock.ts'
 import { route, type Route } from '../../kernel/http/area.ts'
-import { holdsAll, parseAsWritten } from '../../kernel/json-digits.ts'
+import { asWritten, holdsAll } from '../../kernel/json-digits.ts'
 import { presentWebhook } from './present.ts'
 import { refuse } from './refusals.ts'
-import { utf8, type Signer } from './routes.ts'
+import type { Signer } from './routes.ts'
 import type { TerminalWebhooks } from './service-webhooks.ts'
 
 /** The body, refused where its metadata has a number that would come back as another. */
-function kept<Body>(body: Body, bytes: Buffer): Body {
-  const { metadata } = parseAsWritten(utf8.decode(bytes)) as { metadata?: unknown }
+function kept<Body>(body: Body, text: string): Body {
+  const { metadata } = asWritten(text, body) as { metadata?: unknown }
   if (holdsAll(metadata)) return body
   const message = 'metadata: has a number with more digits than are kept; send it as a string.'
   throw refuse('INVALID_REQUEST', message, 'metadata', 'digits')
@@ -25,8 +25,8 @@ const neverCached = { 'cache-control': 'no-store' }
 
 export function terminalWebhooksRoutes(webhooks: TerminalWebhooks, clock: Clock): Route<Signer>[] {
   return [
-    route<typeof createTerminalWebhook, Signer>(createTerminalWebhook, async ({ principal, body, bytes }) => {
-      const { row, secret } = await webhooks.create(principal, kept(body, bytes))
+    route<typeof createTerminalWebhook, Signer>(createTerminalWebhook, async ({ principal, body, text }) => {
+      const { row, secret } = await webhooks.create(principal, kept(body, text))
       return { status: 201, body: { ...presentWebhook(row), secret }, headers: neverCached }
     }),
 
@@ -40,9 +40,9 @@ export function terminalWebhooksRoutes(webhooks: TerminalWebhooks, clock: Clock)
       body: presentWebhook(await webhooks.find(principal, params.endpointId)),
     })),
 
-    route<typeof updateTerminalWebhook, Signer>(updateTerminalWebhook, async ({ principal, params, body, bytes }) => ({
+    route<typeof updateTerminalWebhook, Signer>(updateTerminalWebhook, async ({ principal, params, body, text }) => ({
       status: 200,
-      body: presentWebhook(await webhooks.update(principal, params.endpointId, kept(body, bytes))),
+      body: presentWebhook(await webhooks.update(principal, params.endpointId, kept(body, text))),
     })),
 
     route<typeof deleteTerminalWebhook, Signer>(deleteTerminalWebhook, async ({ principal, params }) => {

@@ -15,6 +15,7 @@ import type { Clock } from '../../kernel/clock.ts'
 import { route, type Area, type Refusal, type Route } from '../../kernel/http/area.ts'
 import { targetOf } from '../../kernel/http/server.ts'
 import type { Violation } from '../../kernel/http/validation.ts'
+import { asWritten } from '../../kernel/json-digits.ts'
 import { statuses } from './errors.ts'
 import { presentPayment, presentTerminal, presentTransaction, presentVoid } from './present.ts'
 import { refuse } from './refusals.ts'
@@ -30,9 +31,6 @@ export interface Signer extends TerminalPrincipal {
   readonly signature: Buffer
   readonly signedAtMs: number
 }
-
-// It leaves out the mark of byte order that JSON may begin with.
-export const utf8 = new TextDecoder()
 
 const headerOf = (request: FastifyRequest, name: string): string | undefined => {
   const value = request.headers[name]
@@ -116,9 +114,9 @@ export function terminalsRoutes(service: TerminalsService, clock: Clock): Route<
       return { status: 200, body: { terminals, count: terminals.length, timestamp: timestamp() } }
     }),
 
-    route<typeof createTerminalPayment, Signer>(createTerminalPayment, async ({ principal, params, body, bytes }) => {
+    route<typeof createTerminalPayment, Signer>(createTerminalPayment, async ({ principal, params, body, text }) => {
       const { signature, signedAtMs: atMs } = principal
-      const asked = readAsked(body, utf8.decode(bytes))
+      const asked = readAsked(body, () => asWritten(text, body))
       const row = await service.pay(principal, params.terminalId, asked, { way: 'http', signed: { signature, atMs } })
       const answer = presentPayment(row)
       return { status: asked.webhookMode && answer.status === 'PENDING' ? 202 : 200, body: answer }

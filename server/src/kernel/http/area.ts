@@ -57,8 +57,8 @@ export interface Call<O extends Operation, P> {
   readonly body: BodyOf<O>
   readonly correlationId: string
   readonly clientAddress: string
-  /** The bytes of the body, as they were sent. */
-  readonly bytes: Buffer
+  /** The text that the body was read from; empty where there is none. */
+  readonly text: string
   header(name: string): string | undefined
 }
 
@@ -201,21 +201,21 @@ function mountRoute<P>(room: FastifyInstance, area: Area<P>, { operation, handle
       if (Object.values(request.params as Record<string, string>).some((one) => one.includes('\0')))
         throw new Fault('BAD_REQUEST', 'The path holds NUL; leave it out.')
       const at = request.url.indexOf('?')
-      const read = readQuery(at < 0 ? '' : request.url.slice(at + 1), operation.query ?? nothing)
-      must(atParameter((query ?? refuseAnyQuery)(read)))
-      const value = bytes.length === 0 ? undefined : readJson(bytes)
-      const sent = value === undefined && mayLackBody ? {} : value
+      const asked = readQuery(at < 0 ? '' : request.url.slice(at + 1), operation.query ?? nothing)
+      must(atParameter((query ?? refuseAnyQuery)(asked)))
+      const read = bytes.length === 0 ? undefined : readJson(bytes)
+      const sent = read === undefined && mayLackBody ? {} : read?.value
       must(body(sent))
       // Area D reads its numbers itself, as they were written.
-      if (area.takesExtras !== true) must(unheldNumber(bytes))
+      if (area.takesExtras !== true && read !== undefined) must(unheldNumber(read))
       const answer = await handle({
         principal: request.principal as P,
         params: request.params as never,
-        query: read,
+        query: asked,
         body: sent as never,
         correlationId: request.id,
         clientAddress: request.ip,
-        bytes,
+        text: read?.text ?? '',
         header: (name) => {
           const found = request.headers[name]
           return Array.isArray(found) ? found.join(', ') : found

@@ -185,8 +185,8 @@ test('JSON that could not be kept exactly is refused; everything else is read as
       )
       const text = JSON.stringify(value)
       if (text.includes('__proto__') || text.includes('\\u0000')) return
-      assert.deepEqual(readJson(Buffer.from(text)), JSON.parse(text))
-      assert.deepEqual(readJson(Buffer.from(escaped)), JSON.parse(text))
+      assert.deepEqual(readJson(Buffer.from(text)), { text, value: JSON.parse(text) as unknown })
+      assert.deepEqual(readJson(Buffer.from(escaped)).value, JSON.parse(text))
     }),
     { seed },
   )
@@ -194,16 +194,16 @@ test('JSON that could not be kept exactly is refused; everything else is read as
 
 test('depth is no danger: as many levels as are allowed are read, and a hundred thousand are refused', () => {
   const nested = (levels: number, inside = '') => Buffer.from('['.repeat(levels) + inside + ']'.repeat(levels))
-  assert.ok(Array.isArray(readJson(nested(nestingMax))))
+  assert.ok(Array.isArray(readJson(nested(nestingMax)).value))
   assert.throws(() => readJson(nested(nestingMax, '"\\u0000"')), { code: 'BAD_REQUEST', message: /NUL/ })
   for (const levels of [nestingMax + 1, 100_000])
     assert.throws(() => readJson(nested(levels)), { code: 'BAD_REQUEST', message: /nested deeper than 100 levels/ })
 })
 
 test('a number that memory does not hold is told by its name, which is cut and scrubbed as any that a caller chose', () => {
-  const told = (text: string) => unheldNumber(Buffer.from(text))
+  const told = (text: string) => unheldNumber(readJson(Buffer.from(text)))
   assert.deepEqual(told('{"a":[1,{"b":1e400}]}'), { field: 'a.1.b', rule: 'digits' })
   assert.deepEqual(told('{"4242424242424242":1e400}'), { field: '[removed]', rule: 'digits' })
   assert.deepEqual(told(`{"${'k'.repeat(500)}":1e400}`), { field: 'k'.repeat(100), rule: 'digits' })
-  for (const text of ['', '{}', '{"a":1.0}']) assert.equal(told(text), null, text)
+  for (const text of ['{}', '{"a":1.0}']) assert.equal(told(text), null, text)
 })

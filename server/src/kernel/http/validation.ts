@@ -4,7 +4,7 @@ import addFormats from 'ajv-formats'
 import { Fault } from '../fault.ts'
 import { isUuid } from '../ids.ts'
 import { nestingMax, nestsTooDeep } from '../json-depth.ts'
-import { parseAsWritten, unheldIn } from '../json-digits.ts'
+import { asWritten, unheldIn } from '../json-digits.ts'
 import { repeatsKey } from '../json-keys.ts'
 import { scrub } from '../log.ts'
 
@@ -124,8 +124,9 @@ type Properties = Record<string, { type?: string }>
  */
 export function readQuery(text: string, schema: TObject): Record<string, unknown> {
   if (!isEncoded(text)) throw new Fault('BAD_REQUEST', 'The query is not UTF-8 in percent-encoding.')
-  const properties: Properties = schema.properties
   const query: Record<string, unknown> = Object.create(null) as Record<string, unknown>
+  if (text === '') return query
+  const properties: Properties = schema.properties
   for (const [name, value] of new URLSearchParams(text)) {
     if (name in query) {
       throw new Fault('BAD_REQUEST', 'A query parameter is sent twice; send it once.', {
@@ -155,12 +156,18 @@ function isEncoded(text: string): boolean {
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
+/** What a body says, and the text that it was read from. */
+export interface Json {
+  readonly text: string
+  readonly value: unknown
+}
+
 /**
  * Body bytes to a value. JSON in UTF-8 only, of at most `nestingMax` levels; text that cannot be kept exactly (NUL, half of a surrogate
  * pair), the keys that reach into an object's prototype and those that stand twice are refused, so that nothing changes on its way to the
  * database and back, and nobody who reads the same bytes reads another value.
  */
-export function readJson(bytes: Buffer): unknown {
+export function readJson(bytes: Buffer): Json {
   let text: string
   let value: unknown
   try {
@@ -171,21 +178,24 @@ export function readJson(bytes: Buffer): unknown {
   }
   if (nestsTooDeep(text)) throw new Fault('BAD_REQUEST', `The body is nested deeper than ${nestingMax} levels.`)
   if (repeatsKey(text, value)) throw new Fault('BAD_REQUEST', 'An object of the body has a key twice; send it once.')
-  // What cannot be kept can be written by escapes alone, but for the key.
-  if ((text.includes('\\u') || text.includes('__proto__')) && !isKeepable(value)) {
+  if (!isAllKeepable({ text, value })) {
     throw new Fault(
       'BAD_REQUEST',
       'The body holds text or a key that cannot be kept: NUL, half a surrogate pair, or __proto__.',
     )
   }
-  return value
+  return { text, value }
 }
 
-/** The first number of a body that readJson took and memory does not hold: it would be taken for another. */
-export function unheldNumber(bytes: Buffer): Violation | null {
-  const names = bytes.length === 0 ? undefined : unheldIn(parseAsWritten(utf8.decode(bytes)))
+/** The first number of a body that memory does not hold: it would be taken for another. */
+export function unheldNumber({ text, value }: Json): Violation | null {
+  const names = unheldIn(asWritten(text, value))
   return names === undefined ? null : { field: fieldOf(names), rule: 'digits' }
 }
+
+/** The same of what was read from a text: there what cannot be kept is written by escapes alone, but for the key. */
+export const isAllKeepable = ({ text, value }: Json): boolean =>
+  !(text.includes('\\u') || text.includes('__proto__')) || isKeepable(value)
 
 /** Whether all texts of a JSON value can be kept, and no key reaches into a prototype. */
 export function isKeepable(value: unknown): boolean {

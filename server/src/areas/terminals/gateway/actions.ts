@@ -5,8 +5,9 @@ import type { TerminalIdentity } from '../../../identity/terminal-keys.ts'
 import type { Clock } from '../../../kernel/clock.ts'
 import { Fault } from '../../../kernel/fault.ts'
 import { complaintOf } from '../../../kernel/http/complaints.ts'
-import { compile, isKeepable, type Validator } from '../../../kernel/http/validation.ts'
+import { compile, isAllKeepable, isKeepable, type Validator } from '../../../kernel/http/validation.ts'
 import { nestingMax, nestsTooDeep } from '../../../kernel/json-depth.ts'
+import { asWritten } from '../../../kernel/json-digits.ts'
 import { repeatsKey } from '../../../kernel/json-keys.ts'
 import type { Connections } from '../connections.ts'
 import { statuses } from '../errors.ts'
@@ -96,7 +97,10 @@ export function createActions(deps: ActionsDependencies): Act {
     async payment(link, message, text) {
       await desktopOnly(link, 'Only desktop devices can start payments.')
       // Nobody waits here: webhookMode is for those who do, and is left aside as other properties are that a socket does not know.
-      const asked = { ...readAsked(message.paymentRequest, text, ['paymentRequest']), webhookMode: false }
+      const asked = {
+        ...readAsked(message.paymentRequest, () => (asWritten(text, message) as typeof message).paymentRequest),
+        webhookMode: false,
+      }
       const row = await service.startPayment(link.principal, message.terminalId, asked, { way: 'socket' })
       // One that is asked for again may have ended long ago: nobody else would tell of it.
       tellEnd(link, row)
@@ -192,7 +196,7 @@ export function createActions(deps: ActionsDependencies): Act {
     }
     if (nestsTooDeep(text)) return refuse('INVALID_REQUEST', isTooDeep)
     if (repeatsKey(text, value)) return refuse('INVALID_REQUEST', hasKeyTwice)
-    return isKeepable(keptOf(action, value)) ? undefined : refuse('INVALID_REQUEST', cannotBeKept)
+    return isAllKeepable({ text, value: keptOf(action, value) }) ? undefined : refuse('INVALID_REQUEST', cannotBeKept)
   }
 
   const check = async (link: Link, action: Action, value: Record<string, unknown>, text: string) => {
