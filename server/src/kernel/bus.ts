@@ -67,8 +67,8 @@ export async function busOver(line: Line, options: BusOptions): Promise<Bus> {
   const outbox = createOutbox(line, self, options, state)
 
   const heard = (kind: Kind, payload: string) => {
-    const [from, ...told] = payload.split(kind === 'hints' ? ' ' : '\n')
-    if (from === self || state.closed) return
+    if (payload.startsWith(self) || state.closed) return
+    const [, ...told] = payload.split(kind === 'hints' ? ' ' : '\n')
     if (kind === 'hints') for (const topic of told) ears.tell(topic)
     else for (const one of told) ears.tellWords(one.split(' '))
   }

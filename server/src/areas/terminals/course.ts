@@ -179,10 +179,13 @@ export function happen(before: Course, createdAt: Date, event: TransactionEvent,
   const { standing: after, move } = stand(standing, event)
   if (move === null) return { course: before, effects: [] }
   const effects: Effect[] = []
-  let course: Course = { ...before, state: after.state, given_up: after.givenUp, announced: after.announced }
-  const set = (more: Partial<Course>) => {
-    course = { ...course, ...more }
+  const course: { -readonly [Name in keyof Course]: Course[Name] } = {
+    ...before,
+    state: after.state,
+    given_up: after.givenUp,
+    announced: after.announced,
   }
+  const set = (more: Partial<Course>) => Object.assign(course, more)
   if (after.announced !== before.announced && after.announced !== null)
     effects.push({ kind: 'announce', type: after.announced })
 

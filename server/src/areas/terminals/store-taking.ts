@@ -68,13 +68,14 @@ export const takingStore = {
     all: readonly Offered[],
     busyAfter: Date,
   ): Promise<{ readonly isPast: boolean; readonly looked: readonly (Looked | undefined)[] }> {
-    const given = all.map(({ wanted: { request_hash, amount, ...wanted }, signature, ...about }, place) => ({
-      ...wanted,
-      ...about,
+    const given = all.map((one, place) => ({
+      ...one.wanted,
+      ...one,
+      wanted: undefined,
       place,
-      request_hash: request_hash.toString('hex'),
-      amount: String(amount),
-      signature: signature?.toString('hex') ?? null,
+      request_hash: one.wanted.request_hash.toString('hex'),
+      amount: String(one.wanted.amount),
+      signature: one.signature?.toString('hex') ?? null,
     }))
     const looked: (Looked | undefined)[] = all.map(() => undefined)
     try {

@@ -224,7 +224,7 @@ export const transactionStore = {
   async saveAll(on: Queries, saves: readonly Save[], events: readonly object[]): Promise<boolean> {
     const given = saves.map(({ before, heldBy, course, at, report }) => {
       const { id, group_id, version, state } = before
-      const about = {
+      const row: Record<string, unknown> = {
         id,
         group_id,
         before_version: version,
@@ -234,9 +234,8 @@ export const transactionStore = {
         report,
       }
       // What is not there is null, and costs nothing on its way.
-      const values: Partial<Record<keyof Course, unknown>> = {}
-      for (const name of courseColumns) if (course[name] !== null) values[name] = course[name]
-      return { ...about, ...values }
+      for (const name of courseColumns) if (course[name] !== null) row[name] = course[name]
+      return row
     })
     try {
       const announced = events.length === 0 ? null : JSON.stringify(events)
