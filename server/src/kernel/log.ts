@@ -41,11 +41,8 @@ export function logDestination(fd: number): pino.DestinationStream {
     minLength: gatherBytes,
     periodicFlush: gatherMsMax,
     maxLength: heldBytesMax,
-    contentMode: 'buffer',
   })
-  const { flushSync, write } = destination
-  // As bytes: texts are made into one text, which is read through anew with each line that it is longer.
-  destination.write = (line: string) => write.call(destination, Buffer.from(line) as never)
+  const { flushSync } = destination
   // At the end of the process it would try again for ever.
   destination.on('error', () => (destination.flushSync = () => {}))
   destination.on('write', () => (destination.flushSync = flushSync))
