@@ -102,6 +102,7 @@ export function checkOrder(asked: Asked, currencies: readonly string[]): Order {
       throw bad(amountField, 'sum', 'is not the sum of the products, nor that sum with tax and discount.')
   }
   const { transactionId: _, ...rest } = asked.request
+  // The numbers of all else are as memory writes them.
   const text = 'metadata' in rest ? JSON.stringify(rest, alike) : JSON.stringify(rest)
   checkSize(text, rest)
   return { ...asked, amountMinor, text, hash: hash('sha256', `[${text},${asked.webhookMode}]`, 'buffer') }

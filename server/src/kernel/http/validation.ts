@@ -193,7 +193,7 @@ export function unheldNumber({ text, value }: Json): Violation | null {
   return names === undefined ? null : { field: fieldOf(names), rule: 'digits' }
 }
 
-/** The same of what was read from a text: there what cannot be kept is written by escapes alone, but for the key. */
+/** Whether all of a body can be kept, as `isKeepable` tells it. What cannot be is written by escapes alone, but for the key. */
 export const isAllKeepable = ({ text, value }: Json): boolean =>
   !(text.includes('\\u') || text.includes('__proto__')) || isKeepable(value)
 
