@@ -1,9 +1,9 @@
-import { hash } from 'node:crypto'
 import type { Bus } from '../kernel/bus.ts'
 import type { Clock } from '../kernel/clock.ts'
 import type { Db, Queries } from '../kernel/db.ts'
 import { Fault } from '../kernel/fault.ts'
 import type { RateLimit } from '../kernel/rate-limit.ts'
+import { createKnownKeys } from './known-keys.ts'
 import type { Principal } from './principal.ts'
 import {
   identityStore as store,
@@ -47,48 +47,21 @@ export interface IdentityDependencies {
   readonly keyPrefix: 'sk_test_' | 'sk_live_'
 }
 
-const keysCachedMax = 10_000
-// However a hint was lost, a revoked key works for a second at most.
-const cachedMsMax = 1_000
 const branchesKeptMax = 100
 const randomCharacters = 24
 
-interface Cached {
-  readonly principal: Principal
-  readonly row: KeyRow
-  readonly readAt: number
-}
-
 export function createIdentity({ db, bus, clock, rateLimit, keyPrefix }: IdentityDependencies): Identity {
-  const cache = new Map<string, Cached>()
-  let changes = 0
-  bus.listen('keys', () => {
-    changes += 1
-    cache.clear()
+  const find = createKnownKeys({
+    bus,
+    clock,
+    async read(hash) {
+      const row = await store.findKey(db, Buffer.from(hash, 'hex'))
+      return row && { row, principal: principalOf(row) }
+    },
   })
   // What a principal found is kept as long as the principal itself: a second at most, and never past a hint.
   const branchesOf = new WeakMap<Principal, Map<string | undefined, BranchRow>>()
   const form = new RegExp(`^${keyPrefix}[0-9A-Za-z]{${randomCharacters}}$`)
-
-  const lookUp = async (apiKey: string): Promise<Cached | undefined> => {
-    const slot = hash('sha256', apiKey, 'hex')
-    const known = cache.get(slot)
-    const age = known === undefined ? Infinity : clock.wall() - known.readAt
-    if (known !== undefined && age >= 0 && age < cachedMsMax && bus.connected) return known
-    const seen = { changes, readAt: clock.wall() }
-    const row = await store.findKey(db, Buffer.from(slot, 'hex'))
-    cache.delete(slot)
-    if (row === undefined) return undefined
-    const found = { row, principal: principalOf(row), readAt: seen.readAt }
-    // What was read before a change must not be remembered after it.
-    if (changes !== seen.changes) return found
-    if (cache.size >= keysCachedMax) {
-      const oldest = cache.keys().next()
-      if (!oldest.done) cache.delete(oldest.value)
-    }
-    cache.set(slot, found)
-    return found
-  }
 
   const findBranch = async (principal: Principal, reference: string | undefined): Promise<BranchRow | undefined> => {
     const kept = branchesOf.get(principal) ?? new Map<string | undefined, BranchRow>()
@@ -103,7 +76,7 @@ export function createIdentity({ db, bus, clock, rateLimit, keyPrefix }: Identit
   }
 
   const standing = async (apiKey: string): Promise<Standing | undefined> => {
-    const found = form.test(apiKey) ? await lookUp(apiKey) : undefined
+    const found = form.test(apiKey) ? await find(apiKey) : undefined
     if (found === undefined) return undefined
     const { row, principal } = found
     const isOver = row.state === 'ACTIVE' && row.expires_at !== null && row.expires_at <= clock.now()

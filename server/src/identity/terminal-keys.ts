@@ -1,4 +1,4 @@
-import { createSecretKey, hash, type KeyObject } from 'node:crypto'
+import { createSecretKey, type KeyObject } from 'node:crypto'
 import type { Bus } from '../kernel/bus.ts'
 import type { Clock } from '../kernel/clock.ts'
 import type { Db } from '../kernel/db.ts'
@@ -6,6 +6,7 @@ import { Fault } from '../kernel/fault.ts'
 import type { RateLimit } from '../kernel/rate-limit.ts'
 import type { Keyring } from '../kernel/seal.ts'
 import { together } from '../kernel/together.ts'
+import { createKnownKeys } from './known-keys.ts'
 import { sealPlaces } from './store.ts'
 import { terminalKeyStore, type TerminalKeyRow } from './store-terminal-keys.ts'
 
@@ -41,9 +42,6 @@ export interface TerminalIdentity {
 const foundTogetherMax = 128
 // A statement for a dozen keys costs little more than one for two, and whoever connects waits far longer to be registered.
 const findRestMs = 15
-const keysCachedMax = 20_000
-// However a hint was lost, a revoked key works for a second at most.
-const cachedMsMax = 1_000
 const form = /^tk_[0-9A-Za-z]{32}$/
 
 export function createTerminalIdentity({
@@ -59,54 +57,26 @@ export function createTerminalIdentity({
   readonly keyring: Keyring
   readonly rateLimit: RateLimit
 }): TerminalIdentity {
-  const cache = new Map<
-    string,
-    { readonly isActive: boolean; readonly principal: TerminalPrincipal; readonly readAt: number }
-  >()
-  let sweptAt = -Infinity
-  const isFresh = (readAt: number): boolean => {
-    const age = clock.wall() - readAt
-    return age >= 0 && age < cachedMsMax
-  }
-  let changes = 0
-  bus.listen('keys', () => {
-    changes += 1
-    cache.clear()
-  })
-
   // Thousands of terminals come back in one moment.
-  const find = together({
-    async work(slots: readonly string[]) {
-      const rows = await terminalKeyStore.find(db, slots)
-      const bySlot = new Map(rows.map((row) => [row.hash, row]))
-      return slots.map((slot) => bySlot.get(slot))
+  const readAll = together({
+    async work(hashes: readonly string[]) {
+      const rows = await terminalKeyStore.find(db, hashes)
+      const byHash = new Map(rows.map((row) => [row.hash, row]))
+      return hashes.map((hash) => byHash.get(hash))
     },
     itemsMax: foundTogetherMax,
     restMs: findRestMs,
     restFrom: 2,
   })
 
-  const lookUp = async (apiKey: string) => {
-    const slot = hash('sha256', apiKey, 'hex')
-    const known = cache.get(slot)
-    if (known !== undefined && isFresh(known.readAt) && bus.connected) return known
-    const seen = { changes, readAt: clock.wall() }
-    const row = await find(slot)
-    cache.delete(slot)
-    if (row === undefined) return undefined
-    const isActive = row.state === 'ACTIVE' && row.account_active
-    const found = { isActive, principal: principalOf(row, keyring), readAt: seen.readAt }
-    // What was read before a change must not be remembered after it.
-    if (changes !== seen.changes) return found
-    if (cache.size >= keysCachedMax) cache.clear()
-    // All at once: what was deleted before is walked over until a map is packed anew.
-    else if (!isFresh(sweptAt)) {
-      sweptAt = clock.wall()
-      for (const [old, { readAt }] of cache) if (!isFresh(readAt)) cache.delete(old)
-    }
-    cache.set(slot, found)
-    return found
-  }
+  const find = createKnownKeys({
+    bus,
+    clock,
+    async read(hash) {
+      const row = await readAll(hash)
+      return row && { isActive: row.state === 'ACTIVE' && row.account_active, principal: principalOf(row, keyring) }
+    },
+  })
 
   const count = ({ keyId }: Pick<TerminalPrincipal, 'keyId'>) => {
     const waitSeconds = rateLimit.take(keyId)
@@ -123,7 +93,7 @@ export function createTerminalIdentity({
     stopped: (keyIds) => terminalKeyStore.stopped(db, keyIds),
     merchantOf: (groupId) => terminalKeyStore.merchantOf(db, groupId),
     async authenticate(apiKey) {
-      const found = apiKey !== undefined && form.test(apiKey) ? await lookUp(apiKey) : undefined
+      const found = apiKey !== undefined && form.test(apiKey) ? await find(apiKey) : undefined
       if (found === undefined || !found.isActive) {
         throw new Fault(
           'UNAUTHORIZED',
