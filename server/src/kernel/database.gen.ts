@@ -433,7 +433,7 @@ export interface Tables {
   }
   readonly 'terminals.attention': {
     readonly transaction_id: string
-    readonly cause: 'void_refused' | 'void_unanswered' | 'foreign_result' | 'malformed_result'
+    readonly cause: 'void_refused' | 'void_unanswered' | 'foreign_result' | 'malformed_result' | 'further_approval'
     readonly detail: string
     readonly created_at: Date
     readonly id: string

@@ -120,6 +120,39 @@ test('[D5.machine.ended.other, D5.machine.final.result, D5.machine.any.same-resu
   await terminal.close()
 })
 
+test('[D5.result.further-approval, D5.machine.final.result, D5.machine.any.same-result] an approval of a payment that had another one changes nothing, and a person is told of it; the same again is no news', async () => {
+  const { transactionId, paying, terminal } = await begun()
+  const told = async () => {
+    await terminal.settled()
+    const open = await attentionStore.list(p.kaha.db, 10)
+    return open.flatMap(({ cause, payment, detail }) => (payment === transactionId ? [{ cause, detail }] : []))
+  }
+  terminal.send(result(transactionId))
+  assert.equal((await paying).json.status, 'SUCCESS')
+  terminal.send(result(transactionId))
+  for (const status of ['FAILED', 'CANCELLED']) terminal.send(result(transactionId, { ...approval, status }))
+  assert.deepEqual(await told(), [])
+  const standing = async () => ({ ...(await shop.read(transactionId)).json, timestamp: null })
+  const completed = await standing()
+  for (const other of [{ authorizationCode: 'SECOND' }, { amount: '1500.00' }, { currency: 'USD' }])
+    terminal.send(result(transactionId, { ...approval, ...other }))
+  const [first, ...more] = await told()
+  assert.deepEqual([first?.cause, more], ['further_approval', []])
+  for (const words of ['SECOND', '1500.00', 'USD']) assert.ok(first?.detail.includes(words), first?.detail)
+  assert.deepEqual(await standing(), completed)
+
+  const voiding = shop.voids(transactionId)
+  await terminal.next('voidPayment')
+  terminal.send({ action: 'voidResult', transactionId, success: true })
+  assert.equal((await voiding).json.success, true)
+  terminal.send(result(transactionId))
+  assert.equal((await told())[0]?.detail, first?.detail)
+  terminal.send(result(transactionId, { ...approval, authorizationCode: 'THIRD' }))
+  assert.ok((await told())[0]?.detail.includes('THIRD'))
+  assert.equal((await shop.read(transactionId)).json.status, 'VOIDED')
+  await terminal.close()
+})
+
 test('[D5.result.amount-mismatch] the receipt of an approval that is voided for its amount is given to nobody', async (t) => {
   const url = p.receiver.url
   const events = ['payment.failed']

@@ -83,7 +83,13 @@ export const newCourse: Course = {
 }
 
 export type Told = 'payment' | 'cancelPayment' | 'voidPayment' | 'paymentStatus'
-export const alarms = ['void_refused', 'void_unanswered', 'foreign_result', 'malformed_result'] as const
+export const alarms = [
+  'void_refused',
+  'void_unanswered',
+  'foreign_result',
+  'malformed_result',
+  'further_approval',
+] as const
 export type Alarm = (typeof alarms)[number]
 /** What may need a person: alarms of a payment, and an approval without one. */
 export const attentionCauses = [...alarms, 'unmatched_result'] as const

@@ -145,6 +145,10 @@ export function createTerminalCases({
     return currency === row.currency && 'minor' in read && read.minor === row.amount ? 'success' : 'mismatch'
   }
 
+  /** An approval of money that is not that of the payment. Which one was voided as it came is not kept, and it may be that again. */
+  const isAnother = ({ authorization_code: code }: TransactionRow, event: TransactionEvent, result: TerminalResult) =>
+    code !== null && (event === 'mismatch' || (event === 'success' && result.authorizationCode !== code))
+
   return {
     async hearResult(from: Speaker, transactionId: string, result: TerminalResult) {
       const row = await own(from, transactionId, result, result)
@@ -160,7 +164,7 @@ export function createTerminalCases({
       const stepper: Stepper = (course, now) => {
         const step = happen(course, course.created_at, event, now, result)
         isFurther = step.course === course && !isOpen(course.state)
-        return step
+        return isFurther && isAnother(course, event, result) ? alarming(course, 'further_approval', result) : step
       }
       const after = await changeOf(from, row, stepper, result)
       if (isFurther) log.info({ transaction: row.id, state: after.state, said: result.status }, furtherResult)
