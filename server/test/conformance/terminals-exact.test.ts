@@ -318,6 +318,29 @@ test('[D5.message.payment, X0.input.unknown-property.terminals] webhookMode, whi
   assert.equal((await shop.pay({ transactionId })).json.status, 'SUCCESS')
 })
 
+test('[D5.id.joins, D5.message.payment-again] a payment is the same however it is to be answered: without waiting, with, or over a socket', async (t) => {
+  const its = await hooked(t)
+  await its.made()
+  const [there, desktop] = [await its.shop.connect(), await its.shop.till()]
+  for (const webhookMode of [true, false]) {
+    const transactionId = `mode-${webhookMode}`
+    const first = its.shop.pay({ transactionId, webhookMode })
+    await there.next('payment')
+    for (const mode of [true, false, undefined]) {
+      const paymentRequest = { ...sale, transactionId, webhookMode: mode }
+      const again = await desktop.ask({ action: 'payment', terminalId: its.shop.first.device_id, paymentRequest })
+      assert.equal(again.action, 'paymentAccepted')
+    }
+    assert.equal((await its.shop.pay({ transactionId, webhookMode: true })).status, 202)
+    const joins = its.shop.pay({ transactionId })
+    there.send(result(transactionId))
+    assert.deepEqual([(await first).status, (await joins).json.status], [webhookMode ? 202 : 200, 'SUCCESS'])
+    const other = await its.shop.pay({ transactionId, amount: '150.01' })
+    assert.deepEqual([other.status, other.json.error.code], [409, 'TRANSACTION_CONFLICT'])
+  }
+  await Promise.all([there.close(), desktop.close()])
+})
+
 test('[D5.push.missed] a desktop is told of all that it missed, also where that is more than a socket may have unread', async (t) => {
   const its = await hooked(t)
   const there = await its.shop.connect()

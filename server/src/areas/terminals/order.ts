@@ -105,7 +105,7 @@ export function checkOrder(asked: Asked, currencies: readonly string[]): Order {
   // The numbers of all else are as memory writes them.
   const text = 'metadata' in rest ? JSON.stringify(rest, alike) : JSON.stringify(rest)
   checkSize(text, rest)
-  return { ...asked, amountMinor, text, hash: hash('sha256', `[${text},${asked.webhookMode}]`, 'buffer') }
+  return { ...asked, amountMinor, text, hash: hash('sha256', text, 'buffer') }
 }
 
 /** Whether a request, as it is stored, is this one, in whatever order a till keeps the keys of its metadata. */

@@ -71,8 +71,8 @@ export function paymentCases(
   /** A request whose id is known: the same one again, or a conflict. */
   const repeated = (row: TransactionRow, { terminalId, order }: Asking, id?: string) => {
     const isSameTerminal = row.addressed === terminalId || row.terminal_id === id
-    const isSameRequest = () =>
-      row.request_hash.equals(order.hash) || (row.webhook_mode === order.webhookMode && isRequestOf(row.request, order))
+    // However it is to be answered: who was not to wait for it may wait after all, or ask over a socket.
+    const isSameRequest = () => row.request_hash.equals(order.hash) || isRequestOf(row.request, order)
     if (isSameTerminal && !isPastRetention(row, clock.now()) && isSameRequest()) return row
     throw conflict()
   }

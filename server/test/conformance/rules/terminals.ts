@@ -52,7 +52,8 @@ export const terminals = joined(
     'D5.pay.server-stops': 'a server that stops answers waiting calls with 200 and PENDING, and gives nothing up',
     'D5.id.form': 'a transactionId is 1 to 64 letters, digits, dots, underscores or hyphens, and need not be a uuid',
     'D5.id.unique': 'a transactionId is unique within its group for good',
-    'D5.id.joins': 'the same id with the same terminal and body joins the running wait, and charges nothing',
+    'D5.id.joins':
+      'the same id with the same terminal and body joins the running wait, whatever its webhookMode, and charges nothing',
     'D5.id.replays':
       'the same id with the same terminal and body gives the stored answer once there is one, and charges nothing',
     'D5.id.other-body': 'the same id with another body is 409 TRANSACTION_CONFLICT',
