@@ -142,6 +142,14 @@ test('a line that stays lost is told as such with the transactionId, after four 
   assert.equal(server.arrived.length, 6)
 })
 
+test('a payment that could not be read back is not begun: an id of dots alone is a way up in a path', async () => {
+  await using server = await peer({ body: { status: 'SUCCESS' } })
+  const terminals = createTerminals({ baseUrl: server.url, apiKey: 'tk_x', apiSecret: 's' })
+  for (const transactionId of ['.', '..', ''])
+    await assert.rejects(terminals.pay('T', { ...sale, transactionId }), TypeError)
+  assert.deepEqual(server.arrived, [])
+})
+
 test('whatever a call about a payment throws tells its transactionId', async () => {
   await using server = await peer(refusal(503, 'UNAVAILABLE'), 'cut', { status: 404, body: 'a page' })
   const terminals = createTerminals({ baseUrl: server.url, apiKey: 'tk_x', apiSecret: 's' })

@@ -15,7 +15,7 @@ import {
   type QueryOf,
 } from '@kaha/contract'
 import { uuidv7 } from 'uuidv7'
-import { mustBeObject, mustBeText } from './arguments.ts'
+import { mustBeObject, mustBeText, segment } from './arguments.ts'
 import { eachOf } from './pages.ts'
 import {
   createSend,
@@ -77,6 +77,8 @@ export function createTerminals(
      */
     async pay(terminalId: string, body: BodyOf<typeof createTerminalPayment>, call: CallOptions = {}) {
       const asked = { ...mustBeObject('body', body), transactionId: body.transactionId ?? uuidv7() }
+      // What could not be read or voided afterwards is not begun.
+      segment('transactionId', asked.transactionId)
       const input = { params: { terminalId }, body: asked }
       const repeatsMax = retriesOf(mustBeObject('options', call).maxRetries ?? options.maxRetries ?? repeatsDefault)
       for (let triesMade = 1; ; triesMade += 1) {
