@@ -70,7 +70,7 @@ function idOf(given: string | undefined): string {
 
 function noteOf(given: string | undefined): string {
   const note = given?.trim() ?? ''
-  if (note === '' || note.length > noteCharactersMax)
+  if (note === '' || Array.from(note).length > noteCharactersMax)
     throw new StartFault(`say how it was settled: --note and a text of ${noteCharactersMax} characters at most`)
   return note
 }

@@ -117,7 +117,7 @@ function wantedEntity(values: { level?: string; name?: string; parent?: string; 
 function textOf(option: keyof typeof charactersMax, given: string | undefined): string {
   const text = given?.trim() ?? ''
   // A list that is printed must not steer the terminal that it is read in.
-  if (text === '' || text.length > charactersMax[option] || /\p{Cc}/u.test(text))
+  if (text === '' || Array.from(text).length > charactersMax[option] || /\p{Cc}/u.test(text))
     throw new StartFault(
       `say its ${option}: --${option} and a text of ${charactersMax[option]} characters at most, on one line`,
     )

@@ -96,14 +96,16 @@ test('a refused void, a foreign result, one of no payment and unmatched money ar
   )
 
   const [refused = '', foreign = '', unmatched = '', money = ''] = listed.map(({ id }) => id)
-  assert.equal(await kaha('settle', refused, '--note', ' Paid back. '), `${refused} is settled.\n`)
+  // A thousand characters, each of which is two where texts are counted in UTF-16.
+  const note = '\u{1f4b5}'.repeat(1_000)
+  assert.equal(await kaha('settle', refused, '--note', ` ${note} `), `${refused} is settled.\n`)
   for (const id of [foreign, unmatched, money]) assert.ok(await attentionStore.settle(p.kaha.db, id, 'Looked at.'))
   for (const id of [refused, unmatched, money])
     assert.equal(await attentionStore.settle(p.kaha.db, id, 'Again.'), false)
   assert.deepEqual(await open(), [])
   assert.deepEqual([await figure('kaha_terminal_attention_open'), await figure('kaha_qr_unmatched_open')], [0, 0])
   const kept = await sql<{ note: string }>(p.kaha.db, 'select note from terminals.attention where id = $1', [refused])
-  assert.deepEqual(kept, [{ note: 'Paid back.' }])
+  assert.deepEqual(kept, [{ note }])
 
   await foreignResult('late-1')
   await foreignResult('late-1')

@@ -32,7 +32,8 @@ test('a live installation is set up from nothing with commands: a partner, a mer
   const live = launch(t, { args: ['start'], settings })
   await live.says(/Kaha is running in live mode/)
 
-  const merchant = await make('--level', 'merchant', '--name', 'Corner shop', '--parent', partner.id)
+  // 255 characters, each of which is two where texts are counted in UTF-16.
+  const merchant = await make('--level', 'merchant', '--name', '\u{1f3ea}'.repeat(255), '--parent', partner.id)
   const ofBranch = ['--level', 'branch', '--parent', merchant.id, '--reference', 'CEBU'] as const
   const branch = await make('--name', 'Corner shop, Cebu', ...ofBranch)
   assert.deepEqual(branch, {
