@@ -14,10 +14,12 @@ const keysMax = 20_000
 const knownMsMax = 1_000
 // One that is in use is read anew before that, and nobody waits for it.
 const renewedAfterMs = 700
+// One that takes longer than readings do holds up nobody else.
+const joinedMsMax = 250
 
 /**
  * Finds keys, and remembers them for a second. A change of any key or account counts from the next call on, and where no word of it comes,
- * within that second. Whoever asks for a key that is being read waits for that reading and makes none of its own.
+ * within that second. Whoever asks for a key that has just begun to be read waits for that reading and makes none of its own.
  */
 export function createKnownKeys<Found>({ bus, clock, read }: KnownKeysOptions<Found>) {
   const known = new Map<string, { readonly found: Found; readonly readAt: number }>()
@@ -49,26 +51,25 @@ export function createKnownKeys<Found>({ bus, clock, read }: KnownKeysOptions<Fo
 
   const readAnew = async (hash: string, readAt: number): Promise<Found | undefined> => {
     const before = changes
-    try {
-      const found = await read(hash)
-      // What was read before a change must not be remembered after it.
-      if (changes === before) {
-        if (found === undefined) known.delete(hash)
-        else remember(hash, found, readAt)
-      }
-      return found
-    } finally {
-      if (readings.get(hash)?.before === before) readings.delete(hash)
-    }
+    const found = await read(hash)
+    // What was read before a change must not be remembered after it.
+    if (changes !== before) return found
+    if (found === undefined) known.delete(hash)
+    else remember(hash, found, readAt)
+    return found
   }
 
   const readOnce = (hash: string): Promise<Found | undefined> => {
     const begun = readings.get(hash)
-    if (begun !== undefined && begun.before === changes && ageOf(begun.readAt) < knownMsMax) return begun.found
+    if (begun !== undefined && begun.before === changes && ageOf(begun.readAt) < joinedMsMax) return begun.found
     const readAt = clock.wall()
-    const found = readAnew(hash, readAt)
-    readings.set(hash, { found, readAt, before: changes })
-    return found
+    const reading = { found: readAnew(hash, readAt), readAt, before: changes }
+    readings.set(hash, reading)
+    const end = () => {
+      if (readings.get(hash) === reading) readings.delete(hash)
+    }
+    reading.found.then(end, end)
+    return reading.found
   }
 
   return (key: string): Promise<Found | undefined> => {

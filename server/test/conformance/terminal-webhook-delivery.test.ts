@@ -191,6 +191,14 @@ test('[D5.pay.webhook-mode, D5.given-up.webhook-mode, D5.webhook.always-sent] we
   await p.update(endpointId, { status: 'disabled' })
   assertRefused('/terminal/v1', await p.shop.pay({ webhookMode: true }), 400, 'NO_WEBHOOK_ENDPOINTS')
   assert.equal((await p.shop.pay(order)).status, 200)
+  // One whose till waits may not be left to a webhook that nobody gets.
+  await p.advance(120)
+  const waited = p.shop.pay({ transactionId: 'order-3' })
+  await terminal.next('payment')
+  const noWebhook = await p.shop.pay({ transactionId: 'order-3', webhookMode: true })
+  assertRefused('/terminal/v1', noWebhook, 400, 'NO_WEBHOOK_ENDPOINTS')
+  terminal.send(result('order-3'))
+  assert.equal((await waited).json.status, 'SUCCESS')
 })
 
 test('an end that no endpoint of the group subscribes to is an event that nobody is sent, and waits for no dispatcher', async (t) => {

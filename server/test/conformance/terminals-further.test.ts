@@ -120,7 +120,7 @@ test('[D5.machine.ended.other, D5.machine.final.result, D5.machine.any.same-resu
   await terminal.close()
 })
 
-test('[D5.result.further-approval, D5.machine.final.result, D5.machine.any.same-result] an approval of a payment that had another one changes nothing, and a person is told of it; the same again is no news', async () => {
+test('[D5.result.further-approval, D5.machine.final.result, D5.machine.any.same-result] another approval of a payment that was completed changes nothing, and a person is told of it; the same again is no news', async () => {
   const { transactionId, paying, terminal } = await begun()
   const told = async () => {
     await terminal.settled()

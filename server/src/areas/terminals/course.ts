@@ -297,6 +297,14 @@ export function askVoid(course: Course, reason: string, at: Date): Step {
   }
 }
 
+// In a terminal's mouth they would tell a till that the void may still come, or was never begun.
+const ourVoidErrors: readonly string[] = [
+  'TIMEOUT',
+  'TERMINAL_OFFLINE',
+  'PENDING_CONFIRMATION',
+  'INVALID_TRANSACTION_STATE',
+]
+
 /** What a terminal says of a void. */
 export function hearVoid(
   before: Course,
@@ -318,7 +326,7 @@ export function hearVoid(
     void_state: 'REFUSED',
     void_at: null,
     void_step_s: null,
-    void_error: answer.error ?? 'TERMINAL_REFUSED',
+    void_error: answer.error === undefined || ourVoidErrors.includes(answer.error) ? 'TERMINAL_REFUSED' : answer.error,
   }
   const detail = `The terminal refused a void: ${refused.void_error ?? ''}`
   return {

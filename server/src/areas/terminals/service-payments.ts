@@ -181,8 +181,8 @@ export function paymentCases(
     const order = checkOrder(asked, settings.currencies)
     const asking = { principal, terminalId, order, way }
     if (order.webhookMode && !(await hasActiveWebhook(principal.groupId))) {
-      // One that was taken while there was an endpoint is still itself.
-      if ((await findKnown(asking)) === undefined)
+      // One that was taken so while there was an endpoint is still itself.
+      if ((await findKnown(asking))?.webhook_mode !== true)
         throw refuse(
           'NO_WEBHOOK_ENDPOINTS',
           'webhookMode needs an active webhook endpoint of the group; there is none.',
