@@ -10,12 +10,14 @@ export function argumentsOf<const Options extends ParseArgsOptionsConfig>(
   try {
     return parseArgs({ args: [...args], allowPositionals: true, options })
   } catch (error) {
-    const [why = ''] = (error instanceof Error ? error.message : String(error)).split('\n')
+    const message = error instanceof Error ? error.message : String(error)
+    const [why = ''] = message.split('\n')
+    // Node tells it of an option alone; what it says of other arguments is of no use here.
+    const written = /^To specify an option argument starting with a dash use ('.*')\.$/m.exec(message)?.[1]
+    const wayOut = written === undefined ? '' : `; a value that begins with a hyphen is given as ${written}`
     throw new StartFault(
-      `${why.replace(/\.? To specify .*|\.$/, '')}; \`kaha ${command} --help\` tells what there is`,
-      {
-        cause: error,
-      },
+      `${why.replace(/\.? To specify .*|\.$/, '')}${wayOut}; \`kaha ${command} --help\` tells what there is`,
+      { cause: error },
     )
   }
 }

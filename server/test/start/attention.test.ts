@@ -123,6 +123,13 @@ test('what `kaha attention` does not know is told in one line, before a database
     [/there is no `kaha attention settle/, 'settle', id, 'more'],
     [/Unknown option '--all'; `kaha attention --help` tells what there is/, 'list', '--all'],
     [/`kaha attention list` takes no --note/, 'list', '--note', 'x'],
+    [
+      /'--note' .*; a value that begins with a hyphen is given as '--note=-XYZ'; `kaha attention --help` tells/,
+      'settle',
+      id,
+      '--note',
+      '-x',
+    ],
     [/say what is settled: `kaha attention settle ID`/, 'settle', '--note', 'x'],
     [/say what is settled/, 'settle', 'mine', '--note', 'x'],
     [/say how it was settled: --note/, 'settle', id],
