@@ -43,6 +43,7 @@ const meanings: Readonly<Record<Code, string>> = {
   INVALID_IDEMPOTENCY_KEY: 'Idempotency-Key is missing or malformed.',
   INVALID_SECONDS: 'seconds is no integer, or out of range.',
   INVALID_TO: 'to is not an RFC 3339 time, or lies before now.',
+  DEVICE_ID_IN_USE: 'A terminal that is no virtual one has this device id.',
   ENDPOINT_LIMIT_REACHED: 'The group has 16 webhook endpoints; delete one first.',
   NO_WEBHOOK_ENDPOINTS: 'webhookMode needs an active webhook endpoint of the group.',
   INVALID_SIGNATURE: 'x-signature is missing, malformed, or not the signature of this request.',

@@ -90,6 +90,7 @@ export const sandboxErrors = {
   FORBIDDEN: 403,
   NOT_FOUND: 404,
   METHOD_NOT_ALLOWED: 405,
+  DEVICE_ID_IN_USE: 409,
   PAYLOAD_TOO_LARGE: 413,
   UNSUPPORTED_MEDIA_TYPE: 415,
   MISDIRECTED_REQUEST: 421,
@@ -157,7 +158,7 @@ export const startVirtualTerminal = operation({
   auth: 'partner_key',
   body: StartVirtualTerminal,
   success: { 201: { description: 'It runs.', schema: VirtualTerminal } },
-  errors: [],
+  errors: ['DEVICE_ID_IN_USE'],
   example: { group_id: '0198f4c0-0a02-7d43-9c22-000000000006', device_id: 'sim-approve' },
 })
 

@@ -15,7 +15,7 @@ import { terminalTaskStore as store, virtualKeyPlace, type HeldRow, type TaskRow
 import { createTerminalLeases, nameOf } from './terminal-leases.ts'
 
 export interface VirtualTerminals extends AsyncDisposable {
-  /** Connects one over the real protocol, with a key of its own. One that runs goes on; one that was closed connects anew. Throws NOT_FOUND, BAD_REQUEST, UNAVAILABLE. */
+  /** Connects one over the real protocol, with a key of its own. One that runs goes on; one that was closed connects anew. Throws NOT_FOUND, BAD_REQUEST, DEVICE_ID_IN_USE, UNAVAILABLE. */
   start(partnerId: string, groupId: string, deviceId: string): Promise<'online' | 'offline'>
   /** Takes it off the line, whichever process runs it; one that does not run stays so. Throws NOT_FOUND, UNAVAILABLE. */
   stop(partnerId: string, deviceId: string): Promise<void>
@@ -177,7 +177,10 @@ export function createVirtualTerminals(deps: VirtualTerminalsDependencies): Virt
       await once(socket, 'open')
     } catch (cause) {
       // Asked again at once it would be refused again.
-      if (/ 40[13]$/.test(String(cause))) throw new Fault('UNAVAILABLE', refusedAs(unit.deviceId), { cause })
+      const refused = (code: string, why: string) =>
+        new Fault(code, `${why}; take another device id, as ${unit.deviceId}-2.`, { cause })
+      if (String(cause).endsWith(' 403')) throw refused('DEVICE_ID_IN_USE', 'A terminal of yours has this device id')
+      if (String(cause).endsWith(' 401')) throw refused('UNAVAILABLE', 'The key of this virtual terminal is not active')
       throw new Fault('UNAVAILABLE', 'The virtual terminal could not connect; does this process take sockets?', {
         retryAfterSeconds: 1,
         cause,
@@ -389,8 +392,6 @@ export function createVirtualTerminals(deps: VirtualTerminalsDependencies): Virt
 }
 
 const noScript = `device_id: is that of no script; take one of ${Object.keys(scripts).join(', ')}, or one with more behind a hyphen, as sim-approve-2.`
-const refusedAs = (deviceId: string) =>
-  `A terminal of yours has this device id, or the key of the virtual one is not active; take another, as ${deviceId}-2.`
 
 function remember<Value>(in_: Map<string, Value>, name: string, value: Value): void {
   const oldest = in_.size >= rememberedMax ? in_.keys().next() : undefined

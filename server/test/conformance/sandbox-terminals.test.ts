@@ -103,7 +103,9 @@ test('a virtual terminal that may not come back stays away, and holds up neither
   p.kaha.bus.hint('keys')
   assert.deepEqual(await told('sim-slow-80s-beside', 85), [200, 'SUCCESS', 'COMPLETED'])
   assert.equal((await lost.paying).json.error.code, 'TERMINAL_CONNECTION_ERROR')
-  assertRefused('/sandbox/terminals', await start('sim-drop-30s-barred'), 503, 'UNAVAILABLE')
+  const refused = await start('sim-drop-30s-barred')
+  assertRefused('/sandbox/terminals', refused, 503, 'UNAVAILABLE')
+  assert.match(refused.json.error.message, /^The key of this virtual terminal is not active; take another device id/)
   await stop('sim-slow-80s-beside')
 })
 
@@ -143,10 +145,10 @@ test('[S7.terminals.start] a virtual terminal that is refused tells why, and ano
   const real = await shop.connect(shop.first, { deviceId: 'sim-decline-9' })
   await real.close()
   const refused = await start('sim-decline-9')
-  assertRefused('/sandbox/terminals', refused, 503, 'UNAVAILABLE')
-  assert.match(
+  assertRefused('/sandbox/terminals', refused, 409, 'DEVICE_ID_IN_USE')
+  assert.equal(
     refused.json.error.message,
-    /^A terminal of yours has this device id, .* take another, as sim-decline-9-2\.$/,
+    'A terminal of yours has this device id; take another device id, as sim-decline-9-2.',
   )
   assert.equal(refused.headers['retry-after'], undefined)
   assert.equal((await start('sim-decline-9-2')).json.status, 'online')
