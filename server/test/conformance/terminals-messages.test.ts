@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { statement } from '../../src/kernel/db.ts'
 import { platform } from '../platform.ts'
+import { sql } from '../sql.ts'
 import { result, sale, shopOf, type Wire } from '../till.ts'
 import { until } from '../until.ts'
 
@@ -37,6 +38,27 @@ test('[D5.push.missed] a till that reconnects is told what it missed, once', asy
     [],
   )
   await terminal.close()
+})
+
+test('[D5.push.missed] a till that is here is told what became of its payment, though whoever decided it died before it said so', async () => {
+  const [terminal, before] = [await shop.connect(), await shop.till()]
+  const { transactionId } = await before.ask({ action: 'payment', terminalId: device, paymentRequest: sale })
+  await terminal.next('payment')
+  terminal.send(result(transactionId))
+  await before.next('paymentComplete')
+  const unseen = async () => (await sql(p.kaha.db, 'select from terminals.transactions where complete_unseen')).length
+  await until('that it was seen', async () => (await unseen()) === 0)
+  await before.close()
+  const till = await shop.till()
+  await till.settled()
+  // As a process leaves it that was killed between the commit and the word.
+  const lose = `update terminals.transactions set complete_unseen = true, updated_at = $2 where transaction_id = $1`
+  await sql(p.kaha.db, lose, [transactionId, new Date(p.kaha.clock.now().getTime() - 6_000)])
+  const told = await till.next('paymentComplete')
+  assert.deepEqual([told.transactionId, told.paymentResponse.status], [transactionId, 'SUCCESS'])
+  await until('that it was seen', async () => (await unseen()) === 0)
+  await terminal.close()
+  await till.close()
 })
 
 test('[D5.push.missed] a till that was away is told of a sale and of its void, and after 7 days of neither', async (t) => {

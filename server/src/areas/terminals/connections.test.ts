@@ -21,8 +21,12 @@ test('the sockets of a silent process are ended at once, but not after a time in
     },
   } as unknown as Db
   const ledger = { follow: async () => {}, changeIn: async () => [] } as unknown as Ledger
-  const connections = createConnections({ db, bus: {} as Bus, clock: createClock(() => 0), ledger, nodeId: 'own' })
+  const said: string[][] = []
+  const bus = { say: (...[topic, words]) => void said.push([topic, ...words]) } as Partial<Bus> as Bus
+  const connections = createConnections({ db, bus, clock: createClock(() => 0), ledger, nodeId: 'own' })
   assert.deepEqual([await connections.reap(), ended], [1, 1])
+  // Whoever holds it still, since it lives after all, must let it come anew.
+  assert.deepEqual(said, [['terminals', 'close', 'c', 'other']])
   isAway = true
   await assert.rejects(connections.reap(), /away/)
   isAway = false

@@ -194,6 +194,8 @@ export function createConnections({
       })
       if (performance.now() - quietSince < silentMsMax) return 0
       await Promise.all(silent.map(({ connection_id: connectionId }) => disconnect({ connectionId, isGoodbye: false })))
+      // One that lives after all holds them still, and may have looked for what it lost before this was stored.
+      for (const { connection_id: connectionId } of silent) bus.say('terminals', ['close', connectionId, 'other'])
       if (silent.length === 0) await store.dropSilentNodes(db)
       return silent.length
     },

@@ -22,5 +22,8 @@ export type Refusal =
 export const refuse = (code: Refusal, message: string, field?: string, rule?: string): Fault =>
   new Fault(code, message, { ...(field === undefined ? {} : { field }), ...(rule === undefined ? {} : { rule }) })
 
-/** What a connection is told whose place another has taken. */
+/** Of a terminal that is another group's; over a socket it is told in other words. */
+export const terminalOfAnother = 'This terminal belongs to another group.'
+
+/** What a connection is told that was dismissed: another has its place, or it must come anew. */
 export const notConnected = (): Fault => new Fault('NOT_FOUND', 'Connection not found')

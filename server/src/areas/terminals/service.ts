@@ -5,7 +5,7 @@ import { together } from '../../kernel/together.ts'
 import { askVoid, happen, voidWaitMs } from './course.ts'
 import type { TerminalsDependencies } from './dependencies.ts'
 import { isOpen, type TransactionState } from './machine.ts'
-import { refuse } from './refusals.ts'
+import { refuse, terminalOfAnother } from './refusals.ts'
 import { isPastRetention } from './retention.ts'
 import { paymentCases } from './service-payments.ts'
 import { connectionStore, type TerminalRow } from './store-connections.ts'
@@ -57,7 +57,7 @@ export function createTerminalsService(deps: TerminalsDependencies) {
       (isUuid(terminalId) ? await connectionStore.findByConnection(db, groupId, terminalId) : undefined)
     if (found !== undefined) return found
     if (await connectionStore.exists(db, terminalId, isUuid(terminalId) ? terminalId : null, groupId))
-      throw refuse('GROUP_MISMATCH', 'This terminal belongs to another group.')
+      throw refuse('GROUP_MISMATCH', terminalOfAnother)
     throw refuse('TERMINAL_NOT_FOUND', 'The group has no such terminal.')
   }
 

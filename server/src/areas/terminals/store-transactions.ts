@@ -160,6 +160,15 @@ const unseen = statement(
       and (t.updated_at, t.id) > ($4::timestamptz, $5::uuid)
     order by t.updated_at, t.id limit $6`,
 )
+// What was decided just now is being told.
+const keysThatMissed = statement(
+  'terminals.keysThatMissed',
+  `select k.id from unnest($1::uuid[]) k(id)
+    where exists (
+      select from terminals.transactions t
+       where t.key_id = k.id and (t.complete_unseen or t.voided_unseen)
+         and t.updated_at between $2::timestamptz - interval '7 days' and $2::timestamptz - interval '5 seconds' offset 0)`,
+)
 const markSeen = statement(
   'terminals.markSeen',
   `update terminals.transactions t set complete_unseen = t.complete_unseen and not s.complete, voided_unseen = t.voided_unseen and not s.voided
@@ -315,6 +324,9 @@ export const transactionStore = {
       arrayOf(those.map(({ connectionId }) => connectionId)),
       rowsToAskMax,
     ]),
+  /** Those of these keys of tills for which there is something that none of them has confirmed for 5 seconds. */
+  keysThatMissed: async (on: Queries, keyIds: readonly string[], now: Date) =>
+    (await on.run<{ id: string }>(keysThatMissed, [arrayOf(keyIds), now])).map(({ id }) => id),
   /** The first `unseenMax` that a till has missed after this one, in the order in which they came about. */
   unseen: (on: Queries, { keyId, groupId }: Pick<TerminalPrincipal, 'keyId' | 'groupId'>, now: Date, after?: Missed) =>
     on.run<Missed>(unseen, [keyId, groupId, now, after?.updated_at ?? new Date(0), after?.id ?? smallestId, unseenMax]),

@@ -12,7 +12,7 @@ import { repeatsKey } from '../../../kernel/json-keys.ts'
 import type { Connections } from '../connections.ts'
 import { statuses } from '../errors.ts'
 import { presentTerminal, presentVoid } from '../present.ts'
-import { notConnected, refuse } from '../refusals.ts'
+import { notConnected, refuse, terminalOfAnother } from '../refusals.ts'
 import { readAsked } from '../requests.ts'
 import { codeOfField } from '../routes.ts'
 import type { TerminalsService } from '../service.ts'
@@ -218,7 +218,7 @@ export function createActions(deps: ActionsDependencies): Act {
     try {
       const { text, value } = read(frame, isBinary)
       requestId = value['requestId']
-      if (link.replaced) throw notConnected()
+      if (link.dismissed) throw notConnected()
       const { action } = value
       if (!isAction(action)) throw refuse('INVALID_REQUEST', 'action: is none of those that are known.')
       await check(link, action, value, text)
@@ -227,7 +227,7 @@ export function createActions(deps: ActionsDependencies): Act {
       if (answer !== undefined) link.send({ ...answer, ...echo(requestId) })
     } catch (error) {
       // Word for word, where a connection or terminal of another group is meant.
-      const isForeign = error instanceof Fault && error.message === 'This terminal belongs to another group.'
+      const isForeign = error instanceof Fault && error.message === terminalOfAnother
       link.send(
         errorOf(
           isForeign ? pair('GROUP_MISMATCH', 'Cannot send message to connection in different group') : error,

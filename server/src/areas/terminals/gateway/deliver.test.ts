@@ -9,11 +9,13 @@ import { createClock } from '../../../kernel/clock.ts'
 import type { Db } from '../../../kernel/db.ts'
 import { Fault } from '../../../kernel/fault.ts'
 import type { TerminalCases } from '../service-terminal.ts'
+import type { TransactionRow } from '../store-transactions.ts'
 import { createDeliverer } from './deliver.ts'
 import { createLinks, Link } from './links.ts'
 
 /** A desktop of group g on a socket of which no frame leaves, and a database that answers with this. */
-function gateway(run: () => Promise<never[]>) {
+function gateway(run: () => Promise<never[]>, cases = {} as TerminalCases) {
+  const unsent: string[] = []
   const told: unknown[] = []
   const sent: string[] = []
   const onError = (error: unknown) => void told.push(error)
@@ -35,8 +37,16 @@ function gateway(run: () => Promise<never[]>) {
   const bus = { hear: (_topic, heard) => ((hear = heard), () => {}), listen: () => () => {} } as Partial<Bus> as Bus
   const db = { run } as Partial<Db> as Db
   const clock = createClock(() => 0)
-  const deliverer = createDeliverer({ db, bus, clock, links, cases: {} as TerminalCases, unsent() {}, onError })
-  return { told, sent, links, link, hear: (words: Words) => hear(words), deliverer }
+  const deliverer = createDeliverer({
+    db,
+    bus,
+    clock,
+    links,
+    cases,
+    unsent: (ids) => void unsent.push(...ids),
+    onError,
+  })
+  return { told, sent, unsent, links, link, hear: (words: Words) => hear(words), deliverer }
 }
 
 test('a read for a desktop that fails while the desktop has its turn is told in the next one, and ends no process', async () => {
@@ -111,5 +121,14 @@ test('a connection whose place was taken before its socket was here is told so w
   hear(['close', 'c', 'api_key_used_elsewhere'])
   links.add(link)
   deliverer.arrived(link)
-  assert.deepEqual([sent, link.replaced], [['forceDisconnect'], true])
+  assert.deepEqual([sent, link.dismissed], [['forceDisconnect'], true])
+})
+
+test('a payment that was stored as sent and could not be written is settled later, where the database is away just then', async () => {
+  const away = new Fault('UNAVAILABLE', 'away')
+  const cases = { notSent: () => Promise.reject(away) } as Partial<TerminalCases> as TerminalCases
+  const { told, unsent, deliverer } = gateway(async () => [], cases)
+  deliverer.sendStored({ id: 'id', sent_to: 'gone' } as TransactionRow)
+  await sleep(20)
+  assert.deepEqual([told, unsent], [[away], ['id']])
 })

@@ -46,6 +46,8 @@ export interface Deliverer {
   askTerminal(link: Link): void
   /** What could not be read before is told to those who are still here. */
   tellAgain(): void
+  /** Tills that are here are told of what no word came of, as of a process that died before it said it. */
+  tellMissed(): Promise<void>
   /** One whose place was taken before its socket was here is told now. */
   arrived(link: Link): void
   /** Pushes what became of a payment to this link alone; nothing where it goes on. */
@@ -79,7 +81,7 @@ export function createDeliverer({
   const terminalIdOf = (row: TransactionRow, link?: Link) => row.device_id ?? link?.connectionId ?? row.addressed
 
   const dismiss = (link: Link, reason: DisconnectReason) => {
-    link.replaced = true
+    link.dismissed = true
     link.send({ action: 'forceDisconnect', reason, message: sentences[reason], ...stamp(link.principal.groupId) })
     link.close(closeCodes[reason], reason)
   }
@@ -110,25 +112,25 @@ export function createDeliverer({
       paymentRequest: requestOf(row),
       ...stamp(row.group_id),
     })
+  // It may be stored as sent, and was not.
+  const settledLater = (id: string) => (error: unknown) => {
+    if (isAway(error)) unsent([id])
+    throw error
+  }
+  const notSent = (id: string) => cases.notSent(id).catch(settledLater(id))
   const sendPayment = async (link: Link, id: string) => {
-    try {
-      const row = await cases.beforeSending(id, link.connectionId)
-      if (row !== undefined && !writePayment(link, row)) await cases.notSent(id)
-    } catch (error) {
-      // It may be stored as sent, and was not.
-      if (isAway(error)) unsent([id])
-      throw error
-    }
+    const row = await cases.beforeSending(id, link.connectionId).catch(settledLater(id))
+    if (row !== undefined && !writePayment(link, row)) await notSent(id)
   }
   // At once, not in the link's turn: nothing may become of the payment between its commit and this.
   const sendStored = (row: TransactionRow) => {
     const link = links.find(row.sent_to ?? '')
-    if (link === undefined || link.replaced || !writePayment(link, row)) void cases.notSent(row.id).catch(onError)
+    if (link === undefined || link.dismissed || !writePayment(link, row)) notSent(row.id).catch(onError)
   }
 
   const tell = ([connectionId = '', groupId = '', id = '', action = '']: Words) => {
     const link = links.find(connectionId)
-    if (link === undefined || link.replaced) return
+    if (link === undefined || link.dismissed) return
     link.inTurn(async () => {
       if (action === 'payment') return sendPayment(link, id)
       const row = await read({ id, groupId })
@@ -253,7 +255,7 @@ export function createDeliverer({
     if (link === undefined) {
       early.set(connectionId, reason as DisconnectReason)
       for (const oldest of early.size > earlyMax ? early.keys().take(1) : []) early.delete(oldest)
-    } else if (!link.replaced) dismiss(link, reason as DisconnectReason)
+    } else if (!link.dismissed) dismiss(link, reason as DisconnectReason)
   }
 
   const toAsk = together({
@@ -342,13 +344,20 @@ export function createDeliverer({
     sendStored,
     askTerminal,
     tellAgain() {
-      const isHere = (link: Link) => links.find(link.connectionId) === link && !link.replaced
+      const isHere = (link: Link) => links.find(link.connectionId) === link && !link.dismissed
       const [asked, caughtUp, pushes] = [[...unasked], [...uncaught], [...unpushed.values()]]
       for (const waiting of [unasked, uncaught, unpushed]) waiting.clear()
       for (const link of asked) if (isHere(link)) askTerminal(link)
       // Who catches up after a push is not told of it again.
       for (const words of pushes) push(words, true)
       for (const [link, after] of caughtUp) if (isHere(link)) catchUp(link, after)
+    },
+    async tellMissed() {
+      const tills = [...links.all()].filter(({ principal, dismissed }) => principal.role === 'desktop' && !dismissed)
+      if (tills.length === 0) return
+      const keys = tills.map(({ principal }) => principal.keyId)
+      const missed = new Set(await store.keysThatMissed(db, keys, clock.now()))
+      for (const link of tills) if (missed.has(link.principal.keyId)) catchUp(link)
     },
     arrived(link) {
       const reason = early.get(link.connectionId)

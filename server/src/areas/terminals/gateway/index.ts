@@ -109,6 +109,7 @@ export function createGateway(deps: GatewayDependencies): Gateway {
       for (const done of await Promise.allSettled([...ends, ...looks]))
         if (done.status === 'rejected') onError(done.reason)
       deliverer.tellAgain()
+      await deliverer.tellMissed().catch(onError)
     },
   })
   const orders = startOrders({
@@ -165,7 +166,7 @@ export function createGateway(deps: GatewayDependencies): Gateway {
       // What was said before the close counts before it.
       const ending = new Promise<void>((done) => {
         link.inTurn(async () => {
-          const isGoodbye = link.byOperator || (code === 1000 && !link.replaced)
+          const isGoodbye = link.byOperator || (code === 1000 && !link.dismissed)
           await disconnect(link.connectionId, isGoodbye).finally(done)
         })
       })
@@ -234,7 +235,7 @@ export function createGateway(deps: GatewayDependencies): Gateway {
   return {
     connectionOf(groupId, terminalId) {
       const link = links.findTerminal(groupId, terminalId)
-      return link === undefined || link.replaced ? undefined : link.connectionId
+      return link === undefined || link.dismissed ? undefined : link.connectionId
     },
     send: (row) => deliverer.sendStored(row),
     unsent: noteUnsent,

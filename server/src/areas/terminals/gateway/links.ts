@@ -28,8 +28,8 @@ export class Link {
   storedFrameMs: number
   /** Pings since the last frame. */
   unanswered = 0
-  /** Another connection took its place. */
-  replaced = false
+  /** It was told that its time is over, for whatever reason: nothing that it says counts any more. */
+  dismissed = false
   /** An operator closed it. */
   byOperator = false
   readonly #socket: WebSocket

@@ -94,6 +94,47 @@ test('a process says that it lives while what is left to do takes long, and chec
   }
 })
 
+test('a check that is asked for while another is under way is made after it', async () => {
+  mock.timers.enable({ apis: ['setInterval'] })
+  let checks = 0
+  const found = Promise.withResolvers<string[]>()
+  const connections = {
+    beat: async () => {},
+    touch: async () => [],
+    missing() {
+      checks += 1
+      return found.promise
+    },
+    leave: async () => {},
+  } as Partial<Connections> as Connections
+  const liveness = startLiveness({
+    links: { all: () => [].values() } as Partial<Links> as Links,
+    clock: createClock(() => 0),
+    connections,
+    onError: (error) => assert.fail(String(error)),
+    pingMs: 1_000_000,
+    dismiss: () => assert.fail('nobody is lost'),
+    settle: async () => {},
+  })
+  const beat = async () => {
+    mock.timers.tick(beatMs)
+    for (let turns = 0; turns < 5; turns += 1) await turn()
+  }
+  try {
+    liveness.checkSoon()
+    await beat()
+    liveness.checkSoon()
+    found.resolve([])
+    await beat()
+    assert.equal(checks, 2)
+    await beat()
+    assert.equal(checks, 2)
+  } finally {
+    await liveness[Symbol.asyncDispose]()
+    mock.timers.reset()
+  }
+})
+
 test('a socket is pinged whenever as long again has passed since it came, and is given up at its third turn without a word', async () => {
   mock.timers.enable({ apis: ['setInterval'] })
   const pingMs = 15_000

@@ -75,11 +75,12 @@ export function startLiveness({
     await settle()
     await touch()
     if (!mustCheck) return
-    const missing = await connections.missing([...links.all()].map(({ connectionId }) => connectionId))
+    // What is asked for while the answer is on its way is not in it.
     mustCheck = false
+    const missing = await connections.missing([...links.all()].map(({ connectionId }) => connectionId))
     for (const connectionId of missing) {
       const link = links.find(connectionId)
-      if (link !== undefined && !link.replaced) dismiss(link, 'other')
+      if (link !== undefined && !link.dismissed) dismiss(link, 'other')
     }
   }
   const failed = (error: unknown) => {

@@ -32,12 +32,14 @@ export function startOrders({
 } {
   let changes = 0
   let seen: bigint | undefined
+  // Sockets that could not be looked at when they came.
+  const unlooked = new Set<Link>()
 
   const look = async (those: readonly Link[]) => {
     for (let from = 0; from < those.length; from += keysAtOnceMax) {
       const some = those.slice(from, from + keysAtOnceMax)
       const stopped = new Set(await identity.stopped(some.map(({ principal }) => principal.keyId)))
-      for (const link of some) if (stopped.has(link.principal.keyId) && !link.replaced) dismiss(link)
+      for (const link of some) if (stopped.has(link.principal.keyId) && !link.dismissed) dismiss(link)
     }
   }
 
@@ -51,9 +53,12 @@ export function startOrders({
       await look([...links.all()])
       seen = version
     }
+    const left = [...unlooked]
+    await look(left)
+    for (const link of left) unlooked.delete(link)
     for (const connectionId of await connections.dismissed()) {
       const link = links.find(connectionId)
-      if (link !== undefined && !link.replaced) dismiss(link)
+      if (link !== undefined && !link.dismissed) dismiss(link)
     }
     return lookMs
   })
@@ -64,9 +69,7 @@ export function startOrders({
       return changes
     },
     check(link) {
-      look([link]).catch(() => {
-        seen = undefined
-      })
+      look([link]).catch(() => void unlooked.add(link))
     },
     async [Symbol.asyncDispose]() {
       forget()
