@@ -51,7 +51,11 @@ export const ecommerceErrorExamples: Readonly<Record<Exclude<EcommerceCode, 'MET
   ),
   INVALID_DESCRIPTION: tooLong('description', 255),
   INVALID_ORDER_REFERENCE: tooLong('order_reference', 100),
-  INVALID_REDIRECT_URLS: atField('redirect_urls.success', 'https', 'must be an https address'),
+  INVALID_REDIRECT_URLS: atField(
+    'redirect_urls.success',
+    'https',
+    'must use https; http is for localhost, 127.0.0.1 and [::1] alone',
+  ),
   INVALID_MAX_USES: tooSmall('max_uses'),
   INVALID_METADATA: noText('metadata.team'),
   INVALID_PAYMENT_LINK_ID: noUuid('payment_link_id'),
@@ -60,7 +64,7 @@ export const ecommerceErrorExamples: Readonly<Record<Exclude<EcommerceCode, 'MET
   INVALID_CLIENT_SECRET: noText('client_secret'),
   INVALID_PAYMENT_METHOD: noneOf('payment_method.type', ['card', 'qrph']),
   INVALID_CARD: {
-    message: "The card's number is not right (luhn).",
+    message: 'payment_method.card.number: is no card number: its check digit is wrong.',
     details: { field: 'payment_method.card.number', rule: 'luhn' },
   },
   INVALID_IDEMPOTENCY_KEY: {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { isLoopbackHost, webAddressProblem } from './web-address.ts'
+import { isLoopbackHost, webAddressProblem, webAddressWords } from './web-address.ts'
 
 const callback = { loopbackHttp: false, fragment: false }
 const sandboxCallback = { loopbackHttp: true, fragment: false }
@@ -100,4 +100,11 @@ test('a host of this machine is known by its name, by an address, and by one in 
 
 test('a redirect may carry a fragment', () => {
   assert.equal(webAddressProblem('https://shop.example.com/#thanks', { loopbackHttp: false, fragment: true }), null)
+})
+
+test('each problem of an address is told in words of its own, and where http may be used', () => {
+  const problems = new Set(wrong.map(([, problem]) => problem))
+  const words = new Set([...problems].map((problem) => webAddressWords(problem, callback)))
+  assert.deepEqual([words.size, words.has('is no address.')], [problems.size, false])
+  assert.match(webAddressWords('https', sandboxCallback), /^must use https; http is for localhost/)
 })

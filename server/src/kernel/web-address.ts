@@ -31,6 +31,20 @@ export function webAddressProblem(text: string, options: { loopbackHttp: boolean
   return null
 }
 
+const rules: Readonly<Record<string, string>> = {
+  url: 'must be an absolute address',
+  host: 'must name a host that can exist',
+  https: 'must use https',
+  no_user_information: 'must not carry user information',
+  no_fragment: 'must not carry a fragment',
+}
+
+/** What `webAddressProblem` found, in words that follow the name of a field. */
+export function webAddressWords(problem: string, { loopbackHttp }: { loopbackHttp: boolean }): string {
+  const httpToo = problem === 'https' && loopbackHttp ? '; http is for localhost, 127.0.0.1 and [::1] alone' : ''
+  return `${rules[problem] ?? 'is no address'}${httpToo}.`
+}
+
 /** RFC 1035, 2.3.4: labels of 1 to 63 characters, 253 with their dots; one more dot may end it. A literal address fits too. */
 function canBeHost(hostname: string): boolean {
   const name = hostname.replace(/\.$/, '')

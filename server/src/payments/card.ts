@@ -36,6 +36,16 @@ export type CardRefusal = {
   readonly rule: 'digits' | 'length' | 'luhn' | 'month' | 'four_digits' | 'expired'
 }
 
+/** What is wrong with a card, in words that follow the name of the field. */
+export const cardRules: Readonly<Record<CardRefusal['rule'], string>> = {
+  digits: 'must be digits alone, and some',
+  length: 'has more digits than there are on such a card, or fewer',
+  luhn: 'is no card number: its check digit is wrong',
+  month: 'must be a month, 1 to 12',
+  four_digits: 'must have four digits',
+  expired: 'lies, with exp_month, in the past: the card has expired',
+}
+
 /**
  * Checks a card's form at business time `now`: number (digits only: pages strip blanks and hyphens, the API refuses them; the
  * brand's length; Luhn), month, four-digit year, expiry, CVC (4 digits for AMEX, else 3).

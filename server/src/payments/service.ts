@@ -7,7 +7,7 @@ import type { Keyring } from '../kernel/seal.ts'
 import { cancelIntent } from './cancel.ts'
 import { createAttempts, endOf, waitsFor, type ChallengeEnd } from './attempts.ts'
 import { createCodes, type Codes, type CodeWriter } from './codes.ts'
-import { parseCard, type Card, type CardInput } from './card.ts'
+import { cardRules, parseCard, type Card, type CardInput } from './card.ts'
 import {
   eventOf,
   type Answer,
@@ -192,7 +192,7 @@ export function createPayments({
       attempts.refuseUnlessOpen(intent)
       const card = parseCard(input, intent.readAt)
       if ('refusal' in card) {
-        throw new Fault('INVALID_CARD', `The card's ${card.field} is not right (${card.rule}).`, {
+        throw new Fault('INVALID_CARD', `payment_method.card.${card.field}: ${cardRules[card.rule]}.`, {
           field: `payment_method.card.${card.field}`,
           rule: card.rule,
         })

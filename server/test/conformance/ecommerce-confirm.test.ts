@@ -240,7 +240,9 @@ test('C4.confirm.card-expired: a card is good through its month, by the clock of
   assert.equal(bodyOf(await own.confirm((await newIntent({}, own)).id, month(0)), 200).status, 'SUCCEEDED')
   await jump(one, 33 * 24 * hourMs)
   const { id } = await newIntent({}, own)
-  assert.equal(refusal(await own.confirm(id, month(0))), '400 INVALID_CARD payment_method.card.exp_year expired')
+  const late = await own.confirm(id, month(0))
+  assert.equal(refusal(late), '400 INVALID_CARD payment_method.card.exp_year expired')
+  assert.match(JSON.stringify(late), /payment_method\.card\.exp_year: lies, with exp_month, in the past: the card/)
   assert.equal(bodyOf(await own.confirm(id, month(2)), 200).status, 'SUCCEEDED')
 })
 

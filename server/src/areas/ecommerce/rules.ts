@@ -1,6 +1,6 @@
 import { firstIdOf, largestId, smallestId } from '../../kernel/ids.ts'
 import { linesTotal } from '../../kernel/money.ts'
-import { webAddressProblem } from '../../kernel/web-address.ts'
+import { webAddressProblem, webAddressWords } from '../../kernel/web-address.ts'
 import { refuse } from './errors.ts'
 import type { LinkChange, NewIntentRequest, NewLink } from './requests.ts'
 import type { LinkRow } from './store.ts'
@@ -22,7 +22,7 @@ export const checkRedirects = (urls: LinkChange['redirect_urls'], sandbox: boole
     if (problem !== null)
       throw refuse(
         'INVALID_REDIRECT_URLS',
-        `redirect_urls.${name}: must be an https address.`,
+        `redirect_urls.${name}: ${webAddressWords(problem, { loopbackHttp: sandbox })}`,
         `redirect_urls.${name}`,
         problem,
       )

@@ -2,7 +2,7 @@ import type { DestinationRow, NewestSecret } from '../../delivery/index.ts'
 import type { Principal } from '../../identity/principal.ts'
 import { largestId } from '../../kernel/ids.ts'
 import { listedBy, pageSizeDefault, type Listed } from '../../kernel/list.ts'
-import { webAddressProblem } from '../../kernel/web-address.ts'
+import { webAddressProblem, webAddressWords } from '../../kernel/web-address.ts'
 import { refuse } from './errors.ts'
 import { positionIn } from './position.ts'
 import type { WebhooksDependencies } from './service.ts'
@@ -16,14 +16,6 @@ export interface NewEndpoint {
 
 /** How long the secrets before a new one sign beside it, unless told. */
 const overlapSecondsDefault = 86_400
-
-/** What `webAddressProblem` asks of an address, in words. */
-const addressRules: Readonly<Record<string, string>> = {
-  host: 'must name a host that can exist',
-  https: 'must use https',
-  no_user_information: 'must not carry user information',
-  no_fragment: 'must not carry a fragment',
-}
 
 export interface EndpointChange {
   readonly url?: string
@@ -48,10 +40,8 @@ export function endpointCases({ delivery, cursors, vet, sandbox }: WebhooksDepen
     found(id, destinations.find(principal, id))
 
   const mustBeReachable = (url: string): void => {
-    const rule = webAddressProblem(url, { loopbackHttp: sandbox, fragment: false })
-    const httpToo = rule === 'https' && sandbox ? '; http is for localhost, 127.0.0.1 and [::1] alone' : ''
-    if (rule !== null)
-      throw refuse('INVALID_URL', `url: ${addressRules[rule] ?? 'must be an absolute address'}${httpToo}.`)
+    const problem = webAddressProblem(url, { loopbackHttp: sandbox, fragment: false })
+    if (problem !== null) throw refuse('INVALID_URL', `url: ${webAddressWords(problem, { loopbackHttp: sandbox })}`)
     const reason = vet(url)
     if (reason !== null) throw refuse('INVALID_URL', reason.replace(/^The URL/, 'url:'))
   }
