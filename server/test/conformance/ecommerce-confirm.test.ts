@@ -125,15 +125,19 @@ test('C4.confirm.client-secret-wrong: any other client_secret pays nothing, whoe
 
 test('C4.confirm.secret-key: the key of a neighbour, a stranger, or of an entity below another cannot pay an intent', async () => {
   const all = await everybody(p)
-  const { id } = await newIntent()
-  for (const who of [
+  const { id, client_secret } = await newIntent()
+  const body = { client_secret, payment_method: { type: 'card', card: cardOf() } }
+  for (const { key } of [
     all.otherBranch,
     all.otherMerchant,
     all.otherMerchantsBranch,
     all.otherPartner,
     all.otherPartnersBranch,
-  ])
-    assert.equal(refusal(await merchant.confirm(id, cards.approved, { key: who.key })), '404 NOT_FOUND')
+  ]) {
+    assert.equal(refusal(await merchant.confirm(id, cards.approved, { key })), '404 NOT_FOUND')
+    // Nor with the client_secret beside it: who sends a key acts as its entity.
+    assert.equal(refusal(await merchant.send(confirmPaymentIntent, { id, body }, { key })), '404 NOT_FOUND')
+  }
   assert.equal(await attemptsOf(id), 0)
   assert.equal(bodyOf(await merchant.confirm(id, cards.approved, { key: all.branch.key }), 200).status, 'SUCCEEDED')
 })

@@ -117,11 +117,8 @@ export function intentCases({ db, clock, keyring, identity, payments, idempotenc
       const right = Buffer.from(secretsOf(keyring, id.toLowerCase()).clientSecret)
       const given = Buffer.from(clientSecret ?? '')
       const opens = given.length === right.length && timingSafeEqual(given, right)
-      const intent = !opens
-        ? undefined
-        : principal === null
-          ? await payments.readIntent(id)
-          : await payments.findIntent(principal, id)
+      if (opens && principal !== null) return findIntent(principal, id)
+      const intent = opens ? await payments.readIntent(id) : undefined
       if (intent === undefined) throw refuse('UNAUTHORIZED', 'Send a secret key, or the client_secret of this intent.')
       return intent
     },
