@@ -15,6 +15,7 @@ import {
   createTerminals,
   terminalDialect,
   terminalsArea,
+  socketPath,
   terminalsBase,
   terminalsRoutes,
   terminalWebhooksRoutes,
@@ -176,16 +177,6 @@ function startSettlement(building: AsyncDisposableStack, { db, bus, log }: { db:
   bus.listen('clock', () => loop.wake())
 }
 
-/** The path of a socket's request from the address of the terminal service, which may have a host name of its own. */
-const socketPath =
-  (prefixOfHost: ReadonlyMap<string, string>) =>
-  ({ url = '/', headers }: IncomingMessage): string | null => {
-    const [path = '/'] = url.split('?')
-    const isOwnHost = prefixOfHost.get((headers.host ?? '').toLowerCase()) === terminalsBase
-    if (isOwnHost) return path
-    return path.startsWith(`${terminalsBase}/`) ? path.slice(terminalsBase.length) : null
-  }
-
 /** Builds everything, once, in order, and takes it down in reverse. The only place that builds things. */
 export async function startKaha(options: {
   config: Config
@@ -297,7 +288,10 @@ export async function startKaha(options: {
     : null
 
   const leaveMs = sandbox ? 0 : leaveMsUsual
-  const http = createHttp({ ...edge, clock, trustProxy: config.trustProxy, prefixOfHost: prefixesOf(config), leaveMs })
+  const prefixOfHost = prefixesOf(config)
+  const pathOfSocket = socketPath(prefixOfHost)
+  const takesSockets = (request: IncomingMessage) => pathOfSocket(request) !== null
+  const http = createHttp({ ...edge, clock, trustProxy: config.trustProxy, prefixOfHost, takesSockets, leaveMs })
   measureBus(metrics, bus)
   measurePutOff(metrics, db)
   mountOperations(http, {
@@ -369,7 +363,7 @@ export async function startKaha(options: {
   // Taken down first: no request is let in any more while the workers end what they have in hand.
   building.defer(() => http.close())
   if (config.roles.includes('gateway')) {
-    const gateway = await terminals.gateway({ ...choices.terminals, pathOf: socketPath(prefixesOf(config)) })
+    const gateway = await terminals.gateway({ ...choices.terminals, pathOf: pathOfSocket })
     gateway.attach(http.server)
     building.use(gateway)
   }

@@ -37,6 +37,21 @@ test('a client that offers HTTP/2 with each request, as those of Java and curl m
   assertRefused('/terminal/v1/terminals', await ask({ path: '/terminal/v1/terminals', headers }), 401, 'UNAUTHORIZED')
 })
 
+test('the offer of a WebSocket where there is none is passed over', async () => {
+  for (const upgrade of [
+    { connection: 'Upgrade', upgrade: 'websocket' },
+    {
+      connection: 'Upgrade',
+      upgrade: 'websocket',
+      'sec-websocket-key': 'dGhlIHNhbXBsZSBub25jZQ==',
+      'sec-websocket-version': '13',
+    },
+  ]) {
+    assert.equal((await ask({ path: '/ecom/v1/payment-links', headers: upgrade })).status, 200)
+    assertRefused('/reports/v1/nothing', await ask({ path: '/reports/v1/nothing', headers: upgrade }), 404, 'NOT_FOUND')
+  }
+})
+
 const addressesWith = (settings: Record<string, string>) => {
   const { listensOn, ...addresses } = addressesOf(readConfig(settings))
   return { ...addresses, listensOn }

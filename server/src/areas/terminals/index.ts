@@ -23,7 +23,7 @@ import { transactionStore } from './store-transactions.ts'
 import { createWaits } from './waits.ts'
 
 export { terminalDialect } from './notifications.ts'
-export { terminalsArea, terminalsBase, terminalsRoutes } from './routes.ts'
+export { socketPath, terminalsArea, terminalsBase, terminalsRoutes } from './routes.ts'
 export { terminalWebhooksRoutes } from './routes-webhooks.ts'
 export type { GatewayOptions } from './gateway/index.ts'
 

@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http'
 import {
   cancelTerminalTransaction,
   createTerminalPayment,
@@ -25,6 +26,16 @@ import { isInWindow, isSignedBy, readSignature, readTimestamp } from './signatur
 
 const bodyBytesMax = 256 * 1024
 export const terminalsBase = '/terminal'
+
+/** The path of a socket's request from the address of the terminal service, which may have a host name of its own. */
+export const socketPath =
+  (prefixOfHost: ReadonlyMap<string, string>) =>
+  ({ url = '/', headers }: IncomingMessage): string | null => {
+    const [path = '/'] = url.split('?')
+    const isOwnHost = prefixOfHost.get((headers.host ?? '').toLowerCase()) === terminalsBase
+    if (isOwnHost) return path
+    return path.startsWith(`${terminalsBase}/`) ? path.slice(terminalsBase.length) : null
+  }
 
 /** A caller, and the signature of this request. */
 export interface Signer extends TerminalPrincipal {

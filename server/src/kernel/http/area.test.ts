@@ -42,6 +42,7 @@ async function edge(t: TestContext, handle: Handle, changes: Partial<Area<string
     clock: createClock(),
     trustProxy: false,
     prefixOfHost: new Map([['things.test', '/things']]),
+    takesSockets: () => true,
   })
   t.after(() => http.close())
   const area: Area<string> = {

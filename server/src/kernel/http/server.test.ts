@@ -20,6 +20,7 @@ async function listening(t: TestContext, options: Partial<HttpOptions> = {}) {
     clock: createClock(),
     trustProxy: false,
     prefixOfHost: new Map(),
+    takesSockets: () => true,
     ...options,
   })
   t.after(() => http.close())

@@ -13,6 +13,8 @@ export interface HttpOptions extends Edge {
   readonly trustProxy: false | string[]
   /** Host names that carry one service each, with the path under which that service lives. */
   readonly prefixOfHost: ReadonlyMap<string, string>
+  /** Whether there are WebSockets at the address of a request; where there are none, the offer of one is passed over. */
+  readonly takesSockets: (request: IncomingMessage) => boolean
   /** How long a request may take to arrive; it is looked at five times in that time. Default 30 s. */
   readonly requestMsMax?: number
   /**
@@ -36,7 +38,7 @@ const paramCharactersMax = 16_384
  * for an address may hold a token.
  */
 export function createHttp(options: HttpOptions): FastifyInstance {
-  const { log, metrics, clock, prefixOfHost, requestMsMax = requestMsUsual, leaveMs = 0 } = options
+  const { log, metrics, clock, prefixOfHost, takesSockets, requestMsMax = requestMsUsual, leaveMs = 0 } = options
   const newCorrelationId = () => newId(new Date(clock.wall()))
   const app: FastifyInstance = fastify({
     logger: false,
@@ -55,7 +57,8 @@ export function createHttp(options: HttpOptions): FastifyInstance {
       // Said here it is the bound of the headers too. They would have 60 s else, and of two bounds Node gives the body the longer.
       requestTimeout: requestMsMax,
       connectionsCheckingInterval: Math.ceil(requestMsMax / looksMin),
-      shouldUpgradeCallback: (request) => isForSocket(request) && app.server.listenerCount('upgrade') > 0,
+      shouldUpgradeCallback: (request) =>
+        isForSocket(request) && takesSockets(request) && app.server.listenerCount('upgrade') > 0,
     },
     routerOptions: { maxParamLength: paramCharactersMax, querystringParser: () => ({}) },
     // Addresses that do not decode, or are longer than any of ours.
