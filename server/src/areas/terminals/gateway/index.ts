@@ -188,8 +188,9 @@ export function createGateway(deps: GatewayDependencies): Gateway {
       throw refuse('GROUP_MISMATCH', 'X-Device-Id is for terminals; this is the key of a desktop.')
     if (device !== null && !deviceId.test(device))
       throw refuse('INVALID_REQUEST', 'X-Device-Id must be 1 to 64 visible characters.')
-    if (draining) throw new Fault('UNAVAILABLE', 'The server restarts; connect again in a few seconds.', busy)
-    if (links.size >= socketsMax) throw new Fault('UNAVAILABLE', 'This server holds as many sockets as it can.', busy)
+    if (draining) throw new Fault('UNAVAILABLE', 'The server restarts; connect again in a few seconds.', retrySoon)
+    if (links.size >= socketsMax)
+      throw new Fault('UNAVAILABLE', 'This server holds as many sockets as it can.', retrySoon)
     return { principal, device }
   }
 
@@ -264,7 +265,7 @@ export function createGateway(deps: GatewayDependencies): Gateway {
   }
 }
 
-const busy = { retryAfterSeconds: 2 }
+const retrySoon = { retryAfterSeconds: 2 }
 
 const noHandshake =
   'A handshake is a GET with Sec-WebSocket-Key and Sec-WebSocket-Version 13; Sec-WebSocket-Protocol, where it is sent, names each protocol once.'
