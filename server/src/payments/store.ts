@@ -192,7 +192,8 @@ const abandonChallenges = statement(
   'payments.abandonChallenges',
   `with abandoned as (
      update payments.attempts a set state = 'ABANDONED', state_at = i.state_at from payments.intents i
-      where i.id = any ($1) and a.intent_id = i.id and a.state = 'REQUIRES_ACTION' and a.challenge_expires_at >= i.state_at
+      where i.id = any ($1) and a.intent_id = i.id and a.method = any ($2)
+        and a.state = 'REQUIRES_ACTION' and a.challenge_expires_at >= i.state_at
      returning a.id, a.method, a.state_at, case i.state when 'EXPIRED' then 'EXPIRED' else 'CANCELLED' end as status
    )
    update payments.transactions t set status = abandoned.status, updated_at = abandoned.state_at
@@ -200,7 +201,8 @@ const abandonChallenges = statement(
    returning t.id, abandoned.method`,
 )
 
-// A code that waits has expired by then, and ends first: its use of the link is given back before its intent is locked.
+// A code that waits has expired by then, and ends first: its use of the link is given back before its intent is locked. One that was made in
+// the moment before is not seen here, and ends after its intent.
 const overdueIntents = (within: string): string => `
   select id from payments.intents i
    where state = 'ACTIVE' and succeeded_at is null and expires_at <= kernel.now() and not payments.is_put_off(id)
@@ -328,13 +330,13 @@ export const paymentsStore = {
   /** With the challenges and codes that are open on them; resolves to the attempts whose codes they were. */
   endIntentsOfLink: async (on: Queries, linkId: string, to: IntentState, at: Date): Promise<string[]> => {
     const ended = await on.run<{ id: string }>(endIntentsOfLink, [linkId, to, at])
-    const rows = await on.run<Abandoned>(abandonChallenges, [ended.map(({ id }) => id)])
+    const rows = await on.run<Abandoned>(abandonChallenges, [ended.map(({ id }) => id), ['card', 'qrph']])
     return rows.filter(({ method }) => method === 'qrph').map(({ id }) => id)
   },
   /** With a challenge that is open on it. False when the intent had ended before. */
   cancelIntent: async (on: Queries, id: string, at: Date) => {
     const cancelled = (await on.run(cancelIntent, [id, at])).length === 1
-    if (cancelled) await on.run(abandonChallenges, [[id]])
+    if (cancelled) await on.run(abandonChallenges, [[id], ['card', 'qrph']])
     return cancelled
   },
   findOverdueIntents: (on: Queries, rowsMax: number) => on.run<{ id: string }>(findOverdueIntents, [rowsMax]),
@@ -342,7 +344,7 @@ export const paymentsStore = {
   expireIntents: async (on: Queries, which: { readonly rowsMax: number } | { readonly id: string }) => {
     const [query, value] = 'id' in which ? [expireIntent, which.id] : [expireIntents, which.rowsMax]
     const ended = await on.run<{ id: string; link_id: string | null; expires_at: Date }>(query, [value])
-    if (ended.length > 0) await on.run(abandonChallenges, [ended.map(({ id }) => id)])
+    if (ended.length > 0) await on.run(abandonChallenges, [ended.map(({ id }) => id), ['card']])
     return ended
   },
   claimInquiries: (on: Queries, rowsMax: number, leaseSeconds: number) =>

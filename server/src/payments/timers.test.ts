@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import { bodyOf, hourMs, jump, rowsOf } from '../../test/conformance/shop.ts'
+import { bodyOf, fromNow, hourMs, jump, rowsOf } from '../../test/conformance/shop.ts'
 import { cards } from '../../test/platform.ts'
 import { paymentsRoom, processorThat } from '../../test/payments-room.ts'
+import { sql } from '../../test/sql.ts'
+import type { Queries } from '../kernel/db.ts'
+import { paymentsStore } from './store.ts'
 
 // What falls due and cannot be moved: a row that somebody holds, or one that no move fits any more.
 const room = await paymentsRoom({ after })
@@ -82,4 +85,32 @@ test('a payment that is to be asked about while somebody holds it makes the reco
   assert.deepEqual([rests, processor.asked], [[50, 100, 200], []])
   await timers.reconcile()
   assert.deepEqual([(await room.read(id)).shown.status, processor.asked], ['DECLINED', ['inquire']])
+})
+
+test('a code that was made in the moment in which its intent expired ends after it, and gives back its use of the link', async () => {
+  const link = bodyOf(await room.shop.createLink(), 201)
+  const intent = await room.intent({ payment_link_id: link.id, expires_at: fromNow(room, 60_000) })
+  await room.payments(processorThat()).codes.make(intent, null)
+  const [code] = await room.attempts(intent.id)
+  const stateOfCode = (on: Queries, state: string) =>
+    sql(on, 'update payments.attempts set state = $2 where id = $1', [code?.id, state])
+  await jump(room, 120_000)
+
+  // To the statement that ends the intent the code is not there yet; to what comes after it, it is.
+  const { db } = room.kaha
+  await stateOfCode(db, 'ABANDONED')
+  const ended = await db.tx((tx) => {
+    const run: Queries['run'] = async (statement, values) => {
+      if (statement.name === 'payments.abandonChallenges') await stateOfCode(tx, 'REQUIRES_ACTION')
+      return tx.run(statement, values)
+    }
+    return paymentsStore.expireIntents({ ...tx, run }, { id: intent.id })
+  })
+  assert.equal(ended.length, 1)
+
+  const timers = room.payments(processorThat())
+  while ((await timers.sweep()) === 0);
+  const [uses] = await rowsOf(room, 'select reserved_count from ecommerce.links where id = $1', [link.id])
+  assert.deepEqual([uses, (await room.attempts(intent.id))[0]?.state], [{ reserved_count: 0 }, 'ABANDONED'])
+  assert.equal((await room.read(intent.id)).shown.status, 'EXPIRED')
 })
