@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { startDeliveryRoom, type DeliveryRoom } from '../../test/delivery-room.ts'
 import { startReceiver } from '../../test/receiver.ts'
+import type { Db } from '../kernel/db.ts'
 import { largestId, newId, smallestId } from '../kernel/ids.ts'
 import { createEvents } from './events.ts'
 import { claimStore } from './store-claim.ts'
@@ -234,6 +235,25 @@ test('a recovery stops at its limits, and the next call goes on', async () => {
   assert.equal(await limited({ lookedAtOnceMax: 1, lookedMax: 20, queuedMax: 100 }), 5)
   assert.equal(await limited({ lookedAtOnceMax: 28, lookedMax: 1_000, queuedMax: 100 }), 8)
   assert.equal((await queueOf(room)).length, 28)
+})
+
+test('a recovery that is cut off says so, though another has queued meanwhile what it had found', async () => {
+  await using room = await startDeliveryRoom()
+  const branch = newId(room.clock.now())
+  await room.happen(9, { branchId: branch })
+  await room.query('delete from delivery.outbox')
+  const endpoint = await room.endpoint(nobody, room.merchant)
+  const limits = { lookedAtOnceMax: 9, lookedMax: 1_000, queuedMax: 5 }
+  const recover = (work: Db) =>
+    createEvents({ work, bus: room.bus, clock: room.clock, limits }).recover(endpoint, ever, branchesAfter(branch))
+  let others: number | undefined
+  const run: Db['run'] = async (statement, values) => {
+    if (statement.name === 'delivery.queueMissed' && others === undefined) others = await recover(room.workDb)
+    return room.workDb.run(statement, values)
+  }
+  assert.deepEqual([await recover({ ...room.workDb, run }), others], [5, 5])
+  assert.equal(await recover(room.workDb), 4)
+  assert.equal((await queueOf(room)).length, 9)
 })
 
 test('a recovery finds its events by index, whatever a lane has in front of it', async () => {

@@ -145,6 +145,7 @@ function searchFor(work: Db, wanted: Wanted, limits: RecoverLimits, queuedSome: 
   let looked = 0
   let queued = 0
   let closed = false
+  let full = false
 
   const turn = async (place: Place): Promise<Place | undefined> => {
     const missed = await recoverStore.missed(work, wanted, place, lookedAtOnceMax)
@@ -152,6 +153,8 @@ function searchFor(work: Db, wanted: Wanted, limits: RecoverLimits, queuedSome: 
     looked += missed.looked
     const most = queuedMax - queued
     const eventIds = missed.event_ids.slice(0, most)
+    // Some are left for the next call, even where somebody else has queued one of these meanwhile.
+    full = missed.event_ids.length >= most
     if (eventIds.length > 0) {
       const [attemptsBefore, dispatchedAt] = [
         missed.attempts_before.slice(0, most),
@@ -168,10 +171,10 @@ function searchFor(work: Db, wanted: Wanted, limits: RecoverLimits, queuedSome: 
   }
 
   /** Nothing more is to be looked for. */
-  const isOver = () => closed || queued >= queuedMax || looked >= lookedMax
+  const isOver = () => closed || full || looked >= lookedMax
 
   return {
-    queued: () => queued,
+    queued: () => (full && !closed ? queuedMax : queued),
     isOver,
     async in(branchIds: readonly string[]): Promise<void> {
       let place: Place | undefined = { branchIds, afterId: smallestId }
