@@ -225,6 +225,7 @@ test('a path that does not decode is told in the envelope of its area', async ()
       assert.equal(answer.status, 400, `${broken}: ${answer.status} ${answer.text}`)
       assert.ok(['BAD_REQUEST', 'INVALID_ID'].includes(answer.json.error.code), answer.text)
       assertRefused(broken, answer, 400, answer.json.error.code)
+      assert.match(answer.json.error.message, /percent-encoding|must be/)
     }
   }
 })

@@ -356,6 +356,7 @@ function asFault(error: unknown): Fault | undefined {
   if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') return new Fault('PAYLOAD_TOO_LARGE', 'The body is too large.')
   if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE')
     return new Fault('UNSUPPORTED_MEDIA_TYPE', 'Send the body as application/json.')
+  if (code === 'FST_ERR_BAD_URL') return new Fault('BAD_REQUEST', 'The path is not UTF-8 in percent-encoding.')
   const status = typeof error === 'object' && error !== null && 'statusCode' in error ? Number(error.statusCode) : 500
   return status >= 400 && status < 500 ? new Fault('BAD_REQUEST', 'The request is malformed.') : undefined
 }
