@@ -66,6 +66,7 @@ import { createKeyring, type Keyring } from './kernel/seal.ts'
 import { holdInstallation } from './kernel/installation.ts'
 import { answerAsWorker } from './kernel/workers.ts'
 import type { Connector } from './payments/connectors/connector.ts'
+import { withFailuresLogged } from './payments/connectors/logged.ts'
 import { noConnector } from './payments/connectors/none.ts'
 import { measurePutOff } from './payments/put-off.ts'
 import { createSettlement } from './payments/settlement.ts'
@@ -256,7 +257,7 @@ export async function startKaha(options: {
     db,
     clock,
     keyring,
-    connector: await connectorFor(config, db, clock, addresses),
+    connector: withFailuresLogged(await connectorFor(config, db, clock, addresses), log),
     owner,
     // Nobody hears of a live bank's money yet: a payer who was shown a code would pay it for nothing.
     codeWriter: sandbox && config.qrBank ? checkoutCodes({ bank: config.qrBank, identity }) : null,
