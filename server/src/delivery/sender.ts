@@ -216,7 +216,11 @@ function createFlights(
       origin.waiting.add(destination_id)
       return false
     }
-    if (!slots.begin(destination_id)) return false
+    if (!slots.begin(destination_id)) {
+      // A destination may have just got another address, where nothing flies yet.
+      if (origin.flying === 0 && origin.waiting.size === 0) origins.delete(origin.name)
+      return false
+    }
     origin.flying += 1
     void fly(work, origin)
     return true

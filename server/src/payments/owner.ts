@@ -4,7 +4,8 @@ import type { PaymentEvent } from './machine.ts'
 
 /**
  * Whoever made an intent, seen from here: it lends what an attempt needs (a use of a link) and tells the world how the attempt
- * ended. Every call runs in the transaction of the move itself, before the intent's row is locked, so locks go one way.
+ * ended. What is taken and given back is so in the transaction of the move itself, before the intent's row is locked wherever the use is known
+ * by then, so that locks go one way; what is told is told under that lock.
  */
 export interface PaymentOwner {
   /** Takes what an attempt needs. `taken`, or why there is nothing to take. */
