@@ -13,9 +13,9 @@ import {
 import { mountCheckout } from './areas/ecommerce/checkout/index.ts'
 import {
   createTerminals,
+  socketPath,
   terminalDialect,
   terminalsArea,
-  socketPath,
   terminalsBase,
   terminalsRoutes,
   terminalWebhooksRoutes,

@@ -38,7 +38,7 @@ export type CardRefusal = {
 
 /** What is wrong with a card, in words that follow the name of the field. */
 export const cardRules: Readonly<Record<CardRefusal['rule'], string>> = {
-  digits: 'must be digits alone, and some',
+  digits: 'must be digits, and nothing else',
   length: 'has more digits than there are on such a card, or fewer',
   luhn: 'is no card number: its check digit is wrong',
   month: 'must be a month, 1 to 12',
