@@ -192,7 +192,7 @@ test("a client_secret is of no use with another entity's key", async () => {
   const body = { client_secret: intent.client_secret, payment_method: { type: 'card', card: cardOf() } }
   const path = `/ecom/v1/payment-intents/${intent.id}/confirm`
   for (const caller of everyone.filter((one) => !sees(one, people.branch))) {
-    assertRefused(path, await ask({ method: 'POST', path, key: caller.key, body }), 401, 'UNAUTHORIZED')
+    assertRefused(path, await ask({ method: 'POST', path, key: caller.key, body }), 404, 'NOT_FOUND')
   }
   assert.equal((await p.sdk.paymentIntents.retrieve(intent.id)).status, 'ACTIVE')
 })
