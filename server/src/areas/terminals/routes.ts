@@ -27,7 +27,7 @@ import { isInWindow, isSignedBy, readSignature, readTimestamp } from './signatur
 const bodyBytesMax = 256 * 1024
 export const terminalsBase = '/terminal'
 
-/** The path of a socket's request from the address of the terminal service, which may have a host name of its own. */
+/** The path of a socket's request from the address of the terminal service, which may have a host name of its own; null where it is none of that. */
 export const socketPath =
   (prefixOfHost: ReadonlyMap<string, string>) =>
   ({ url = '/', headers }: IncomingMessage): string | null => {

@@ -115,6 +115,32 @@ test('a push whose payment could not be read is made when the database is back, 
   assert.ok(reads > before + 1)
 })
 
+test('what a desktop missed is told once, however often it is looked up before the desktop has seen it', async () => {
+  const row = {
+    id: 'id',
+    group_id: 'g',
+    key_id: 'k',
+    device_id: 'd',
+    transaction_id: 't',
+    state: 'VOIDED',
+    void_reason: 'requested',
+    complete_unseen: false,
+    voided_unseen: true,
+  }
+  const { sent, link, deliverer } = gateway(async () => [row] as never[])
+  deliverer.catchUp(link)
+  await sleep(20)
+  deliverer.catchUp(link)
+  await sleep(20)
+  assert.deepEqual(sent, ['paymentVoided'])
+  // It answers the ping behind it, and misses it anew.
+  link.ponged(Buffer.from('1'))
+  await sleep(20)
+  deliverer.catchUp(link)
+  await sleep(20)
+  assert.deepEqual(sent, ['paymentVoided', 'paymentVoided'])
+})
+
 test('a connection whose place was taken before its socket was here is told so when it is', () => {
   const { sent, link, links, hear, deliverer } = gateway(async () => [])
   links.remove(link)

@@ -57,6 +57,13 @@ export interface Deliverer {
   stop(): void
 }
 
+/** Which pushes of a payment a desktop was told. */
+interface Told {
+  readonly id: string
+  readonly complete: boolean
+  readonly voided: boolean
+}
+
 const toldName = (id: string, push: string): string => `${id} ${push}`
 
 /** Turns words between processes into frames on the sockets of this one. */
@@ -159,26 +166,34 @@ export function createDeliverer({
   }
 
   const markSeen = together({
-    async work(those: readonly { readonly id: string; readonly complete: boolean; readonly voided: boolean }[]) {
+    async work(those: readonly Told[]) {
       await store.markSeen(db, those)
       return those.map(() => undefined)
     },
     itemsMax: readTogetherMax,
     apart: ({ id }) => [id],
   })
-  /** The desktop that started it has seen it when the ping behind it came back. */
+  /** The desktop that started these has seen them when the ping behind them came back, and is not told them again as missed before that is stored. */
+  const untilSeen = (link: Link, those: readonly Told[]): void => {
+    const names = those.flatMap(({ id, complete, voided }) => [
+      ...(complete ? [toldName(id, 'paymentComplete')] : []),
+      ...(voided ? [toldName(id, 'paymentVoided')] : []),
+    ])
+    const forget = () => {
+      for (const name of names) link.told.delete(name)
+    }
+    for (const name of names) link.told.add(name)
+    // What it missed may have been looked up before this was stored, and is sent in the turn that is under way.
+    const seen = () =>
+      Promise.all(those.map(markSeen))
+        .catch(onError)
+        .finally(() => link.inTurn(async () => forget()))
+    if (!link.confirm(() => void seen())) forget()
+  }
   const pushTo = (link: Link, row: TransactionRow, push: string): void => {
     if (!link.send(pushOf(row, push))) return
     const [complete, voided] = [push === 'paymentComplete', push === 'paymentVoided']
-    if (link.principal.keyId !== row.key_id || !(complete || voided)) return
-    const name = toldName(row.id, push)
-    link.told.add(name)
-    // What it missed may have been looked up before this was stored, and is sent in the turn that is under way.
-    const seen = () =>
-      markSeen({ id: row.id, complete, voided })
-        .catch(onError)
-        .finally(() => link.inTurn(async () => void link.told.delete(name)))
-    if (!link.confirm(() => void seen())) link.told.delete(name)
+    if (link.principal.keyId === row.key_id && (complete || voided)) untilSeen(link, [{ id: row.id, complete, voided }])
   }
 
   const endOf = ({ state, given_up }: TransactionRow): string | undefined => {
@@ -307,8 +322,10 @@ export function createDeliverer({
         await link.drained()
       }
       // For all of them at once: more than so many are not waited for.
-      const seen = some.map(({ id, complete_unseen: complete, voided_unseen: voided }) => ({ id, complete, voided }))
-      link.confirm(() => void Promise.all(seen.map(markSeen)).catch(onError))
+      untilSeen(
+        link,
+        some.map(({ id, complete_unseen: complete, voided_unseen: voided }) => ({ id, complete, voided })),
+      )
     }
     return true
   }

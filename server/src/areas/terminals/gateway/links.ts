@@ -67,7 +67,7 @@ export class Link {
     return (this.#asked ??= new Set())
   }
 
-  /** What a desktop was pushed as it came to pass, and may be found among what it missed: a payment's id and the push. */
+  /** What a desktop was pushed, and may be found among what it missed until it has seen it: a payment's id and the push. */
   get told(): Set<string> {
     return (this.#told ??= new Set())
   }
