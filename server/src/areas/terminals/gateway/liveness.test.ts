@@ -8,131 +8,101 @@ import { startLiveness } from './liveness.ts'
 
 const beatMs = 5_000
 
-test('what a terminal said is stored once, also where that could not be at first; one that has only connected has nothing to store', async () => {
+interface Surroundings {
+  readonly connections: Partial<Connections>
+  readonly links?: Iterable<Link>
+  readonly settle?: () => Promise<void>
+}
+
+/** With timers of the test's own, of a process in which nobody is to be dismissed. */
+function beating({ connections, links = [], settle = async () => {} }: Surroundings) {
   mock.timers.enable({ apis: ['setInterval'] })
+  const liveness = startLiveness({
+    links: { all: () => [...links].values() } as Partial<Links> as Links,
+    clock: createClock(() => 0),
+    connections: { beat: async () => {}, touch: async () => [], leave: async () => {}, ...connections } as Connections,
+    onError: (error) => assert.fail(String(error)),
+    pingMs: 1_000_000,
+    dismiss: () => assert.fail('nobody is silent or lost'),
+    settle,
+  })
+  return {
+    checkSoon: () => liveness.checkSoon(),
+    async beat() {
+      mock.timers.tick(beatMs)
+      for (let turns = 0; turns < 5; turns += 1) await turn()
+    },
+    async [Symbol.asyncDispose]() {
+      await liveness[Symbol.asyncDispose]()
+      mock.timers.reset()
+    },
+  }
+}
+
+test('what a terminal said is stored once, also where that could not be at first; one that has only connected has nothing to store', async () => {
   const link = { connectionId: 'c1', terminalId: 't1', lastFrameMs: 1_000, storedFrameMs: 1_000 } as Link
   const till = { connectionId: 'c2', terminalId: null, lastFrameMs: 2_000, storedFrameMs: 1_000 } as Link
   const stored: string[][] = []
   let locked = false
-  const connections = {
-    beat: async () => {},
-    async touch(seen: readonly Seen[]) {
-      stored.push(seen.map(({ connectionId, at }) => `${connectionId} ${at.toISOString()}`))
-      return locked ? [...seen] : []
-    },
-    leave: async () => {},
-  } as Partial<Connections> as Connections
-  const liveness = startLiveness({
-    links: { all: () => [link, till].values() } as Partial<Links> as Links,
-    clock: createClock(() => 0),
-    connections,
-    onError: (error) => assert.fail(String(error)),
-    pingMs: 1_000_000,
-    dismiss: () => assert.fail('nobody is silent'),
-    settle: async () => {},
-  })
-  const beat = async () => {
-    mock.timers.tick(beatMs)
-    for (let turns = 0; turns < 5; turns += 1) await turn()
+  const touch = async (seen: readonly Seen[]) => {
+    stored.push(seen.map(({ connectionId, at }) => `${connectionId} ${at.toISOString()}`))
+    return locked ? [...seen] : []
   }
-  try {
-    await beat()
-    link.lastFrameMs = 3_000
-    locked = true
-    await beat()
-    locked = false
-    await beat()
-    await beat()
-    const said = 'c1 1970-01-01T00:00:03.000Z'
-    assert.deepEqual(stored, [[], [said], [said], []])
-  } finally {
-    await liveness[Symbol.asyncDispose]()
-    mock.timers.reset()
-  }
+  await using liveness = beating({ links: [link, till], connections: { touch } })
+  await liveness.beat()
+  link.lastFrameMs = 3_000
+  locked = true
+  await liveness.beat()
+  locked = false
+  await liveness.beat()
+  await liveness.beat()
+  const said = 'c1 1970-01-01T00:00:03.000Z'
+  assert.deepEqual(stored, [[], [said], [said], []])
 })
 
 test('a process says that it lives while what is left to do takes long, and checks whom it lost only after that', async () => {
-  mock.timers.enable({ apis: ['setInterval'] })
   const did: string[] = []
   const settling = Promise.withResolvers<void>()
-  const connections = {
-    beat: async () => void did.push('beat'),
-    touch: async () => [],
-    async missing() {
-      did.push('check')
-      return []
+  await using liveness = beating({
+    connections: {
+      beat: async () => void did.push('beat'),
+      async missing() {
+        did.push('check')
+        return []
+      },
     },
-    leave: async () => {},
-  } as Partial<Connections> as Connections
-  const liveness = startLiveness({
-    links: { all: () => [].values() } as Partial<Links> as Links,
-    clock: createClock(() => 0),
-    connections,
-    onError: (error) => assert.fail(String(error)),
-    pingMs: 1_000_000,
-    dismiss: () => assert.fail('nobody is lost'),
     settle: async () => {
       did.push('settle')
       await settling.promise
     },
   })
+  // Its end waits for what is under way, also where an assertion fails.
+  using _ = { [Symbol.dispose]: () => settling.resolve() }
   liveness.checkSoon()
-  const beat = async () => {
-    mock.timers.tick(beatMs)
-    for (let turns = 0; turns < 5; turns += 1) await turn()
-  }
-  try {
-    for (let beats = 0; beats < 3; beats += 1) await beat()
-    assert.deepEqual(did, ['beat', 'settle', 'beat', 'beat'])
-    settling.resolve()
-    await beat()
-    assert.deepEqual(did.slice(4, 6), ['beat', 'check'])
-  } finally {
-    settling.resolve()
-    await liveness[Symbol.asyncDispose]()
-    mock.timers.reset()
-  }
+  for (let beats = 0; beats < 3; beats += 1) await liveness.beat()
+  assert.deepEqual(did, ['beat', 'settle', 'beat', 'beat'])
+  settling.resolve()
+  await liveness.beat()
+  assert.deepEqual(did.slice(4, 6), ['beat', 'check'])
 })
 
 test('a check that is asked for while another is under way is made after it', async () => {
-  mock.timers.enable({ apis: ['setInterval'] })
   let checks = 0
   const found = Promise.withResolvers<string[]>()
-  const connections = {
-    beat: async () => {},
-    touch: async () => [],
-    missing() {
-      checks += 1
-      return found.promise
-    },
-    leave: async () => {},
-  } as Partial<Connections> as Connections
-  const liveness = startLiveness({
-    links: { all: () => [].values() } as Partial<Links> as Links,
-    clock: createClock(() => 0),
-    connections,
-    onError: (error) => assert.fail(String(error)),
-    pingMs: 1_000_000,
-    dismiss: () => assert.fail('nobody is lost'),
-    settle: async () => {},
-  })
-  const beat = async () => {
-    mock.timers.tick(beatMs)
-    for (let turns = 0; turns < 5; turns += 1) await turn()
+  const missing = () => {
+    checks += 1
+    return found.promise
   }
-  try {
-    liveness.checkSoon()
-    await beat()
-    liveness.checkSoon()
-    found.resolve([])
-    await beat()
-    assert.equal(checks, 2)
-    await beat()
-    assert.equal(checks, 2)
-  } finally {
-    await liveness[Symbol.asyncDispose]()
-    mock.timers.reset()
-  }
+  await using liveness = beating({ connections: { missing } })
+  using _ = { [Symbol.dispose]: () => found.resolve([]) }
+  liveness.checkSoon()
+  await liveness.beat()
+  liveness.checkSoon()
+  found.resolve([])
+  await liveness.beat()
+  assert.equal(checks, 2)
+  await liveness.beat()
+  assert.equal(checks, 2)
 })
 
 test('a socket is pinged whenever as long again has passed since it came, and is given up at its third turn without a word', async () => {
