@@ -6,7 +6,7 @@ import { freePort } from '../server/test/free-port.ts'
 import { argumentsOf } from './arguments.ts'
 import { clusterVariable, testFiles, type TestFile } from './testing/files.ts'
 import { hasFailed, leftOut, textOfFile, totals } from './testing/print.ts'
-import { runFile, type FileResult } from './testing/run-file.ts'
+import { startTestProcess, type FileResult } from './testing/test-process.ts'
 
 const usage = `npm test -- [options] [file or folder ...]
 
@@ -15,7 +15,9 @@ const usage = `npm test -- [options] [file or folder ...]
   --no-browser      without the files that open a browser: what a page shows is the same on any line to the database
   --name PATTERN    only the tests whose name matches the regular expression`
 
-const filesAtOnce = 2
+const processesMax = 2
+// What files import is loaded, and compiled by V8, once for all of a process: a third of the CPU of a run.
+const filesTogetherMax = 12
 // For one that hangs: the longest takes a third of it, and three times as long on a machine that does much else.
 const fileMsMax = 120_000
 
@@ -78,23 +80,33 @@ async function startCluster(tcp: boolean): Promise<TestCluster | undefined> {
 }
 
 async function runAll(files: readonly TestFile[], namePattern: string | undefined): Promise<FileResult[]> {
-  const scratch = await mkdtemp(join(tmpdir(), 'kaha-test-'))
-  // Those with a database take longest: begun first, they do not end last.
-  const queue = files.toSorted((a, b) => Number(b.usesDatabase) - Number(a.usesDatabase))
+  const compiled = await mkdtemp(join(tmpdir(), 'kaha-test-'))
+  // Those with a database take longest, and those with one of the last processes would end last: they are begun first.
+  const queue = files
+    .toSorted((a, b) => Number(b.usesDatabase) - Number(a.usesDatabase))
+    .toSorted((a, b) => Number(b.needsFreshModules) - Number(a.needsFreshModules))
   const results: FileResult[] = []
+  const tell = (...some: readonly FileResult[]): void => {
+    if (stopping.signal.aborted) return
+    results.push(...some)
+    for (const result of some) console.log(textOfFile(result))
+  }
   const worker = async (): Promise<void> => {
-    for (let file = queue.shift(); file && !stopping.signal.aborted; file = queue.shift()) {
-      const options = { scratch, durationMsMax: fileMsMax, namePattern, signal: stopping.signal }
-      const result = await runFile(file.path, options)
-      if (stopping.signal.aborted) return
-      results.push(result)
-      console.log(textOfFile(result))
+    for (let file = queue.shift(); file && !stopping.signal.aborted;) {
+      const only = namePattern === undefined ? undefined : { file: file.path, namePattern }
+      const process = startTestProcess({ compiled, durationMsMax: fileMsMax, only, signal: stopping.signal })
+      let left = only !== undefined || file.needsFreshModules ? 1 : filesTogetherMax
+      for (; file && left > 0 && !process.hasEnded; left -= 1) {
+        tell(await process.run(file.path))
+        file = queue.shift()
+      }
+      tell(...(await process.end()))
     }
   }
   try {
-    await Promise.all(Array.from({ length: filesAtOnce }, worker))
+    await Promise.all(Array.from({ length: processesMax }, worker))
   } finally {
-    await rm(scratch, { recursive: true, force: true })
+    await rm(compiled, { recursive: true, force: true })
   }
   return results
 }

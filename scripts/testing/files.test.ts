@@ -21,10 +21,20 @@ test('a test file uses a browser when something that it imports opens one, whate
   assert.deepEqual(browsers('scripts/testing/files.test.ts'), [false])
 })
 
+test('a test file that changes how modules are loaded, or imports what does, needs a process in which none were', () => {
+  const fresh = (wanted: string) => testFiles([wanted]).map(({ needsFreshModules }) => needsFreshModules)
+  assert.deepEqual(fresh('server/test/conformance/sandbox-live.test.ts'), [true])
+  assert.deepEqual(fresh('server/test/faults/cap-control.test.ts'), [true])
+  assert.deepEqual(fresh('server/test/faults/cap.test.ts'), [false])
+})
+
 test('test files are chosen by path: a file, a folder, or all of them', () => {
   const paths = (...wanted: string[]) => testFiles(wanted).map(({ path }) => path)
   assert.deepEqual(paths('scripts/testing/files.test.ts'), ['scripts/testing/files.test.ts'])
-  assert.deepEqual(paths('./scripts/testing/'), ['scripts/testing/files.test.ts', 'scripts/testing/run-file.test.ts'])
+  assert.deepEqual(paths('./scripts/testing/'), [
+    'scripts/testing/files.test.ts',
+    'scripts/testing/test-process.test.ts',
+  ])
   assert.deepEqual(paths('scripts/test'), [])
   assert.ok(paths().includes('server/test/architecture.test.ts'))
 })

@@ -13,6 +13,8 @@ export interface TestFile {
   readonly usesDatabase: boolean
   /** Whether it, or anything that it imports, opens a browser. */
   readonly usesBrowser: boolean
+  /** Whether it, or anything that it imports, has a hand in how modules are loaded: no other file of its process may have loaded them. */
+  readonly needsFreshModules: boolean
 }
 
 /** Every test file of the repository below one of the wanted paths; all of them where none is named. */
@@ -26,7 +28,12 @@ export function testFiles(wanted: readonly string[]): TestFile[] {
     .filter((path) => path.endsWith('.test.ts') && isWanted(path))
     .map((path) => {
       const reached = reachedFrom(path)
-      return { path, usesDatabase: readsCluster(reached, texts), usesBrowser: reached.has(browser) }
+      return {
+        path,
+        usesDatabase: readsCluster(reached, texts),
+        usesBrowser: reached.has(browser),
+        needsFreshModules: reached.has('node:module'),
+      }
     })
 }
 
@@ -36,15 +43,15 @@ export const reachesCluster = (start: string, texts: Texts): boolean => readsClu
 const readsCluster = (reached: ReadonlySet<string>, texts: Texts): boolean =>
   reached.values().some((path) => path.startsWith('server/') && texts.get(path)?.includes(clusterVariable) === true)
 
-/** Follows relative imports from a file: itself and all that it reaches. Each file is read once. */
+/** Follows relative imports from a file: itself and all that it reaches, with the modules of others by their names. Each file is read once. */
 function imports(texts: Texts): (start: string) => ReadonlySet<string> {
   const known = new Map<string, readonly string[]>()
   const importedBy = (path: string): readonly string[] => {
     let found = known.get(path)
     if (found === undefined) {
-      found = importsOf(scan(texts.get(path) ?? ''))
-        .filter((specifier) => specifier.startsWith('.'))
-        .map((specifier) => posix.join(posix.dirname(path), specifier))
+      found = importsOf(scan(texts.get(path) ?? '')).map((specifier) =>
+        specifier.startsWith('.') ? posix.join(posix.dirname(path), specifier) : specifier,
+      )
       known.set(path, found)
     }
     return found

@@ -1,6 +1,6 @@
 import { styleText } from 'node:util'
 import type { Verdict } from './reporter.ts'
-import type { FileResult } from './run-file.ts'
+import type { FileResult } from './test-process.ts'
 
 const seconds = (ms: number): string => `${(ms / 1000).toFixed(1)} s`
 const indent = (text: string): string => text.replaceAll(/^(?=.)/gm, '    ')

@@ -3,7 +3,7 @@ import { writeSync } from 'node:fs'
 import type { TestEvent } from 'node:test/reporters'
 import { inspect } from 'node:util'
 
-/** What the runner wants to know of one test or suite; one line of JSON each, in the order of the file. */
+/** What the runner wants to know of one test or suite; in the order of the file. */
 export interface Verdict {
   /** The names of the suites and tests around it, and its own. */
   readonly path: readonly string[]
@@ -23,30 +23,30 @@ export type ReportLine = { readonly verdict: Verdict } | { readonly begins: stri
 const lingerMsMax = Number(process.env['KAHA_TEST_LINGER_MS'] ?? 10_000)
 export const stillOpenExitCode = 87
 
-/** Runs inside the process of one test file. Node asks for a default export. */
-export default async function* report(events: AsyncIterable<TestEvent>): AsyncGenerator<string> {
+/** Runs inside the process of test files, and tells the runner of them. Node asks for a default export. */
+export default async function report(events: AsyncIterable<TestEvent>): Promise<void> {
+  const tell = (line: ReportLine) => process.connected && process.send?.(line)
   const around: string[] = []
   let open = 0
   let watch: NodeJS.Timeout | undefined
-  const line = (content: ReportLine): string => `${JSON.stringify(content)}\n`
   for await (const event of events) {
     if (event.type === 'test:enqueue') {
       open++
       clearTimeout(watch)
     } else if (event.type === 'test:dequeue') {
-      yield line({ begins: event.data.name })
+      tell({ begins: event.data.name })
     } else if (event.type === 'test:complete' && --open === 0) {
       // Unreferenced: it fires only where something else keeps the process alive.
       watch = setTimeout(tellWhatIsOpen, lingerMsMax).unref()
     } else if (event.type === 'test:start') {
       around.splice(event.data.nesting, around.length, event.data.name)
     } else if (event.type === 'test:pass' || event.type === 'test:fail') {
-      yield line({ verdict: verdictOf(event, around.slice(0, event.data.nesting)) })
+      tell({ verdict: verdictOf(event, around.slice(0, event.data.nesting)) })
     } else if (
       event.type === 'test:diagnostic' &&
       !/^(?:tests|suites|pass|fail|cancelled|skipped|todo|duration_ms) /.test(event.data.message)
     ) {
-      yield line({ note: event.data.message })
+      tell({ note: event.data.message })
     }
   }
 }
