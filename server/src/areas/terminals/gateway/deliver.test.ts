@@ -141,6 +141,32 @@ test('what a desktop missed is told once, however often it is looked up before t
   assert.deepEqual(sent, ['paymentVoided', 'paymentVoided'])
 })
 
+test('a word that is made up tells a desktop nothing that the payment does not, and does no harm', async () => {
+  const at = new Date(0)
+  const row = {
+    id: 'id',
+    group_id: 'g',
+    key_id: 'other',
+    device_id: 'd',
+    transaction_id: 't',
+    given_up: null,
+    connected_at: at,
+    last_activity_at: at,
+    metadata: null,
+  }
+  const states = ['PENDING', 'COMPLETED', 'VOIDED'] as const
+  for (const [index, state] of states.entries()) {
+    const { sent, told, hear } = gateway(async () => [{ ...row, state }] as never[])
+    for (const push of ['paymentTimeout', 'paymentVoided', 'payment', '__proto__']) hear(['push', 'g', 'id', push])
+    for (const word of ['__proto__', 'constructor', '']) hear([word, 'g', 'id'])
+    hear(['terminal', 'g', 'id', 'c', '__proto__'])
+    await sleep(20)
+    assert.deepEqual([sent, told], [index === 2 ? ['paymentVoided'] : [], []])
+    hear(['close', 'c', 'constructor'])
+    assert.equal(sent.at(-1), 'forceDisconnect')
+  }
+})
+
 test('a connection whose place was taken before its socket was here is told so when it is', () => {
   const { sent, link, links, hear, deliverer } = gateway(async () => [])
   links.remove(link)

@@ -221,6 +221,12 @@ export function createDeliverer({
     }
   }
 
+  // A word asks to look, and may be anybody's: told is what the row says.
+  const isSo = (row: TransactionRow, what: string): boolean => {
+    if (what === 'paymentTimeout') return row.given_up !== null
+    if (what === 'paymentVoided') return row.state === 'VOIDED'
+    return what === 'paymentComplete' && !isOpen(row.state)
+  }
   // Pushes whose payments could not be read as they came.
   const unpushed = new Map<string, Words>()
   /** Of a push that is made late: who began the payment may have caught up since, and a payment that was given up may have ended. */
@@ -234,7 +240,7 @@ export function createDeliverer({
     if (those.length === 0) return
     const reading = read({ id, groupId })
     withRow(those, reading, (link, row) => {
-      if (!isAgain || isWanted(link, row, what)) pushTo(link, row, what)
+      if (isSo(row, what) && (!isAgain || isWanted(link, row, what))) pushTo(link, row, what)
     })
     reading.catch((error: unknown) => {
       if (isAway(error) && unpushed.size < unpushedMax) unpushed.set(`${id} ${what}`, [groupId, id, what])
@@ -259,18 +265,19 @@ export function createDeliverer({
         reconnecting: { terminalId, ...device, status: 'reconnecting' },
         disconnected: { terminalId, status: 'disconnected' },
       }
-      link.send({ action: 'terminalStatusUpdate', ...shapes[what], ...stamp(groupId) })
+      if (Object.hasOwn(shapes, what)) link.send({ action: 'terminalStatusUpdate', ...shapes[what], ...stamp(groupId) })
     })
   }
 
   // Connections of other processes, and those whose answer from the database was behind this word.
   const early = new Map<string, DisconnectReason>()
-  const close = ([connectionId = '', reason = '']: Words) => {
+  const close = ([connectionId = '', word = '']: Words) => {
     const link = links.find(connectionId)
+    const reason = Object.hasOwn(closeCodes, word) ? (word as DisconnectReason) : 'other'
     if (link === undefined) {
-      early.set(connectionId, reason as DisconnectReason)
+      early.set(connectionId, reason)
       for (const oldest of early.size > earlyMax ? early.keys().take(1) : []) early.delete(oldest)
-    } else if (!link.dismissed) dismiss(link, reason as DisconnectReason)
+    } else if (!link.dismissed) dismiss(link, reason)
   }
 
   const toAsk = together({
@@ -348,7 +355,7 @@ export function createDeliverer({
     close,
   }
   const forget = [
-    bus.hear('terminals', ([what = '', ...words]) => act[what]?.(words)),
+    bus.hear('terminals', ([what = '', ...words]) => Object.hasOwn(act, what) && act[what]?.(words)),
     // After an outage of the line between processes: whatever was missed is in the rows.
     bus.listen('terminals', () => {
       for (const link of links.all()) {
