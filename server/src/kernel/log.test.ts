@@ -10,6 +10,7 @@ const secrets = [
   '6200000000000005123',
   `sk_test_${'a'.repeat(24)}`,
   `sk_live_${'Z'.repeat(24)}`,
+  `tk_${'a'.repeat(32)}`,
   'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw+/=',
   'cs_0123456789abcdefghijklmnopqrstuvwxyzABCDEFG-_',
 ]

@@ -6,7 +6,8 @@ export type Log = pino.Logger
  * What must never reach a log, whatever code handed it over: card numbers, keys, signing secrets, client secrets.
  * The last net under code that does not log them in the first place.
  */
-const secret = /(?<![0-9A-Za-z])(?:\d[ -]?){12,18}\d(?![0-9A-Za-z])|(?:sk_(?:test|live)_|whsec_|cs_)[0-9A-Za-z+/=_-]+/g
+const secret =
+  /(?<![0-9A-Za-z])(?:\d[ -]?){12,18}\d(?![0-9A-Za-z])|(?:sk_(?:test|live)_|tk_|whsec_|cs_)[0-9A-Za-z+/=_-]+/g
 
 export const scrub = (text: string): string => text.replace(secret, '[removed]')
 
