@@ -65,26 +65,43 @@ export function addressesOf({ host, port: wanted, urls }: Named): Addresses {
 
 const usualPorts: Readonly<Record<string, number>> = { 'http:': 80, 'ws:': 80, 'https:': 443, 'wss:': 443 }
 
+type Urls = Config['urls']
+
+const services: readonly (readonly [name: Exclude<keyof Urls, 'base'>, prefix: string])[] = [
+  ['terminal', '/terminal'],
+  ['terminalWs', '/terminal'],
+  ['webhooks', '/webhooks'],
+  ['qr', '/qr'],
+  ['checkout', '/pay'],
+  ['dashboard', '/dashboard'],
+  ['sandbox', '/sandbox'],
+]
+
+/** Two services whose addresses have one host and no path, so that nobody could tell which of them a request is for; undefined where none have. */
+export function clashOf(urls: Urls): readonly [keyof Urls, keyof Urls] | undefined {
+  const taken = new Map<string, readonly [name: keyof Urls, prefix: string]>()
+  if (urls.base !== null) taken.set(new URL(urls.base).host, ['base', ''])
+  for (const [name, prefix] of services) {
+    const { host = '', pathname } = urls[name] === null ? {} : new URL(urls[name])
+    if (pathname !== '/') continue
+    const [other, otherPrefix] = taken.get(host) ?? [name, prefix]
+    if (otherPrefix !== prefix) return [name, other]
+    taken.set(host, [name, prefix])
+  }
+  return undefined
+}
+
 /**
  * Services that were given a host name of their own answer there with their bare paths. A request may name the port of its scheme or leave it
  * out (RFC 9110, 4.2.3).
  */
 export function prefixesOf({ urls }: Named): ReadonlyMap<string, string> {
-  const prefixes: readonly [string | null, string][] = [
-    [urls.terminal, '/terminal'],
-    [urls.terminalWs, '/terminal'],
-    [urls.webhooks, '/webhooks'],
-    [urls.qr, '/qr'],
-    [urls.checkout, '/pay'],
-    [urls.dashboard, '/dashboard'],
-    [urls.sandbox, '/sandbox'],
-  ]
-  const baseHost = urls.base === null ? null : new URL(urls.base).host
   const own = new Map<string, string>()
-  for (const [url, prefix] of prefixes) {
+  for (const [name, prefix] of services) {
+    const url = urls[name]
     if (url === null) continue
     const { host, port, pathname, protocol } = new URL(url)
-    if (pathname !== '/' || host === baseHost) continue
+    if (pathname !== '/') continue
     own.set(host, prefix)
     if (port === '') own.set(`${host}:${usualPorts[protocol]}`, prefix)
   }

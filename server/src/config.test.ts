@@ -206,6 +206,24 @@ test('the line about an address that cannot be names what it may begin with', ()
   assert.throws(() => readConfig({ KAHA_TERMINAL_WS_URL: 'https://a.example' }), /begins with ws:\/\/ or wss:\/\/,/)
 })
 
+test('two services at one host without a path are refused, and both settings named', () => {
+  const host = 'https://q.example'
+  const clash = (names: readonly string[]) => () => readConfig(Object.fromEntries(names.map((name) => [name, host])))
+  assert.throws(
+    clash(['KAHA_BASE_URL', 'KAHA_CHECKOUT_URL']),
+    /^StartFault: KAHA_CHECKOUT_URL has the host of KAHA_BASE_URL/,
+  )
+  assert.throws(clash(['KAHA_QR_URL', 'KAHA_WEBHOOKS_URL']), /KAHA_QR_URL has the host of KAHA_WEBHOOKS_URL/)
+  const sockets = { KAHA_TERMINAL_WS_URL: 'wss://q.example' }
+  assert.throws(
+    () => readConfig({ KAHA_BASE_URL: host, ...sockets }),
+    /KAHA_TERMINAL_WS_URL has the host of KAHA_BASE_URL/,
+  )
+  // Both of one service, and whatever has a path or another port.
+  assert.ok(readConfig({ KAHA_TERMINAL_URL: host, ...sockets }))
+  assert.ok(readConfig({ KAHA_BASE_URL: host, KAHA_QR_URL: `${host}/qr`, KAHA_CHECKOUT_URL: `${host}:8443` }))
+})
+
 const liveWrong: readonly (readonly [name: string, value: string])[] = [
   ['KAHA_MASTER_KEY', ''],
   ['KAHA_BASE_URL', ''],

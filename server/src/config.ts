@@ -1,5 +1,6 @@
 import { isIP } from 'node:net'
 import { resolve } from 'node:path'
+import { clashOf } from './addresses.ts'
 import type { NatsServers } from './kernel/bus-nats.ts'
 import { StartFault } from './kernel/fault.ts'
 import type { LogLevel } from './kernel/log.ts'
@@ -160,6 +161,22 @@ export function readConfig(env: Environment): Config {
   const base = read.url('KAHA_BASE_URL', mode)
   if (mode === 'live' && base === null)
     throw bad('KAHA_BASE_URL', 'is required in live mode: the https address that merchants call')
+  const urls = {
+    base,
+    terminal: read.url('KAHA_TERMINAL_URL', mode),
+    terminalWs: read.url('KAHA_TERMINAL_WS_URL', mode, ['ws:', 'wss:']),
+    webhooks: read.url('KAHA_WEBHOOKS_URL', mode),
+    qr: read.url('KAHA_QR_URL', mode),
+    checkout: read.url('KAHA_CHECKOUT_URL', mode),
+    dashboard: read.url('KAHA_DASHBOARD_URL', mode),
+    sandbox: read.url('KAHA_SANDBOX_URL', mode),
+  }
+  const clash = clashOf(urls)?.map((name) => `KAHA_${name.replace(/(?=[A-Z])/, '_').toUpperCase()}_URL`)
+  if (clash !== undefined)
+    throw bad(
+      clash[0] ?? '',
+      `has the host of ${clash[1]} and no path, so that nobody could tell which of them a request is for: give it a host of its own, or a path, or unset it`,
+    )
   return Object.freeze({
     mode,
     host,
@@ -169,16 +186,7 @@ export function readConfig(env: Environment): Config {
     nats: read.nats(),
     roles: read.list('KAHA_ROLES', roles, roles),
     masterKey,
-    urls: {
-      base,
-      terminal: read.url('KAHA_TERMINAL_URL', mode),
-      terminalWs: read.url('KAHA_TERMINAL_WS_URL', mode, ['ws:', 'wss:']),
-      webhooks: read.url('KAHA_WEBHOOKS_URL', mode),
-      qr: read.url('KAHA_QR_URL', mode),
-      checkout: read.url('KAHA_CHECKOUT_URL', mode),
-      dashboard: read.url('KAHA_DASHBOARD_URL', mode),
-      sandbox: read.url('KAHA_SANDBOX_URL', mode),
-    },
+    urls,
     webhookTargets,
     currencies: read.list('KAHA_CURRENCIES', Object.keys(knownCurrencies), ['PHP'], iso4217),
     terminalCurrencies: read.list(
