@@ -86,10 +86,10 @@ test('a push whose payment could not be read is made when the database is back, 
   await sleep(20)
   assert.deepEqual([sent, reads], [[], 1])
   isAway = false
-  deliverer.tellAgain()
+  deliverer.desktops.tellAgain()
   await sleep(20)
   assert.deepEqual([sent, reads], [['paymentTimeout'], 2])
-  deliverer.tellAgain()
+  deliverer.desktops.tellAgain()
   await sleep(20)
   assert.equal(reads, 2)
 
@@ -100,17 +100,17 @@ test('a push whose payment could not be read is made when the database is back, 
   await sleep(20)
   isAway = false
   Object.assign(row, { state: 'FAILED', complete_unseen: false })
-  deliverer.tellAgain()
+  deliverer.desktops.tellAgain()
   await sleep(20)
   assert.deepEqual(sent, ['paymentTimeout'])
 
   const before = reads
   isAway = true
-  deliverer.catchUp(link)
+  deliverer.desktops.catchUp(link)
   await sleep(20)
   assert.equal(reads, before + 1)
   isAway = false
-  deliverer.tellAgain()
+  deliverer.desktops.tellAgain()
   await sleep(20)
   assert.ok(reads > before + 1)
 })
@@ -128,15 +128,15 @@ test('what a desktop missed is told once, however often it is looked up before t
     voided_unseen: true,
   }
   const { sent, link, deliverer } = gateway(async () => [row] as never[])
-  deliverer.catchUp(link)
+  deliverer.desktops.catchUp(link)
   await sleep(20)
-  deliverer.catchUp(link)
+  deliverer.desktops.catchUp(link)
   await sleep(20)
   assert.deepEqual(sent, ['paymentVoided'])
   // It answers the ping behind it, and misses it anew.
   link.ponged(Buffer.from('1'))
   await sleep(20)
-  deliverer.catchUp(link)
+  deliverer.desktops.catchUp(link)
   await sleep(20)
   assert.deepEqual(sent, ['paymentVoided', 'paymentVoided'])
 })
@@ -180,7 +180,7 @@ test('a payment that was stored as sent and could not be written is settled late
   const away = new Fault('UNAVAILABLE', 'away')
   const cases = { notSent: () => Promise.reject(away) } as Partial<TerminalCases> as TerminalCases
   const { told, unsent, deliverer } = gateway(async () => [], cases)
-  deliverer.sendStored({ id: 'id', sent_to: 'gone' } as TransactionRow)
+  deliverer.terminals.sendStored({ id: 'id', sent_to: 'gone' } as TransactionRow)
   await sleep(20)
   assert.deepEqual([told, unsent], [[away], ['id']])
 })

@@ -89,7 +89,8 @@ export function createGateway(deps: GatewayDependencies): Gateway {
     for (const id of ids) if (unsent.size < unsentMax) unsent.set(id, untilMs)
   }
   const deliverer = createDeliverer({ db, bus, clock, links, cases, unsent: noteUnsent, onError })
-  const act = createActions({ identity, service, cases, connections, clock, tellEnd: deliverer.tellEnd, onError })
+  const { desktops, terminals } = deliverer
+  const act = createActions({ identity, service, cases, connections, clock, tellEnd: desktops.tellEnd, onError })
   const liveness = startLiveness({
     links,
     clock,
@@ -108,8 +109,9 @@ export function createGateway(deps: GatewayDependencies): Gateway {
       // One that cannot be stored holds up no other.
       for (const done of await Promise.allSettled([...ends, ...looks]))
         if (done.status === 'rejected') onError(done.reason)
-      deliverer.tellAgain()
-      await deliverer.tellMissed().catch(onError)
+      terminals.askAgain()
+      desktops.tellAgain()
+      await desktops.tellMissed().catch(onError)
     },
   })
   const orders = startOrders({
@@ -173,9 +175,9 @@ export function createGateway(deps: GatewayDependencies): Gateway {
       closing.add(ending)
       void ending.finally(() => closing.delete(ending))
     })
-    if (link.principal.role === 'desktop') deliverer.catchUp(link)
+    if (link.principal.role === 'desktop') desktops.catchUp(link)
     // One that was never here has nothing to be asked about.
-    else if (!isNew) deliverer.askTerminal(link)
+    else if (!isNew) terminals.ask(link)
   }
 
   const admit = async (request: IncomingMessage): Promise<{ principal: TerminalPrincipal; device: string | null }> => {
@@ -238,7 +240,7 @@ export function createGateway(deps: GatewayDependencies): Gateway {
       const link = links.findTerminal(groupId, terminalId)
       return link === undefined || link.dismissed ? undefined : link.connectionId
     },
-    send: (row) => deliverer.sendStored(row),
+    send: (row) => terminals.sendStored(row),
     unsent: noteUnsent,
     attach(http) {
       // Beside the connections of HTTP.

@@ -163,6 +163,8 @@ export function createLinks() {
     },
     all: () => byConnection.values(),
     find: (connectionId: string) => byConnection.get(connectionId),
+    /** Still here, and not told that its time is over. */
+    isOpen: (link: Link): boolean => byConnection.get(link.connectionId) === link && !link.dismissed,
     /** Of a group, by its device id or its connection id. */
     findTerminal(groupId: string, terminalId: string): Link | undefined {
       const link = terminals.get(`${groupId} ${terminalId}`) ?? byConnection.get(terminalId)
