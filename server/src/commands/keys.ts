@@ -3,12 +3,12 @@ import type { Config } from '../config.ts'
 import { issueEncryptionKey, issueKey } from '../identity/issue.ts'
 import { identityStore } from '../identity/store.ts'
 import { terminalKeyStore } from '../identity/store-terminal-keys.ts'
+import { hintOnce } from '../kernel/bus-postgres.ts'
 import { createDb, type Db } from '../kernel/db.ts'
 import { StartFault } from '../kernel/fault.ts'
 import { isUuid } from '../kernel/ids.ts'
 import { argumentsOf, takesOnly } from './arguments.ts'
 import { joinDatabase, migrateOrExplain, timeIn } from './database.ts'
-import { hintKeys } from './hint-keys.ts'
 import { issuingOf } from './issuing.ts'
 import { noneYet, say } from './words.ts'
 
@@ -112,7 +112,7 @@ async function issueForTokens(db: Db, config: Config, merchantId: string, json: 
   if ((await identityStore.findEntity(db, merchantId))?.level !== 'merchant')
     throw new StartFault(`${merchantId} is no merchant; \`kaha entities list\` shows them`)
   const encryptionKey = await issueEncryptionKey(db, await issuingOf(db, config), merchantId, await timeIn(db))
-  await hintKeys(db)
+  await hintOnce(db, 'keys')
   say(
     json
       ? JSON.stringify({ merchant_id: merchantId, encryption_key: encryptionKey })
@@ -130,6 +130,6 @@ async function move(db: Db, action: keyof typeof moves, id: string, json: boolea
       `no key ${id} is ${from.join(' or ')}: \`kaha keys list\` and \`kaha terminals list\` show how it stands`,
     )
   }
-  await hintKeys(db)
+  await hintOnce(db, 'keys')
   say(json ? JSON.stringify({ id, state: to }) : `${id} is ${to}.`)
 }

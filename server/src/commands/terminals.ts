@@ -2,6 +2,7 @@ import type { Config } from '../config.ts'
 import { createGroup, issueTerminalKey } from '../identity/issue.ts'
 import { identityStore } from '../identity/store.ts'
 import { terminalKeyStore } from '../identity/store-terminal-keys.ts'
+import { hintOnce } from '../kernel/bus-postgres.ts'
 import { createDb, type Db } from '../kernel/db.ts'
 import { StartFault } from '../kernel/fault.ts'
 import { isUuid } from '../kernel/ids.ts'
@@ -9,7 +10,6 @@ import { holdsAll, parseAsWritten } from '../kernel/json-digits.ts'
 import { repeatsKey } from '../kernel/json-keys.ts'
 import { argumentsOf, takesOnly } from './arguments.ts'
 import { joinDatabase, migrateOrExplain, timeIn } from './database.ts'
-import { hintKeys } from './hint-keys.ts'
 import { issuingOf } from './issuing.ts'
 import { operatorStore } from './store-terminals.ts'
 import { say } from './words.ts'
@@ -193,7 +193,7 @@ async function issue(
 async function disconnect(db: Db, keyId: string, json: boolean): Promise<void> {
   if (!(await operatorStore.disconnect(db, keyId)))
     throw new StartFault(`the key ${keyId} has no socket: \`kaha terminals list\` shows what is online`)
-  await hintKeys(db)
+  await hintOnce(db, 'keys')
   say(json ? JSON.stringify({ id: keyId }) : `The socket of ${keyId} is closed within a second.`)
 }
 
@@ -210,7 +210,7 @@ async function move(
   if (outcome === 'full')
     throw new StartFault(`the key ${keyId} has ${devicesPerKeyMax} devices already: take another, or issue one`)
   if (outcome !== 'moved') throw new StartFault(`the group has no device ${device}; \`kaha terminals list\` shows them`)
-  await hintKeys(db)
+  await hintOnce(db, 'keys')
   say(json ? JSON.stringify({ device_id: device, key_id: keyId }) : `${device} goes on with ${keyId}.`)
 }
 

@@ -1,5 +1,5 @@
 import pg from 'pg'
-import { busOver, type Bus, type BusOptions, type Kind, type Line } from './bus.ts'
+import { busOver, hintLine, type Bus, type BusOptions, type Kind, type Line, type Topic } from './bus.ts'
 import { connectionConfig, statement, type Db, type DbTarget } from './db.ts'
 import { oneByOne } from './one-by-one.ts'
 
@@ -18,6 +18,12 @@ const notify: Readonly<Record<Kind, ReturnType<typeof statement>>> = {
     `select ${unsynced}, pg_notify('${channels.words}', line) from unnest($1::text[]) line`,
   ),
 }
+
+/**
+ * One hint by whoever has no bus, such as a command. Processes that hear each other over NATS do not hear it, and look by themselves within a
+ * second.
+ */
+export const hintOnce = (db: Db, topic: Topic): Promise<unknown> => db.run(notify.hints, [[hintLine('once', [topic])]])
 
 export interface PostgresBusOptions extends BusOptions {
   readonly db: Db

@@ -59,6 +59,9 @@ const retryMsUsual = 250
 const sayingsWaitingMax = 20_000
 const stopMsMax = 2_000
 
+/** Hints of these topics, as a line carries them, after the name of who gives them. */
+export const hintLine = (self: string, topics: Iterable<Topic>): string => [self, ...topics].join(' ')
+
 /** The bus of one process over a line: it tells what happens here to others, what others tell here, and makes a line that broke anew. */
 export async function busOver(line: Line, options: BusOptions): Promise<Bus> {
   const self = randomUUID()
@@ -164,7 +167,7 @@ function createOutbox(line: Line, self: string, { debounceMs = 20, retryMs = ret
     hintTimer = undefined
     const topics = new Set(waiting)
     waiting.clear()
-    if (topics.size > 0) void send('hints', [[self, ...topics].join(' ')], topics)
+    if (topics.size > 0) void send('hints', [hintLine(self, topics)], topics)
   }
   const sendAll = async () => {
     while (saying.length > 0) {
