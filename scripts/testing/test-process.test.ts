@@ -162,6 +162,14 @@ test('files of one process are told apart, and what one registers is over before
   assert.match(totals(results, 1), /# tests 4\n# suites 1\n# pass 1\n# fail 2\n# cancelled 0\n# skipped 1\n/)
 })
 
+test('a test may use what stands below it in its file', async () => {
+  const results = await runAll({ early: `test('one', () => below)\nconst below = 1`, fine })
+  assert.deepEqual(
+    results.flatMap(({ faults, verdicts }) => [...faults, ...verdicts.map(({ outcome }) => outcome)]),
+    ['pass', 'pass'],
+  )
+})
+
 test('a file that cannot be loaded or holds no test fails alone, and those after it are run', async () => {
   const [unloadable, empty, last, ...others] = await runAll({
     unloadable: `throw new Error('at load')`,
