@@ -361,13 +361,15 @@ export async function startKaha(options: {
     building.use(terminals.worker())
     if (sandbox) startSettlement(building, { db: work, bus, log })
   }
-  // Taken down first: no request is let in any more while the workers end what they have in hand.
-  building.defer(() => http.close())
-  if (config.roles.includes('gateway')) {
-    const gateway = await terminals.gateway({ ...choices.terminals, pathOf: pathOfSocket })
-    gateway.attach(http.server)
-    building.use(gateway)
-  }
+  const gateway = config.roles.includes('gateway')
+    ? await terminals.gateway({ ...choices.terminals, pathOf: pathOfSocket })
+    : undefined
+  gateway?.attach(http.server)
+  // Taken down first: no request is let in any more while the workers end what they have in hand. Both at once, for one after the other would
+  // leave the workers none of the time that a stop may take.
+  building.defer(async () => {
+    await Promise.all([http.close(), gateway?.[Symbol.asyncDispose]()])
+  })
   // Before all that: calls that wait for a terminal are answered as things stand.
   building.defer(() => terminals.service.stop())
 
@@ -378,6 +380,8 @@ export async function startKaha(options: {
   }
   await listen(http, config, 'KAHA_PORT')
   addresses.listensOn(portOf(http))
+  // Before anything else, so that whoever stands before it sends nobody here any more.
+  building.defer(() => void (http.leaving.is = true))
   const held = building.move()
   return {
     addresses,
