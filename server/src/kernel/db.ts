@@ -61,15 +61,25 @@ function timeOf(text: string): Date | number {
   return new Date(`${text.slice(0, 10)}T${text.slice(11, -3)}Z`)
 }
 
+// What is left out or empty the driver takes from PGPORT, PGSSLMODE and the like, which are meant for another database.
+const ofSocket = { port: 5432, ssl: false, sslnegotiation: 'postgres' } satisfies pg.ClientConfig
+const noOptions = ' '
+
 export function connectionConfig(target: DbTarget, settings: Readonly<Record<string, string>> = {}): pg.ClientConfig {
   const options = Object.entries(settings)
     .map(([name, value]) => `-c ${name}=${value}`)
     .join(' ')
   const where =
     'url' in target
-      ? { connectionString: withOptions(target.url, options) }
-      : { host: target.socketDir, user: target.user, database: target.database }
-  return { ...where, options, types, application_name: 'kaha' }
+      ? { connectionString: withOptions(target.url, options), options }
+      : {
+          ...ofSocket,
+          host: target.socketDir,
+          user: target.user,
+          database: target.database,
+          options: options || noOptions,
+        }
+  return { ...where, types, application_name: 'kaha' }
 }
 
 /** Options that an address has would stand in place of ours. */
