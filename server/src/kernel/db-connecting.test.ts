@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer, type AddressInfo } from 'node:net'
 import { test } from 'node:test'
 import pg from 'pg'
 import { freshDatabase } from '../../test/cluster.ts'
-import { connectionConfig, createDb, statement } from './db.ts'
+import { connectionConfig, createDb, isAway, statement } from './db.ts'
+import { Fault } from './fault.ts'
 
 const environment = {
   PGHOST: '/nowhere',
@@ -29,4 +32,28 @@ test('what the environment says for psql and others does not count for the embed
   await client.connect()
   assert.deepEqual((await client.query(shown)).rows, asThere)
   await client.end()
+})
+
+test('a database with which no TLS comes about is away, whatever it answers instead', async (t) => {
+  for (const answer of ['N', 'Sno TLS at all\n']) {
+    const server = createServer((socket) => {
+      socket.on('error', () => {})
+      socket.once('data', () => socket.write(answer))
+    })
+    t.after(() => server.close())
+    server.listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const told: unknown[] = []
+    const url = `postgres://kaha@127.0.0.1:${(server.address() as AddressInfo).port}/kaha?ssl=true`
+    await using db = createDb({ target: { url }, onError: assert.fail, onAway: (error) => told.push(error) })
+    const one = statement('test.one', 'select 1')
+    for (const asked of [db.run(one, []), db.tx((tx) => tx.run(one, []))])
+      await assert.rejects(asked, (error) => {
+        assert.ok(error instanceof Fault && isAway(error), String(error))
+        assert.equal(error.code, 'UNAVAILABLE')
+        return true
+      })
+    assert.equal(told.length, 1)
+    assert.ok(!(told[0] instanceof Fault))
+  }
 })

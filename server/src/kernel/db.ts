@@ -170,8 +170,26 @@ export function createDb(options: DbOptions): Db {
     return (await ask<Row>(client, { name: query.name, text: query.text, values: values as unknown[] }, begins)).rows
   }
 
+  let awayTimes = 0
+  let awayToldAt = -Infinity
+  const tellAway = (error: unknown) => {
+    awayTimes += 1
+    const at = performance.now()
+    if (closing || at - awayToldAt < awayToldEveryMs) return
+    options.onAway?.(error, awayTimes)
+    awayTimes = 0
+    awayToldAt = at
+  }
+
+  // Nothing has been sent where that fails, whatever it fails with, such as a certificate that has ended.
+  const connect = () =>
+    pool.connect().catch((error: unknown) => {
+      tellAway(error)
+      throw unavailable(error)
+    })
+
   const alone = async <Row extends object>(query: Statement, values: readonly unknown[]): Promise<Row[]> => {
-    const client = await pool.connect()
+    const client = await connect()
     try {
       return await runOn<Row>(client, query, values)
     } finally {
@@ -180,7 +198,7 @@ export function createDb(options: DbOptions): Db {
   }
 
   const once = async <T>(work: (tx: Queries) => Promise<T>): Promise<T> => {
-    const client = await pool.connect()
+    const client = await connect()
     try {
       // The first transaction of a connection prepares it; from then on it costs no way of its own. What follows waits for that,
       // and is not done where it has failed.
@@ -213,17 +231,6 @@ export function createDb(options: DbOptions): Db {
     } finally {
       client.release(spoiled.has(client))
     }
-  }
-
-  let awayTimes = 0
-  let awayToldAt = -Infinity
-  const tellAway = (error: unknown) => {
-    awayTimes += 1
-    const at = performance.now()
-    if (closing || at - awayToldAt < awayToldEveryMs) return
-    options.onAway?.(error, awayTimes)
-    awayTimes = 0
-    awayToldAt = at
   }
 
   const repeated = async <T>(work: () => Promise<T>): Promise<T> => {
@@ -287,8 +294,9 @@ export function isFull(error: unknown): boolean {
   return cause instanceof Error && cause.message === noneFree
 }
 
-function asFault(error: unknown): unknown {
-  if (error instanceof Fault || !isAway(error)) return error
+const asFault = (error: unknown): unknown => (error instanceof Fault || !isAway(error) ? error : unavailable(error))
+
+function unavailable(error: unknown): Fault {
   const message = isFull(error)
     ? 'No connection to the database came free in time. Try again.'
     : 'The database is away for a moment. Try again.'
