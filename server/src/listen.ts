@@ -1,3 +1,4 @@
+import { lookup } from 'node:dns/promises'
 import type { FastifyInstance } from 'fastify'
 import { StartFault } from './kernel/fault.ts'
 
@@ -22,6 +23,10 @@ const listenFaults: Readonly<Record<string, (at: { host: string; port: number },
   ENOTFOUND: noAddress,
 }
 
+/** By its name Fastify would listen with a server for each address, and our settings and the close reach only the first. */
+const literal = async (host: string): Promise<string> =>
+  host === 'localhost' ? (await lookup(host, { order: 'ipv4first' })).address : host
+
 /** Listens; why it cannot is told in one line, with the setting to change. */
 export async function listen(
   http: FastifyInstance,
@@ -29,7 +34,7 @@ export async function listen(
   setting: Setting,
 ): Promise<void> {
   try {
-    await http.listen({ host: at.host, port: at.port })
+    await http.listen({ host: await literal(at.host), port: at.port })
   } catch (error) {
     // Whatever the system says to it; what else fails is a defect.
     if (!(error instanceof Error && 'syscall' in error && 'code' in error)) throw error
