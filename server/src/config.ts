@@ -342,6 +342,12 @@ function reader(env: Environment) {
       const networks = value.split(',')
       if (!networks.every(isNetwork))
         throw bad('KAHA_TRUST_PROXY', 'must be none, or addresses and CIDRs, comma-separated (10.0.0.0/8)')
+      const everybody = networks.find((network) => /\/0+$/.test(network))
+      if (everybody !== undefined)
+        throw bad(
+          'KAHA_TRUST_PROXY',
+          `has ${everybody}, with which anybody could name any client: name the addresses or networks of your proxies alone (10.0.0.0/8)`,
+        )
       return networks
     },
     metrics(onLoopback: boolean): Config['metrics'] {

@@ -47,6 +47,8 @@ const badSettings: readonly (readonly [settings: Record<string, string>, line: R
   [{ KAHA_LOG_LEVEL: 'loud' }, /KAHA_LOG_LEVEL is none of debug/],
   [{ KAHA_METRICS: '9090' }, /KAHA_METRICS must be HOST:PORT/],
   [{ KAHA_TRUST_PROXY: 'the load balancer' }, /KAHA_TRUST_PROXY must be none, or addresses and CIDRs/],
+  [{ KAHA_TRUST_PROXY: '10.0.0.0/8,0.0.0.0/0' }, /KAHA_TRUST_PROXY has 0\.0\.0\.0\/0, .*: name .* your proxies alone/],
+  [{ KAHA_TRUST_PROXY: '::/00' }, /KAHA_TRUST_PROXY has ::\/00, /],
   [{ KAHA_DATABASE_URL: 'mysql://localhost/kaha' }, /KAHA_DATABASE_URL must begin with postgres:\/\//],
   [{ KAHA_NATS_URL: 'localhost:4222' }, /KAHA_NATS_URL must be nats:\/\/HOST:PORT/],
   [{ ...live, KAHA_MASTER_KEY: '' }, /KAHA_MASTER_KEY is required in live mode/],
