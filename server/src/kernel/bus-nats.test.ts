@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { after, test, type TestContext } from 'node:test'
 import { busSuite, nextHint } from '../../test/bus-suite.ts'
 import { startLineProxy } from '../../test/line-proxy.ts'
+import { startMuteNats } from '../../test/mute-servers.ts'
 import { noNats, startNats } from '../../test/nats.ts'
 import { until } from '../../test/until.ts'
 import { natsBus, type NatsServers } from './bus-nats.ts'
@@ -154,3 +155,11 @@ withNats(
     assert.match(await refusal(at(broker?.port ?? 0, { tls: true })), /cannot be used: .*tls/)
   },
 )
+
+test('a broker that lets us in and then says nothing is refused in time', async () => {
+  await using mute = await startMuteNats()
+  await assert.rejects(
+    natsBus({ ...quiet, servers: at(mute.port), subject: 'kaha.test', connectMsMax: 300 }),
+    (error) => error instanceof StartFault && /cannot be used: it does not answer; start it/.test(error.message),
+  )
+})

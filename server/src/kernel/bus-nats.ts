@@ -75,13 +75,17 @@ function natsLine({ servers, subject, connectMsMax = 5_000, pingMs = 5_000 }: Na
         await client.close()
       }
       void broken.then(close)
+      let silence: Error | undefined
+      const timer = setTimeout(() => stale((silence = new Error('it does not answer'))), connectMsMax)
       try {
         await begin(broker, kinds.map(subjectOf), (at, payload) =>
           heard(at === subjectOf('hints') ? 'hints' : 'words', payload),
         )
       } catch (error) {
         await close()
-        throw error
+        throw silence ?? error
+      } finally {
+        clearTimeout(timer)
       }
       let unanswered = false
       pings = setInterval(() => {

@@ -4,7 +4,6 @@ import { connectionConfig, statement, type Db, type DbTarget } from './db.ts'
 import { oneByOne } from './one-by-one.ts'
 
 const channels: Readonly<Record<Kind, string>> = { hints: 'kaha', words: 'kaha_words' }
-const connectMsMax = 5_000
 
 // Nobody needs to find what was said after a crash: it is not waited for the disk.
 const unsynced = `set_config('synchronous_commit', 'off', true)`
@@ -28,6 +27,8 @@ export const hintOnce = (db: Db, topic: Topic): Promise<unknown> => db.run(notif
 export interface PostgresBusOptions extends BusOptions {
   readonly db: Db
   readonly target: DbTarget
+  /** For the connection, and then for the first answer on it. */
+  readonly connectMsMax?: number
   /** How often PostgreSQL is asked whether the line is still there. */
   readonly pingMs?: number
 }
@@ -35,7 +36,7 @@ export interface PostgresBusOptions extends BusOptions {
 /** A bus by LISTEN, on a connection of its own, and NOTIFY, outside of any transaction. */
 export const postgresBus = (options: PostgresBusOptions): Promise<Bus> => busOver(postgresLine(options), options)
 
-function postgresLine({ db, target, pingMs = 5_000 }: PostgresBusOptions): Line {
+function postgresLine({ db, target, connectMsMax = 5_000, pingMs = 5_000 }: PostgresBusOptions): Line {
   // One statement after the other: words keep their order.
   const inTurn = oneByOne()
   return {
@@ -60,7 +61,9 @@ function postgresLine({ db, target, pingMs = 5_000 }: PostgresBusOptions): Line 
       )
       try {
         await client.connect()
-        await client.query(`listen ${channels.hints}; listen ${channels.words}`)
+        // A pooler takes a connection though it has none to the database.
+        const listen = { text: `listen ${channels.hints}; listen ${channels.words}`, query_timeout: connectMsMax }
+        await client.query(listen)
       } catch (error) {
         cut(error as Error)
         throw error

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import pg from 'pg'
 import { freshDatabase } from '../../test/cluster.ts'
+import { startMutePostgres } from '../../test/mute-servers.ts'
 import { connectionConfig, type DbTarget } from './db.ts'
 import { StartFault } from './fault.ts'
 import { migrate } from './migrate.ts'
@@ -112,4 +113,10 @@ test('a database of a newer version is refused in words', async (t) => {
 
 test('a server that cannot be reached is an error of the connection, and comes in time', async () => {
   await assert.rejects(migrate({ url: 'postgres://kaha@127.0.0.1:1/none' }), { code: 'ECONNREFUSED' })
+})
+
+test('a server that lets us in and then says nothing is found out in time', async () => {
+  await using mute = await startMutePostgres()
+  const target = { url: `postgres://kaha@127.0.0.1:${mute.port}/kaha` }
+  await assert.rejects(migrate(target, { answerMsMax: 200 }), /timeout/)
 })

@@ -18,17 +18,22 @@ const unlimited = { statement_timeout: '0', lock_timeout: '0', idle_in_transacti
  */
 export async function migrate(
   target: DbTarget,
-  { signal, onWait = () => {} }: { signal?: AbortSignal | undefined; onWait?: () => void } = {},
+  {
+    signal,
+    onWait = () => {},
+    answerMsMax = 5_000,
+  }: { signal?: AbortSignal | undefined; onWait?: () => void; answerMsMax?: number } = {},
 ): Promise<string[]> {
-  const client = new pg.Client({ ...connectionConfig(target, unlimited), connectionTimeoutMillis: 5_000 })
+  const client = new pg.Client({ ...connectionConfig(target, unlimited), connectionTimeoutMillis: answerMsMax })
   // A connection that breaks also fails the query in hand, and that is where it is told.
   client.on('error', () => {})
   const stop = () => void client.end()
   signal?.addEventListener('abort', stop, { once: true })
   try {
     await client.connect()
-    await refuseUnfit(client)
-    const { rows } = await client.query<{ taken: boolean }>('select pg_try_advisory_lock($1) as taken', [lockId])
+    await refuseUnfit(client, answerMsMax)
+    const tryLock = soon(answerMsMax, 'select pg_try_advisory_lock($1) as taken', [lockId])
+    const { rows } = await client.query<{ taken: boolean }>(tryLock)
     if (rows[0]?.taken !== true) {
       onWait()
       await client.query('select pg_advisory_lock($1)', [lockId])
@@ -43,10 +48,19 @@ export async function migrate(
   }
 }
 
-async function refuseUnfit(client: pg.Client): Promise<void> {
+/** A query whose answer is waited for so long: a pooler takes a connection though it has none to the database. From the lock on nothing is bounded. */
+function soon(answerMsMax: number, text: string, values: unknown[] = []): pg.QueryConfig {
+  const query = { text, values, query_timeout: answerMsMax }
+  return query
+}
+
+async function refuseUnfit(client: pg.Client, answerMsMax: number): Promise<void> {
   const { rows } = await client.query<{ number: string; version: string; encoding: string }>(
-    `select current_setting('server_version_num') as number, current_setting('server_version') as version,
-            current_setting('server_encoding') as encoding`,
+    soon(
+      answerMsMax,
+      `select current_setting('server_version_num') as number, current_setting('server_version') as version,
+              current_setting('server_encoding') as encoding`,
+    ),
   )
   if (Number(rows[0]?.number) < serverVersionMin) {
     throw new StartFault(
