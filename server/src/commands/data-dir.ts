@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { link, open, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { openDataDir, unusableDataDir } from '../kernel/data-dir.ts'
+import { leaveToOwner, openDataDir, unusableDataDir } from '../kernel/data-dir.ts'
 import { StartFault } from '../kernel/fault.ts'
 
 const keyBytes = 32
@@ -35,6 +35,7 @@ async function makeKey(dataDir: string, path: string): Promise<void> {
   try {
     await file.writeFile(`${randomBytes(keyBytes).toString('base64')}\n`)
     await file.sync()
+    leaveToOwner(passing)
   } finally {
     await file.close()
   }

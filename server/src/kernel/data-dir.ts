@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, mkdtempSync, realpathSync, rmdirSync } from 'node:fs'
+import { existsSync, lchownSync, mkdirSync, mkdtempSync, realpathSync, rmdirSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { StartFault } from './fault.ts'
 
@@ -31,4 +31,11 @@ function makeFolder(path: string): void {
     // Another process that starts at the same time has made it.
     if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error
   }
+}
+
+/** Root leaves no file behind that would keep out the user who owns its folder. */
+export function leaveToOwner(path: string): void {
+  if (process.geteuid?.() !== 0) return
+  const { uid, gid } = statSync(dirname(path))
+  lchownSync(path, uid, gid)
 }

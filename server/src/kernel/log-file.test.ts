@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
-import { mkdirSync, readFileSync, rmdirSync, statSync, writeFileSync, writeSync } from 'node:fs'
+import { chownSync, mkdirSync, readFileSync, rmdirSync, statSync, writeFileSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { StartFault } from './fault.ts'
 import { openLogFile } from './log-file.ts'
 import { eventually } from './postgres/processes.ts'
-import { folder, waitMsMax } from './postgres/test-setup.ts'
+import { folder, isRoot, waitMsMax } from './postgres/test-setup.ts'
 
 const bytesMax = 1_000
 
@@ -46,4 +47,25 @@ test('the bound holds where the older part cannot be kept', async (t) => {
   writeSync(log.fd, 'x'.repeat(bytesMax + 1))
   assert.ok(await eventually(() => statSync(path).size === 0, waitMsMax))
   rmdirSync(`${path}.1`)
+})
+
+test('what root logs is left to the owner of its folder, the older part too', async (t) => {
+  if (!isRoot) return t.skip('needs root')
+  const parent = folder(t)
+  chownSync(parent, 65_534, 65_533)
+  const path = join(parent, 'kaha.log')
+  using log = openLogFile(path, { bytesMax, checkEveryMs: 1 })
+  writeSync(log.fd, 'x'.repeat(bytesMax + 1))
+  assert.ok(await eventually(() => statSync(path).size === 0, waitMsMax))
+  for (const one of [path, `${path}.1`]) assert.deepEqual([statSync(one).uid, statSync(one).gid], [65_534, 65_533])
+})
+
+test('a log that cannot be opened is told in one line, with the way out', (t) => {
+  const path = join(folder(t), 'kaha.log')
+  mkdirSync(path)
+  assert.throws(
+    () => openLogFile(path),
+    (error) =>
+      error instanceof StartFault && /^the data directory .* cannot be used .*: set KAHA_DATA_DIR/.test(error.message),
+  )
 })

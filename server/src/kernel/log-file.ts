@@ -1,4 +1,6 @@
 import { closeSync, copyFileSync, fstatSync, ftruncateSync, openSync, renameSync, statSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { leaveToOwner, unusableDataDir } from './data-dir.ts'
 
 export interface LogFile extends Disposable {
   /** For appending and reading. */
@@ -20,13 +22,12 @@ export interface LogFileOptions {
 export function openLogFile(path: string, options: LogFileOptions = {}): LogFile {
   const { bytesMax = 8 * 1024 * 1024, checkEveryMs = 10_000, onCut = () => {} } = options
   const previous = `${path}.1`
-  // No copy: it may be of a time without a bound.
-  if ((statSync(path, { throwIfNoEntry: false })?.size ?? 0) > bytesMax) renameSync(path, previous)
-  const fd = openSync(path, 'a+', 0o600)
+  const fd = opened(path, previous, bytesMax)
   const timer = setInterval(() => {
     if (fstatSync(fd).size <= bytesMax) return
     try {
       copyFileSync(path, previous)
+      leaveToOwner(previous)
     } catch {
       // Most likely the disk is full; the bound holds all the same.
     }
@@ -39,5 +40,17 @@ export function openLogFile(path: string, options: LogFileOptions = {}): LogFile
       clearInterval(timer)
       closeSync(fd)
     },
+  }
+}
+
+function opened(path: string, previous: string, bytesMax: number): number {
+  try {
+    // No copy: it may be of a time without a bound.
+    if ((statSync(path, { throwIfNoEntry: false })?.size ?? 0) > bytesMax) renameSync(path, previous)
+    const fd = openSync(path, 'a+', 0o600)
+    leaveToOwner(path)
+    return fd
+  } catch (error) {
+    throw unusableDataDir(dirname(path), error)
   }
 }

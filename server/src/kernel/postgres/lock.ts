@@ -1,6 +1,7 @@
-import { lchownSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { leaveToOwner, unusableDataDir } from '../data-dir.ts'
 import { StartFault } from '../fault.ts'
 
 export interface DirectoryLock extends Disposable {
@@ -31,11 +32,13 @@ export const isHeldByCommand = (dataDir: string): boolean => linesOf(pidFileIn(d
  */
 export function lockDirectory(dataDir: string, { forCommand = false } = {}): DirectoryLock {
   const pidFile = pidFileIn(dataDir)
-  const lock = new DatabaseSync(join(dataDir, 'lock'))
+  const lockFile = join(dataDir, 'lock')
+  let lock: DatabaseSync | undefined
   try {
+    lock = new DatabaseSync(lockFile)
     lock.exec('pragma journal_mode = off; begin exclusive')
   } catch (error) {
-    lock.close()
+    lock?.close()
     if ((error as { errcode?: number }).errcode !== sqliteBusy) {
       const reason = (error as Error).message
       throw new StartFault(
@@ -53,9 +56,14 @@ export function lockDirectory(dataDir: string, { forCommand = false } = {}): Dir
         'stop it first, or set KAHA_DATA_DIR to another folder',
     )
   }
-  leaveToOwner(dataDir)
   const killedOwner = readPid(pidFile)
-  writeFileSync(pidFile, `${process.pid}\n${forCommand ? `${command}\n` : ''}`, { mode: 0o600 })
+  try {
+    writeFileSync(pidFile, `${process.pid}\n${forCommand ? `${command}\n` : ''}`, { mode: 0o600 })
+    for (const path of [lockFile, pidFile]) leaveToOwner(path)
+  } catch (error) {
+    lock.close()
+    throw unusableDataDir(dataDir, error)
+  }
   return {
     killedOwner,
     [Symbol.dispose]() {
@@ -78,11 +86,4 @@ function linesOf(path: string): string[] {
   } catch {
     return []
   }
-}
-
-/** Root leaves no file behind that would keep out the user who owns the directory. */
-function leaveToOwner(dataDir: string): void {
-  if (process.geteuid?.() !== 0) return
-  const { uid, gid } = statSync(dataDir)
-  lchownSync(join(dataDir, 'lock'), uid, gid)
 }
