@@ -21,6 +21,14 @@ export async function start(
   options: { empty: boolean; env: Readonly<Record<string, string | undefined>> },
 ): Promise<void> {
   const asked = untilAskedToStop()
+  const ending = new AbortController()
+  // A piece of work that does not end must keep neither the program from ending nor its database from being stopped in order.
+  const endInTime = async () => {
+    const reason = await asked.stopped
+    ending.abort()
+    setTimeout(() => process.exit(reason === undefined ? 0 : 1), stopMsMax).unref()
+  }
+  void endInTime()
   // Whoever read what we say may have gone; that is no reason to stop.
   process.stdout.on('error', () => {})
   if (config.mode === 'sandbox') openDataDir(config.dataDir)
@@ -54,14 +62,16 @@ export async function start(
       arrived: ({ type }) => greeted && say(`webhook ${type} arrived at the inbox, signature verified`),
     }),
   )
-  if (isSandbox(kaha)) greet({ ...(await openSandbox(running, kaha, config, options.empty, asked.stopped)), logPath })
-  else say(`Kaha is running in live mode on ${kaha.addresses.base}. ${refusedInLive(config).replace(/^n/, 'N')}.`)
+  if (isSandbox(kaha)) {
+    // A stop does not wait for the story, which fails with the platform that it asks.
+    const opening = openSandbox(running, kaha, config, options.empty, ending.signal)
+    const greeting = await Promise.race([opening, asked.stopped.then(() => undefined)])
+    if (greeting !== undefined) greet({ ...greeting, logPath })
+  } else say(`Kaha is running in live mode on ${kaha.addresses.base}. ${refusedInLive(config).replace(/^n/, 'N')}.`)
   greeted = true
 
   const reason = await asked.stopped
   if (reason === undefined) say('\nStopping…')
-  // A piece of work that does not end must keep neither the program from ending nor its database from being stopped in order.
-  setTimeout(() => process.exit(reason === undefined ? 0 : 1), stopMsMax).unref()
   await Promise.race([kaha[Symbol.asyncDispose](), sleep(drainMsMax, undefined, { ref: false })])
   if (reason !== undefined) throw reason
 }
@@ -71,7 +81,7 @@ async function openSandbox(
   kaha: SandboxKaha,
   config: Config,
   empty: boolean,
-  stopped: Promise<unknown>,
+  ending: AbortSignal,
 ): Promise<Omit<Greeting, 'logPath'>> {
   const { ensureSeed, takeStory } = await import('../sandbox/seed.ts')
   const { isSandboxTold, writeSandboxFile } = await import('../sandbox/file.ts')
@@ -88,18 +98,21 @@ async function openSandbox(
   }
   if (config.roles.includes('api')) {
     const moved = seed.merchants.map(({ id }) => moveInbox(kaha.delivery, id, kaha.localUrl))
-    await orWarn('the new address of the inbox', Promise.all(moved))
+    await orWarn('the new address of the inbox', Promise.all(moved), ending)
   }
   const allHere = config.roles.length === 3
   const isTold = !empty && allHere && (await takeStory(db))
-  const story = isTold ? await playStory(told, kaha, config, stopped) : nothingTold
+  const story = isTold ? await playStory(told, kaha, config, ending) : nothingTold
   const link =
-    empty || !config.roles.includes('api') ? undefined : await orWarn('the link to try', linkToTry(told, clock.now()))
+    empty || !config.roles.includes('api')
+      ? undefined
+      : await orWarn('the link to try', linkToTry(told, clock.now()), ending)
   const [first] = seed.merchants
   const inboxHears =
     told.inbox &&
     first !== undefined &&
-    (await orWarn('the inbox', isHeard(kaha.delivery, first.id, kaha.localUrl))) === true
+    (await orWarn('the inbox', isHeard(kaha.delivery, first.id, kaha.localUrl), ending)) === true
+  ending.throwIfAborted()
   // A worker beside an API process in one data directory leaves that one's addresses to it.
   if (config.roles.includes('api') || !(await isSandboxTold(config.dataDir))) {
     const all = { ...named(addresses), metrics: metricsUrl(config, addresses) }
@@ -115,20 +128,18 @@ async function playStory(
   told: StoryDependencies,
   { clock }: SandboxKaha,
   { terminalCurrencies: taken }: Config,
-  stopped: Promise<unknown>,
+  ending: AbortSignal,
 ): Promise<Story> {
   const { tellStory } = await import('../sandbox/story.ts')
   const { payByQr } = await import('../sandbox/story-qr.ts')
   const { dropAtTerminal, sellAtTerminal } = await import('../sandbox/story-terminal.ts')
-  if (!(await isDone('the story', tellStory(told, clock.now())))) return nothingTold
+  if (!(await isDone('the story', tellStory(told, clock.now()), ending))) return nothingTold
   const currency = taken.includes(told.currency) ? told.currency : (taken[0] ?? 'PHP')
   const till = { ...told, currency, wall: clock.wall }
-  const sale = await isDone('the sale at a terminal', sellAtTerminal(till))
-  const ending = new AbortController()
-  void stopped.then(() => ending.abort())
-  const dropped = await orWarn('the sale whose terminal drops', dropAtTerminal(till, ending.signal))
-  if (dropped !== undefined) void tellEnd(dropped, ending.signal)
-  const code = await isDone('the payment by QR Ph', payByQr(told))
+  const sale = await isDone('the sale at a terminal', sellAtTerminal(till), ending)
+  const dropped = await orWarn('the sale whose terminal drops', dropAtTerminal(till, ending), ending)
+  if (dropped !== undefined) void tellEnd(dropped, ending)
+  const code = await isDone('the payment by QR Ph', payByQr(told), ending)
   return { order: true, sale, drop: dropped !== undefined, code }
 }
 
@@ -146,17 +157,18 @@ async function tellEnd(
   }
 }
 
-/** What only adorns a start does not prevent it. */
-const orWarn = <T>(what: string, telling: Promise<T>): Promise<T | undefined> =>
+/** What only adorns a start does not prevent it; what a stop cuts short is not told of. */
+const orWarn = <T>(what: string, telling: Promise<T>, ending: AbortSignal): Promise<T | undefined> =>
   telling.catch((error: unknown) => {
-    warn(`${what} was left out: ${error instanceof Error ? error.message : String(error)}`)
+    if (!ending.aborted) warn(`${what} was left out: ${error instanceof Error ? error.message : String(error)}`)
     return undefined
   })
 
-const isDone = async (what: string, telling: Promise<void>): Promise<boolean> =>
+const isDone = async (what: string, telling: Promise<void>, ending: AbortSignal): Promise<boolean> =>
   (await orWarn(
     what,
     telling.then(() => true),
+    ending,
   )) === true
 
 const named = ({ base, terminal, terminalWs, webhooks, qr, checkout, dashboard, sandbox }: Addresses) => ({

@@ -38,6 +38,19 @@ test('a start that is interrupted half-way ends, and leaves nothing running', as
   assertClean()
 })
 
+test('a start that is interrupted in the middle of its story does not tell it to its end', async (t) => {
+  const own = join(folder(t), 'data')
+  // With so few requests a second the story takes a while.
+  const settings = { KAHA_DATA_DIR: own, KAHA_RATE_LIMIT: '1' }
+  const program = launch(t, { args: ['start'], settings })
+  assert.ok(await eventually(() => program.stderr().includes('"status":429'), 30_000), 'the story has to wait')
+  assert.equal(await stop(program), 0)
+  assert.doesNotMatch(program.stdout(), /Kaha is running/)
+  assert.doesNotMatch(program.stderr(), /left out|^ +at /m)
+  assert.deepEqual(serversIn(own), [])
+  assert.equal(existsSync(join(own, 'sandbox.json')), false)
+})
+
 test('Ctrl-C in the terminal of `npm start` reaches every process of it, and leaves none', async (t) => {
   const settings = { KAHA_DATA_DIR: dataDir }
   const npm = launch(t, { command: ['npm', 'start', '--'], args: ['--empty'], settings })
