@@ -5,10 +5,10 @@ import fc from 'fast-check'
 import { KahaConnectionError, KahaError } from './errors.ts'
 import { pause, retryAfterSecondsOf, waitBeforeReopening, waitBeforeRetry } from './retry.ts'
 
-const refused = (status: number, retryAfterSeconds?: number) =>
+const refused = (status: number, retryAfterSeconds?: number, code = 'C') =>
   new KahaError({
     status,
-    code: 'C',
+    code,
     message: '',
     operation: 'o',
     correlationId: undefined,
@@ -53,7 +53,14 @@ test('a line waits ever longer to come back, a minute at most for a Retry-After,
   assert.deepEqual([wait(lost), wait(lost, 3), wait(lost, 60)], [250, 1_000, 4_000])
   for (const status of [200, 302, 408, 429, 500, 502, 503, 504]) assert.equal(wait(refused(status), 2), 500)
   assert.deepEqual([wait(refused(503, 7)), wait(refused(429, 3_600)), wait(refused(502, 0))], [7_000, 60_000, 250])
-  for (const status of [400, 401, 403, 404, 409]) assert.equal(wait(refused(status)), null)
+  for (const status of [400, 401, 403, 404, 409]) {
+    assert.equal(wait(refused(status)), null)
+    assert.equal(
+      wait(refused(status, undefined, 'UNEXPECTED_ANSWER')),
+      250,
+      'a proxy that has lost its way finds it again',
+    )
+  }
 })
 
 test('Retry-After is read as seconds or as a date, which counts from the date of the answer', () => {

@@ -46,13 +46,13 @@ export const backOff = (triesMade: number, random: () => number): number =>
   Math.min(backOffMs * 2 ** (triesMade - 1), backOffMsMax) * (0.5 + 0.5 * random())
 
 /**
- * The same for a line that is to come back: null where the platform refuses who connects. Whatever else answers, a proxy for example, passes;
- * of its Retry-After a minute is waited for.
+ * The same for a line that is to come back: null where the platform refuses who connects. Whatever else answers, a proxy for example, passes,
+ * with whichever status; of its Retry-After a minute is waited for.
  */
 export function waitBeforeReopening(failure: unknown, triesMade: number, random: () => number): number | null {
   if (!(failure instanceof KahaError)) return backOff(triesMade, random)
-  const { status, retryAfterSeconds = 0 } = failure
-  if (status >= 400 && status < 500 && status !== 408 && status !== 429) return null
+  const { status, code, retryAfterSeconds = 0 } = failure
+  if (code !== 'UNEXPECTED_ANSWER' && status >= 400 && status < 500 && status !== 408 && status !== 429) return null
   const seconds = Math.min(retryAfterSeconds, retryAfterSecondsMax)
   return Math.max(backOff(triesMade, random), seconds * 1_000 * (1 + 0.2 * random()))
 }

@@ -7,6 +7,10 @@ import { setImmediate } from 'node:timers/promises'
 import { WebSocketServer, type WebSocket } from 'ws'
 import { connectTerminal, KahaError, type KahaConnectionError, type TerminalLineState } from './index.ts'
 
+/** Answers a handshake in HTTP. */
+const answer = (raw: Socket, status: number, body: string) =>
+  raw.end(`HTTP/1.1 ${status} Refused\r\nx-request-id: ${status}-1\r\ncontent-length: ${body.length}\r\n\r\n${body}`)
+
 /** What the platform's side does with one connect: opens it, refuses it with a status, or something of the test's own. */
 type Act = 'opens' | number | ((open: () => void, raw: Socket) => void)
 
@@ -22,7 +26,7 @@ async function lineOf(t: TestContext, ...acts: readonly Act[]) {
     const open = () => sockets.handleUpgrade(request, raw, head, (socket) => void opened.push(socket))
     if (act === 'opens') open()
     else if (typeof act === 'function') act(open, raw as Socket)
-    else raw.end(`HTTP/1.1 ${act} Refused\r\nx-request-id: ${act}-1\r\ncontent-length: 4\r\n\r\noops`)
+    else answer(raw as Socket, act, JSON.stringify({ error: 'Refused.', code: 'REFUSED' }))
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -60,11 +64,12 @@ async function lineOf(t: TestContext, ...acts: readonly Act[]) {
 const push = { action: 'paymentStatus', transactionId: 'ORDER-1' }
 
 test('a line comes back after an answer that is none of the platform', { timeout: 20_000 }, async (t) => {
-  const { opened, seen, states, becomes } = await lineOf(t, 'opens', 502, 'opens')
+  const proxy = (status: number) => (_open: () => void, raw: Socket) => answer(raw, status, 'oops')
+  const { opened, seen, states, becomes } = await lineOf(t, 'opens', proxy(502), proxy(404), 'opens')
   opened[0]?.terminate()
   await becomes('reconnecting')
   await becomes('open')
-  assert.deepEqual([seen.connects, states], [3, ['reconnecting', 'open']])
+  assert.deepEqual([seen.connects, states], [4, ['reconnecting', 'open']])
 })
 
 test('a payment that is not answered tells its transactionId, whoever made it', async (t) => {
