@@ -1,9 +1,17 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { setImmediate } from 'node:timers/promises'
 import * as contract from '@kaha/contract'
 import type { Operation } from '@kaha/contract'
-import { peer, type Peer } from '../test/peer.ts'
-import { createCheckout, createKaha, createTerminals, KahaError, type CreatePaymentLink } from './index.ts'
+import { peer, refusal, type Peer } from '../test/peer.ts'
+import {
+  createCheckout,
+  createKaha,
+  createTerminals,
+  KahaConnectionError,
+  KahaError,
+  type CreatePaymentLink,
+} from './index.ts'
 
 const apiKey = 'sk_test_0123456789ABCDEFGHIJKLMN'
 const id = '0198f5a2-6f10-7a44-8c57-1f0e6a2b9d01'
@@ -130,6 +138,35 @@ test('a cancel of a link sends its reason, or an empty object; a cancel takes an
   assert.deepEqual(
     server.arrived.slice(1).map(({ headers }) => headers['idempotency-key']),
     ['order-1001', 'order-1001'],
+  )
+})
+
+test('a create that its signal ends once it was sent tells the key that was made for it, and has the reason as its cause', async () => {
+  const reason = new Error('the shopper left')
+  const left = async (idempotencyKey?: string) => {
+    const leaving = new AbortController()
+    await using server = await peer(() => leaving.abort(reason))
+    const refunding = kahaOf(server).refunds.create(
+      { payment_intent_id: id, amount: 100 },
+      { signal: leaving.signal, ...(idempotencyKey === undefined ? {} : { idempotencyKey }) },
+    )
+    const thrown = await refunding.catch((error: unknown) => error)
+    return { thrown, sent: server.arrived.map(({ headers }) => headers['idempotency-key']) }
+  }
+  const { thrown, sent } = await left()
+  assert.ok(thrown instanceof KahaConnectionError)
+  assert.deepEqual([thrown.reason, [thrown.idempotencyKey], thrown.cause], ['ABORTED', sent, reason])
+  assert.equal((await left('order-1001')).thrown, reason, 'whoever gave the key has it')
+  await using server = await peer(refusal(503, 'UNAVAILABLE', { 'retry-after': '50' }))
+  const waiting = new AbortController()
+  const asked = kahaOf(server).refunds.create({ payment_intent_id: id }, { signal: waiting.signal })
+  while (server.arrived.length === 0) await setImmediate()
+  setTimeout(() => waiting.abort(reason), 50)
+  await assert.rejects(asked, { reason: 'ABORTED', idempotencyKey: server.arrived[0]?.headers['idempotency-key'] })
+  await assert.rejects(
+    kahaOf(server).refunds.create({ payment_intent_id: id }, { signal: AbortSignal.abort(reason) }),
+    (error) => error === reason,
+    'nothing was sent',
   )
 })
 
@@ -301,8 +338,8 @@ test('an export comes as the bytes that were sent, and whoever leaves it ends th
 })
 
 test('an export that is refused throws what the answer says, and one that breaks off fails', async () => {
-  const refusal = { status: 400, body: { error: { code: 'BAD_REQUEST', message: 'cursor: is not one of this list.' } } }
-  await using server = await peer(refusal, (response) => {
+  const refused = { status: 400, body: { error: { code: 'BAD_REQUEST', message: 'cursor: is not one of this list.' } } }
+  await using server = await peer(refused, (response) => {
     response.writeHead(200, { 'content-type': 'text/csv' }).write('id\r\n', () => response.destroy())
   })
   const { reports } = kahaOf(server)

@@ -63,7 +63,7 @@ export class KahaConnectionError extends Error {
   override readonly name = 'KahaConnectionError'
   readonly operation: string
   /**
-   * `TIMEOUT`, or the code of the system, as in `ECONNREFUSED`. Of a line also `RECONNECTING` or `CLOSED`, where nothing was sent, or why it was
+   * `TIMEOUT`, or the code of the system, as in `ECONNREFUSED`. `ABORTED`: its signal ended it, whose reason is the `cause`. Of a line also `RECONNECTING` or `CLOSED`, where nothing was sent, or why it was
    * closed.
    */
   readonly reason: string

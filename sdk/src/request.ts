@@ -18,7 +18,10 @@ export interface ConnectionOptions {
 }
 
 export interface CallOptions {
-  /** Ends the call at once; it rejects with the signal's reason. */
+  /**
+   * Ends the call at once; it rejects with the signal's reason. A create or a cancel without a key of yours that was sent before rejects with a
+   * KahaConnectionError that tells the key, and has the signal's reason as its `cause`.
+   */
   readonly signal?: AbortSignal
   readonly timeoutMs?: number
   readonly maxRetries?: number
@@ -84,7 +87,7 @@ const timerMsMax = 2 ** 31 - 1
 
 /**
  * The one way to the platform: sends any operation of the contract. Throws KahaError for an error answer, KahaConnectionError where none
- * came, and the reason of the caller's signal. Network errors, 429, 503 and what a proxy says for want of an answer (502, 504) are tried again
+ * came, and the reason of the caller's signal, or what tells a key that was made. Network errors, 429, 503 and what a proxy says for want of an answer (502, 504) are tried again
  * if the operation is a GET or carries an Idempotency-Key, and never otherwise.
  */
 export function createSend(
@@ -107,6 +110,13 @@ export function createSend(
     const retriesGiven = retriesOf(call.maxRetries ?? options.maxRetries ?? retriesDefault)
     const retriesMax = isRepeatable(operation, idempotencyKey) ? retriesGiven : 0
     const timeoutMs = timerMsOf(call.timeoutMs ?? options.timeoutMs ?? timeoutMsOwn)
+    /** Whoever leaves a request whose key was made here would never learn it, and do the same twice. */
+    const keyTold = (failure: unknown): unknown => {
+      const isLeft = call.signal?.aborted === true && failure === call.signal.reason
+      if (!isLeft || idempotencyKey === undefined || call.idempotencyKey != null) return failure
+      return new KahaConnectionError(operation.id, 'ABORTED', idempotencyKey, failure)
+    }
+    call.signal?.throwIfAborted()
     for (let triesMade = 1; ; triesMade++) {
       try {
         // Signed anew for each try, for a signature holds for a few minutes alone.
@@ -120,8 +130,10 @@ export function createSend(
         )
       } catch (failure) {
         const waitMs = triesMade > retriesMax ? null : waitBeforeRetry(failure, triesMade, random)
-        if (waitMs === null) throw failure
-        await wait(waitMs, call.signal)
+        if (waitMs === null) throw keyTold(failure)
+        await wait(waitMs, call.signal).catch((left: unknown) => {
+          throw keyTold(left)
+        })
       }
     }
   }
