@@ -303,7 +303,7 @@ test('a line that is taken and dropped is opened later each time, until it holds
   assert.deepEqual(waits, [250, 500, 1_000, 250])
 })
 
-test('a question without what it needs, or that cannot be written, is refused by its cause, and nobody waits for an answer', async (t) => {
+test('a question without what it needs, or that cannot be written or is too long, is refused by its cause, and nobody waits for an answer', async (t) => {
   const { line, opened } = await lineOf(t, 'opens')
   const heard: string[] = []
   opened[0]?.on('message', (data: Buffer) => heard.push(data.toString()))
@@ -318,9 +318,12 @@ test('a question without what it needs, or that cannot be written, is refused by
     [['payment', null], /^TypeError: message must be an object$/],
     [['ping', {}, null], /^TypeError: options must be an object$/],
     [['voidPayment', { transactionId: 1n }], /BigInt/],
+    [['voidPayment', { transactionId: 'ñ'.repeat(32_760) }], /^RangeError: voidPayment: .*at most 65536 bytes/],
   ] as const)
     await assert.rejects(ask(...given), says)
   await assert.rejects(report('paymentResponse'), /^TypeError: message must be an object$/)
+  const long = { transactionId: 'ORDER-1', paymentResponse: { status: 'SUCCESS', receiptData: 'x'.repeat(65_536) } }
+  await assert.rejects(report('paymentResponse', long), /^RangeError: paymentResponse: .*at most 65536 bytes/)
   assert.equal(timers(), before)
   const pong = ask('ping')
   await once(opened[0] as WebSocket, 'message')

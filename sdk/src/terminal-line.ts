@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import type { IncomingMessage } from 'node:http'
-import { terminalsErrors, type TerminalAnswer, type TerminalRequest } from '@kaha/contract'
+import { terminalFrameBytesMax, terminalsErrors, type TerminalAnswer, type TerminalRequest } from '@kaha/contract'
 import { uuidv7 } from 'uuidv7'
 import { WebSocket } from 'ws'
 import { checkedBase, checkedKey, isObject, mustBeObject, mustBeText } from './arguments.ts'
@@ -57,7 +57,8 @@ export interface TerminalLine extends AsyncDisposable {
   /**
    * Asks, and resolves to the answer. Throws KahaError where it is refused, and KahaConnectionError where no answer came: a `payment` with
    * the transactionId that it tells joins the first and charges nothing twice. Without one a payment gets its own. Payments end with a push.
-   * The signal ends the wait at once, with its own reason, and not what was asked for: name a payment that you may leave.
+   * The signal ends the wait at once, with its own reason, and not what was asked for: name a payment that you may leave. A message of more
+   * than 64 KiB is a RangeError, and nothing is sent.
    */
   ask<Name extends keyof TerminalQuestions>(
     action: Name,
@@ -176,6 +177,9 @@ export async function connectTerminal(options: TerminalLineOptions): Promise<Ter
     const transactionId = transactionIdIn(message)
     // Before anybody waits: what cannot be written throws.
     const text = JSON.stringify({ ...message, action: operation, requestId })
+    // The platform would end the line, and with it whatever else waits for an answer.
+    if (Buffer.byteLength(text) > terminalFrameBytesMax)
+      throw new RangeError(`${operation}: a message has at most ${terminalFrameBytesMax} bytes of JSON`)
     signal?.throwIfAborted()
     if (socket.readyState !== WebSocket.OPEN) {
       promised.reject(unanswered(operation, state === 'closed' ? 'CLOSED' : 'RECONNECTING', transactionId))
