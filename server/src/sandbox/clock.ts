@@ -3,8 +3,8 @@ import type { Bus } from '../kernel/bus.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { statement, type Db, type Statement } from '../kernel/db.ts'
 import { Fault } from '../kernel/fault.ts'
-import { oneByOne } from '../kernel/one-by-one.ts'
 import { workersOf } from '../kernel/workers.ts'
+import { clockTurns } from './clock-turns.ts'
 
 /** Moves business time, and knows when there is nothing left to do at its present. */
 export interface SandboxClock {
@@ -14,7 +14,7 @@ export interface SandboxClock {
    * and after ten seconds in which none of it was done and no worker answered.
    */
   advance(to: Date): Promise<void>
-  /** The same by a span: business time is ahead of system time by just so much more afterwards. Throws INVALID_SECONDS, UNAVAILABLE. */
+  /** The same by a span: business time is ahead of system time by just so much more afterwards, whoever else moves it meanwhile. Throws INVALID_SECONDS, UNAVAILABLE. */
   advanceBy(ms: number): Promise<void>
   /** Resolves when nothing is due and nothing is in flight, in any process. */
   idle(): Promise<void>
@@ -106,8 +106,8 @@ export function createSandboxClock({ db, bus, clock, ensurePartitions }: Sandbox
     bus.hint('clock')
   }
 
-  // One move at a time, or two would run each other's timers out of order.
-  const inTurn = oneByOne()
+  // One move at a time, or two would run each other's timers out of order, and go the way of one by their seconds.
+  const inTurn = clockTurns(db)
 
   const passThrough = async (target: () => Date) => {
     for (let next = await idle(); next !== null && next <= target(); next = await idle())
@@ -135,12 +135,15 @@ export function createSandboxClock({ db, bus, clock, ensurePartitions }: Sandbox
       })
     },
     async advanceBy(ms) {
+      let offsetMs: number | undefined
       await inTurn(async () => {
-        const offsetMs = clock.offsetMs + ms
-        const target = () => new Date(clock.wall() + offsetMs)
+        await clock.refresh(db)
+        // Where the turn is taken again, it goes on to where it was to go.
+        const whole = (offsetMs ??= clock.offsetMs + ms)
+        const target = () => new Date(clock.wall() + whole)
         refuseBeyondEnd('seconds', target())
         await passThrough(target)
-        await move(raiseOffset, offsetMs, target())
+        await move(raiseOffset, whole, target())
         await idle()
       })
     },

@@ -138,6 +138,19 @@ test('S7.clock.never-back: a time that has passed is refused, and nothing that t
   assert.ok(its.kaha.clock.now() >= far)
 })
 
+test('advances by seconds that two processes make at once add up', async (t) => {
+  const its = await platform(t)
+  const other = await its.another()
+  const from = its.kaha.clock.offsetMs
+  await Promise.all([
+    its.kaha.sandboxClock.advanceBy(60_000),
+    other.sandboxClock.advanceBy(120_000),
+    its.kaha.sandboxClock.advanceBy(240_000),
+  ])
+  const [row] = await sql<{ offset_ms: bigint }>(its.kaha.db, 'select offset_ms from kernel.clock')
+  assert.equal(Number(row?.offset_ms) - from, 420_000)
+})
+
 test('one advance goes ten years at most', async () => {
   const inYears = (years: number) => new Date(Date.now() + years * 365.25 * 86_400_000).toISOString()
   assertRefused(advancePath, await advance({ to: inYears(11) }), 400, 'INVALID_TO')
