@@ -127,7 +127,7 @@ export const advanceSandboxClock = operation({
   path: '/sandbox/clock/advance',
   summary: "Advance the sandbox's clock",
   description:
-    'Moves business time forward by seconds, or to a time, runs everything that falls due on the way in its order, and answers when nothing is left to do.',
+    'Moves business time forward by seconds, or to a time, runs everything that falls due on the way in its order, and answers when nothing is left to do. One that ends in 503 may have moved a part of the way: go on with what the message says, a `to`, or `seconds` of 0 where only work was left, which also goes on where that time has passed meanwhile. The same seconds again would lead too far.',
   auth: 'partner_key',
   body: AdvanceClock,
   success: { 200: { description: 'The clock after the move.', schema: SandboxClock } },

@@ -11,7 +11,7 @@ export interface SandboxClock {
   /**
    * Goes to a time, through every time at which something falls due on the way, and resolves when all of it is done. Throws
    * INVALID_TO for a time that has passed or that lies beyond the year 9998, UNAVAILABLE when work is still in flight after two minutes,
-   * and after ten seconds in which none of it was done and no worker answered.
+   * and after ten seconds in which none of it was done and no worker answered: the clock is on its way then, and the message says how to go on.
    */
   advance(to: Date): Promise<void>
   /** The same by a span: business time is ahead of system time by just so much more afterwards, whoever else moves it meanwhile. Throws INVALID_SECONDS, UNAVAILABLE. */
@@ -74,7 +74,7 @@ export function createSandboxClock({ db, bus, clock, ensurePartitions }: Sandbox
       if (nowMs - aliveMs > silentMsMax)
         throw new Fault(
           'UNAVAILABLE',
-          'Work is due and no worker answers: start a process whose KAHA_ROLES name worker, and try again.',
+          'Work is due and no worker answers: start a process whose KAHA_ROLES name worker.',
           { retryAfterSeconds: 5 },
         )
       if (nowMs - askedMs < askEveryMs) return
@@ -91,7 +91,7 @@ export function createSandboxClock({ db, bus, clock, ensurePartitions }: Sandbox
       if (!busy) return next
       watch(next)
       if (performance.now() > until) {
-        throw new Fault('UNAVAILABLE', 'Work is still in flight after two minutes; try again.', {
+        throw new Fault('UNAVAILABLE', 'Work is still in flight after two minutes.', {
           retryAfterSeconds: 5,
         })
       }
@@ -108,6 +108,15 @@ export function createSandboxClock({ db, bus, clock, ensurePartitions }: Sandbox
 
   // One move at a time, or two would run each other's timers out of order, and go the way of one by their seconds.
   const inTurn = clockTurns(db)
+
+  /** A move that fails has gone a part of its way: the same seconds again would lead too far. */
+  const toldHow = (error: unknown, target: Date): unknown => {
+    if (!(error instanceof Fault) || error.code !== 'UNAVAILABLE') return error
+    const rest = JSON.stringify(clock.now() < target ? { to: target.toISOString() } : { seconds: 0 })
+    const { retryAfterSeconds = 5 } = error
+    const message = `${error.message} To go on where it stopped, send ${rest}.`
+    return new Fault('UNAVAILABLE', message, { retryAfterSeconds, cause: error })
+  }
 
   const passThrough = async (target: () => Date) => {
     for (let next = await idle(); next !== null && next <= target(); next = await idle())
@@ -132,6 +141,8 @@ export function createSandboxClock({ db, bus, clock, ensurePartitions }: Sandbox
         await passThrough(() => to)
         await move(moveClock, to, to)
         await idle()
+      }).catch((error: unknown) => {
+        throw toldHow(error, to)
       })
     },
     async advanceBy(ms) {
@@ -145,6 +156,8 @@ export function createSandboxClock({ db, bus, clock, ensurePartitions }: Sandbox
         await passThrough(target)
         await move(raiseOffset, whole, target())
         await idle()
+      }).catch((error: unknown) => {
+        throw offsetMs === undefined ? error : toldHow(error, new Date(clock.wall() + offsetMs))
       })
     },
     async idle() {
