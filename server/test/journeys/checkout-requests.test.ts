@@ -119,6 +119,21 @@ test('a page of an error names its own cause: a form is blamed where there was o
   assert.match(unread.text, /<h1>This form could not be read<\/h1>/)
 })
 
+test('an error of the form that gives up a code leads to the page of the code, and claims nothing of the money', async () => {
+  const { url } = await link()
+  const page = new URL(`/pay/i/${'x'.repeat(22)}`, url).href
+  for (const [method, status, lang] of [
+    ['GET', 405, ''],
+    ['POST', 403, ''],
+    ['POST', 403, '?lang=fil'],
+  ] as const) {
+    const answer = await ask(method, `${page}/other${lang}`, method === 'POST' ? { form: { csrf: 'old' } } : {})
+    assert.equal(answer.status, status)
+    assert.match(answer.text, new RegExp(`class="button" href="${page}${lang.replace('?', '\\?')}"`))
+    if (status === 403) assert.doesNotMatch(answer.text, /not been charged|Hindi ka siningil/)
+  }
+})
+
 test('a failure of ours is a page that tells nothing of its cause, and asks to look again before paying', async () => {
   const { url } = await link()
   const form = await formOf(url)

@@ -77,8 +77,6 @@ export async function mountCheckout(app: FastifyInstance, deps: CheckoutDependen
     return { locale, sandbox, url: asked ? `${url}?lang=${locale}` : url, otherLanguageUrl: `${url}?lang=${other}` }
   }
 
-  const addressOf = (request: FastifyRequest) => `${addresses.checkout}${request.url.slice(prefix.length)}`
-
   const payeeOf = async (of: { merchant_id: string } | { merchantId: string }) => {
     const merchant = await identity.entity('merchantId' in of ? of.merchantId : of.merchant_id)
     return { merchantName: merchant?.name ?? '' }
@@ -248,7 +246,8 @@ export async function mountCheckout(app: FastifyInstance, deps: CheckoutDependen
   }
 
   const refuse = (error: unknown, request: FastifyRequest, reply: FastifyReply) => {
-    const { page, status, retryAfterSeconds } = noticeOf(error, languageOf(request), addressOf(request))
+    const path = request.url.slice(prefix.length)
+    const { page, status, retryAfterSeconds } = noticeOf(error, languageOf(request), addresses.checkout, path)
     if (status >= 500) edge.log.error({ err: error, correlation_id: request.id }, 'a page failed for a cause of ours')
     if (retryAfterSeconds !== undefined) reply.header('retry-after', String(retryAfterSeconds))
     return send(reply, page, null, status)

@@ -9,6 +9,20 @@ const unreadableAddress: Words = {
   fil: ['Hindi mabasa ang address na ito', 'Pakisuri ang address, o humingi sa merchant ng bagong payment link.'],
 }
 
+/** Of the form that gives up a code: its payer may have paid the code. */
+const unreadOfCode = 'Open the payment page again to see how your payment stands before you pay again.'
+const unreadOfCodeFil = 'Buksang muli ang pahina ng pagbabayad para makita ang lagay ng iyong bayad bago magbayad muli.'
+const noticesOfCode: Readonly<Record<number, Words>> = {
+  400: {
+    en: ['This form could not be read', unreadOfCode],
+    fil: ['Hindi mabasa ang form', unreadOfCodeFil],
+  },
+  403: {
+    en: ['This form is out of date', unreadOfCode],
+    fil: ['Luma na ang form na ito', unreadOfCodeFil],
+  },
+}
+
 const notices: Readonly<Record<number, Words>> = {
   400: {
     en: [
@@ -79,19 +93,28 @@ const statusOfCode: Readonly<Record<string, number>> = {
   UNAVAILABLE: 503,
 }
 
-/** Any error at `url` as a page for the payer: what happened, whether they were charged as far as is known, and what to do. */
+const codeForm = /^(\/i\/[^/?]+)\/other(?=\?|$)/
+
+/**
+ * Any error at a path of the checkout's address as a page for the payer: what happened, whether they were charged as far as is known, and
+ * what to do.
+ */
 export function noticeOf(
   error: unknown,
   locale: Locale,
-  url: string,
+  address: string,
+  path: string,
 ): { page: string; status: number; retryAfterSeconds: number | undefined } {
   const thrown = typeof error === 'object' && error !== null && 'statusCode' in error ? Number(error.statusCode) : 500
   const status =
     error instanceof Fault ? (statusOfCode[error.code] ?? 500) : thrown >= 400 && thrown < 500 ? thrown : 500
   const isUnreadable =
     typeof error === 'object' && error !== null && 'code' in error && error.code === 'FST_ERR_BAD_URL'
-  const words = isUnreadable ? unreadableAddress : (notices[status] ?? (status < 500 ? notices[400] : notices[500]))
+  const told = codeForm.test(path) ? { ...notices, ...noticesOfCode } : notices
+  const words = isUnreadable ? unreadableAddress : (told[status] ?? (status < 500 ? told[400] : told[500]))
   const [title, message] = words?.[locale] ?? ['', '']
+  // What is no page of its own leads to the page that it belongs to.
+  const url = `${address}${path.replace(codeForm, '$1')}`
   return {
     page: noticePage({ locale, title, message, status, retryUrl: status === 404 || isUnreadable ? undefined : url }),
     status,
