@@ -235,5 +235,7 @@ test('[C4.machine.requires-action.passed-full, C4.challenge.full-told] a payer w
   await one.another({ KAHA_ROLES: 'worker' })
   await one.kaha.sandboxClock.advanceBy(5_000)
   assert.equal(bodyOf(await own.retrieveIntent(second.id), 200).status, 'FAILED')
+  const again = await (await fetch(`${first.checkout_url}?full=1`)).text()
+  assert.match(again, /data-outcome="open"[^]*You can try again now/)
   assert.equal(bodyOf(await own.confirm(first.id), 200).status, 'SUCCEEDED')
 })

@@ -29,6 +29,7 @@ import {
   outcomeOf,
   payViewOfIntent,
   payViewOfLink,
+  problemWhenFree,
   resultViewOfIntent,
   waitsForBank,
   type FormOf,
@@ -231,16 +232,17 @@ export async function mountCheckout(app: FastifyInstance, deps: CheckoutDependen
     // The use of this payer's own code that has expired is theirs to take, until somebody stores that end.
     const ownUse = intent.latestAttempt?.code?.holdsUse === true
     const isFull = link !== undefined && !ecommerce.hasFreeUse(link) && !ownUse
-    if (link?.state === 'ACTIVE' && (isFull || query.get('full') !== null)) {
+    if (link?.state === 'ACTIVE' && isFull) {
       return send(reply, resultPage(busyViewOfLink(link, payee, address, intent)), intent.redirectUrls)
     }
     const offersCode = ecommerce.offersCode(intent)
+    const told = problem ?? (query.get('full') === null ? undefined : problemWhenFree(intent, address))
     const view = payViewOfIntent(
       intent,
       link,
       payee,
       address,
-      problem === undefined ? { ...form, offersCode } : { ...form, offersCode, problem, declined: false },
+      told === undefined ? { ...form, offersCode } : { ...form, offersCode, problem: told, declined: false },
     )
     return send(reply, payPage(view), intent.redirectUrls, problem === undefined ? 200 : 400)
   }

@@ -108,6 +108,12 @@ export const codeRanOut = ({ shown, latestAttempt }: Intent): boolean =>
 
 const codeIsOver = ({ codeExpired: message, codeExpiredHeading: heading }: Texts) => ({ message, heading })
 
+/** What an open intent says whose challenge was passed while others had the last use of its link, once one is free. */
+export const problemWhenFree = (intent: Intent, { locale }: PageAddress): FormOf['problem'] => {
+  const { freeAgain: message, freeAgainHeading: heading } = texts(locale)
+  return intent.shown.status === 'ACTIVE' && !leavesCode(intent) ? { message, heading } : undefined
+}
+
 /** The code that an intent waits for the bank to pay; undefined where it waits for none. */
 export function codeViewOfIntent(
   intent: Intent,
