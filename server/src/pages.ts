@@ -19,7 +19,7 @@ const stylesheet = readStylesheet(import.meta.url, 'pages.css', ['areas/ecommerc
 /** The plain pages around the APIs: what answers here, the start page of the documentation with its documents, and the place of the dashboard. */
 export function mountPages(app: FastifyInstance, addresses: Addresses, parts: Parts): void {
   const { sandbox } = parts
-  const page = (title: string, about: string, body: HtmlText): string =>
+  const page = (title: string, about: string, body: HtmlText, home = ''): string =>
     htmlString(html`<!doctype html>
 <html lang="en">
 <head>
@@ -37,7 +37,7 @@ ${sandbox && html`<header class="ribbon">Sandbox: no real money</header>`}
 <div class="lid"><h1>${title}</h1><p>${about}</p></div>
 <div class="sheet">${body}</div>
 </main>
-<footer class="foot"><p class="maker">${kahaMark(24)}<a href="/">Kaha</a></p></footer>
+<footer class="foot"><p class="maker">${kahaMark(24)}<a href="${home}/">Kaha</a></p></footer>
 </body>
 </html>
 `)
@@ -58,7 +58,8 @@ ${sandbox && html`<header class="ribbon">Sandbox: no real money</header>`}
     page(
       'Dashboard',
       'It has not moved in yet',
-      html`<p>What it will show is in the APIs: <a href="/docs">documentation</a>.</p>`,
+      html`<p>What it will show is in the APIs: <a href="${addresses.base}/docs">documentation</a>.</p>`,
+      addresses.base,
     ),
   )
 
@@ -75,7 +76,14 @@ ${sandbox && html`<header class="ribbon">Sandbox: no real money</header>`}
   )
   for (const [name, text] of texts) offer(`/docs/openapi/${name}.json`, 'openapi', text)
   offer('/docs/asyncapi/terminals.json', 'asyncapi', readFileSync(socketsDocument, 'utf8'))
-  app.get(stylesheet.path, { config: { operationId: 'pages.asset' } }, async (_request, reply) =>
-    reply.headers(stylesheet.headers).send(stylesheet.bytes),
-  )
+  // With a host name of its own, every path of the dashboard stands under its prefix. The icon is the checkout's elsewhere.
+  for (const [path, asset] of [
+    [stylesheet.path, stylesheet],
+    [`/dashboard${stylesheet.path}`, stylesheet],
+    [`/dashboard${icon.path}`, icon],
+  ] as const) {
+    app.get(path, { config: { operationId: 'pages.asset' } }, async (_request, reply) =>
+      reply.headers(asset.headers).send(asset.bytes),
+    )
+  }
 }
