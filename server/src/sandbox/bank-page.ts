@@ -89,9 +89,13 @@ ${lines([...read, ...reasons])}`,
   )
 }
 
-/** There is no page here, or it does not work. */
-export function bankNotice(place: BankPlace, { title, about }: { title: string; about: string }): string {
-  return documentOf(place, { title, state: 'notice' }, html`<h1>${title}</h1><p class="about">${about}</p>`, true)
+/** There is no page here, or it does not work. `leadsBack`: the start of the bank app is within reach. */
+export function bankNotice(
+  place: BankPlace,
+  { title, about }: { title: string; about: string },
+  leadsBack = true,
+): string {
+  return documentOf(place, { title, state: 'notice' }, html`<h1>${title}</h1><p class="about">${about}</p>`, leadsBack)
 }
 
 function reviewPage(place: BankPlace, text: string, code: Reading['code'], made: MadeCode): string {

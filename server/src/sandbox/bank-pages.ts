@@ -58,6 +58,10 @@ export async function mountBank(
     if (status === 413) return send(reply, scanPage(place, { problem: words.tooLarge }), status)
     if (status === 503)
       return send(reply.header('retry-after', '2'), scanPage(place, { problem: words.broken }), status)
+    if (status === 421) {
+      const about = words.otherHost.replace('{host}', () => ownHost())
+      return send(reply, bankNotice(place, { title: words.otherHostTitle, about }, false), status)
+    }
     if (status >= 500) log.error({ err: error, correlation_id: request.id }, 'a page failed for a cause of ours')
     const [title, about] =
       status >= 500

@@ -49,6 +49,9 @@ const en = {
   tooLarge: 'The picture has more than 8 MiB.',
   brokenTitle: 'This page does not work right now',
   broken: 'Try again in a moment.',
+  otherHostTitle: 'The bank app has another address',
+  otherHost:
+    'It answers to localhost and loopback addresses on the machine that Kaha runs on, and to {host}. KAHA_SANDBOX_URL, or KAHA_BASE_URL for all of Kaha, gives it another name.',
   notOwn: 'This form did not come from its own page. Go back to the start and read the code again.',
 }
 
@@ -102,6 +105,9 @@ const fil: BankWords = {
   tooLarge: 'Lampas sa 8 MiB ang larawan.',
   brokenTitle: 'Hindi gumagana ang pahinang ito sa ngayon',
   broken: 'Subukan muli makalipas ang ilang sandali.',
+  otherHostTitle: 'Iba ang address ng bank app',
+  otherHost:
+    'Sumasagot ito sa localhost at sa mga loopback address sa makinang pinagtatakbuhan ng Kaha, at sa {host}. Mababago ang pangalan nito ng KAHA_SANDBOX_URL, o ng KAHA_BASE_URL para sa buong Kaha.',
   notOwn: 'Hindi galing sa sarili nitong pahina ang form na ito. Bumalik sa simula at basahin muli ang code.',
 }
 

@@ -28,7 +28,7 @@ export function requireOwnHost(request: FastifyRequest, ownHost: () => string): 
   if (isLoopbackHost(host.replace(/:\d+$/, '')) || host === ownHost()) return
   throw new Fault(
     'MISDIRECTED_REQUEST',
-    'The sandbox answers to localhost, to loopback addresses and to its own address only.',
+    `The sandbox answers to localhost, to loopback addresses and to ${ownHost()} only. KAHA_SANDBOX_URL, or KAHA_BASE_URL for all of Kaha, gives it another name.`,
   )
 }
 

@@ -56,6 +56,21 @@ test('S7.access.host: the controls answer to the names of this machine alone, so
   }
 })
 
+test('whoever comes by another name is told which names the sandbox answers to, and what changes that', async () => {
+  const headers = { host: 'office-pc.example:8080' }
+  const own = new RegExp(`localhost[^]* ${new URL(p.kaha.addresses.sandbox).host}[^]*KAHA_SANDBOX_URL[^]*KAHA_BASE_URL`)
+  assert.match((await ask({ path: clockPath, headers })).json.error.message, own)
+  for (const [lang, title] of [
+    ['en', 'The bank app has another address'],
+    ['fil', 'Iba ang address ng bank app'],
+  ] as const) {
+    const page = await call(p.url, { path: `/sandbox/bank?lang=${lang}`, headers })
+    assert.equal(page.status, 421)
+    assert.match(page.text, own)
+    assert.match(page.text, new RegExp(`<h1>${title}</h1>`))
+  }
+})
+
 test("S7.errors.envelope: errors of the sandbox come in area C's envelope, with details where a field is to blame", async () => {
   const answer = await advance({ seconds: -1 })
   assertRefused(advancePath, answer, 400, 'INVALID_SECONDS')
