@@ -1,4 +1,4 @@
-import type { Config } from './config.ts'
+import { services, type Config } from './config.ts'
 
 /** The public addresses of the services. What was not set follows from the port, which is known once the server listens. */
 export interface Addresses {
@@ -64,32 +64,6 @@ export function addressesOf({ host, port: wanted, urls }: Named): Addresses {
 }
 
 const usualPorts: Readonly<Record<string, number>> = { 'http:': 80, 'ws:': 80, 'https:': 443, 'wss:': 443 }
-
-type Urls = Config['urls']
-
-const services: readonly (readonly [name: Exclude<keyof Urls, 'base'>, prefix: string])[] = [
-  ['terminal', '/terminal'],
-  ['terminalWs', '/terminal'],
-  ['webhooks', '/webhooks'],
-  ['qr', '/qr'],
-  ['checkout', '/pay'],
-  ['dashboard', '/dashboard'],
-  ['sandbox', '/sandbox'],
-]
-
-/** Two services whose addresses have one host and no path, so that nobody could tell which of them a request is for; undefined where none have. */
-export function clashOf(urls: Urls): readonly [keyof Urls, keyof Urls] | undefined {
-  const taken = new Map<string, readonly [name: keyof Urls, prefix: string]>()
-  if (urls.base !== null) taken.set(new URL(urls.base).host, ['base', ''])
-  for (const [name, prefix] of services) {
-    const { host = '', pathname } = urls[name] === null ? {} : new URL(urls[name])
-    if (pathname !== '/') continue
-    const [other, otherPrefix] = taken.get(host) ?? [name, prefix]
-    if (otherPrefix !== prefix) return [name, other]
-    taken.set(host, [name, prefix])
-  }
-  return undefined
-}
 
 /**
  * Services that were given a host name of their own answer there with their bare paths. A request may name the port of its scheme or leave it

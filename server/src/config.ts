@@ -1,6 +1,5 @@
 import { isIP } from 'node:net'
 import { resolve } from 'node:path'
-import { clashOf } from './addresses.ts'
 import type { NatsServers } from './kernel/bus-nats.ts'
 import { StartFault } from './kernel/fault.ts'
 import type { LogLevel } from './kernel/log.ts'
@@ -211,6 +210,33 @@ export function unknownSettings(env: Environment): string[] {
   return Object.keys(env).filter(
     (name) => name.startsWith('KAHA_') && !name.startsWith('KAHA_TEST_') && !known.has(name),
   )
+}
+
+type Urls = Config['urls']
+
+/** Services that may have an address of their own, and their prefix at the base address. */
+export const services: readonly (readonly [name: Exclude<keyof Urls, 'base'>, prefix: string])[] = [
+  ['terminal', '/terminal'],
+  ['terminalWs', '/terminal'],
+  ['webhooks', '/webhooks'],
+  ['qr', '/qr'],
+  ['checkout', '/pay'],
+  ['dashboard', '/dashboard'],
+  ['sandbox', '/sandbox'],
+]
+
+/** Two services whose addresses have one host and no path, so that nobody could tell which of them a request is for; undefined where none have. */
+function clashOf(urls: Urls): readonly [keyof Urls, keyof Urls] | undefined {
+  const taken = new Map<string, readonly [name: keyof Urls, prefix: string]>()
+  if (urls.base !== null) taken.set(new URL(urls.base).host, ['base', ''])
+  for (const [name, prefix] of services) {
+    const { host = '', pathname } = urls[name] === null ? {} : new URL(urls[name])
+    if (pathname !== '/') continue
+    const [other, otherPrefix] = taken.get(host) ?? [name, prefix]
+    if (otherPrefix !== prefix) return [name, other]
+    taken.set(host, [name, prefix])
+  }
+  return undefined
 }
 
 function isNetwork(text: string): boolean {
