@@ -1,16 +1,16 @@
 // Collects a payment without a checkout page: a card that is declined, then one that is not.
-//   node sdk/examples/pay-with-api.ts [.kaha/sandbox.json]
+//   node sdk/examples/pay-with-api.ts [.kaha/sandbox.json] [ORDER]
 import { createKaha, KahaError } from '@kaha/sdk'
 import { readSandbox } from './sandbox.ts'
 
 const { base_url: baseUrl, branch } = await readSandbox()
 const kaha = createKaha({ baseUrl, apiKey: branch.secret_key })
 
-const orderId = crypto.randomUUID()
-// Your own name for the request: run it again after a crash, and there is still one intent.
+// Your own name for the request: run it again with the same order after a crash, and there is still one intent.
+const order = process.argv[3] ?? crypto.randomUUID()
 const intent = await kaha.paymentIntents.create(
   { amount: 9800, currency: 'PHP', order_reference: 'ORDER-1002' },
-  { idempotencyKey: `order-${orderId}` },
+  { idempotencyKey: `order-${order}` },
 )
 
 for (const number of ['4000000000000002', '4242424242424242']) {

@@ -288,7 +288,7 @@ async function attempt(
     throw errorOf(told, answer, sealedOtherwise)
   })
   if (!answer.ok || !isOfKind(success, answer.status, text, body)) throw errorOf(told, answer, body)
-  return isObject(body) ? body : text
+  return isObject(body) ? body : text === '' ? undefined : text
 }
 
 const sealedOtherwise = {

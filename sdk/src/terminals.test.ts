@@ -176,14 +176,14 @@ test('a signal ends the wait before the next repeat', async () => {
 })
 
 test('the operations of webhooks go where the contract says', async () => {
-  await using server = await peer({})
+  await using server = await peer({}, {}, {}, {}, { status: 204, body: '' })
   const { webhooks } = createTerminals({ baseUrl: server.url, apiKey: 'tk_x', apiSecret: 's' })
   const url = 'https://shop.example.com/terminals'
   await webhooks.create({ url, events: ['payment.completed'] })
   await webhooks.list()
   await webhooks.retrieve('wh_1')
   await webhooks.update('wh_1', { status: 'disabled' })
-  await webhooks.delete('wh_1')
+  assert.equal(await webhooks.delete('wh_1'), undefined)
   assert.deepEqual(
     server.arrived.map(({ method, url: path, body }) => [method, path, body]),
     [
