@@ -87,8 +87,8 @@ const timerMsMax = 2 ** 31 - 1
 
 /**
  * The one way to the platform: sends any operation of the contract. Throws KahaError for an error answer, KahaConnectionError where none
- * came, and the reason of the caller's signal, or what tells a key that was made. Network errors, 429, 503 and what a proxy says for want of an answer (502, 504) are tried again
- * if the operation is a GET or carries an Idempotency-Key, and never otherwise.
+ * came, and the reason of the caller's signal, unless a key was made that has to be told. Network errors, 429, 503 and what a proxy says for want
+ * of an answer (502, 504) are tried again if the operation is a GET or carries an Idempotency-Key, and never otherwise.
  */
 export function createSend(
   options: ConnectionOptions & Manner,
