@@ -107,13 +107,21 @@ async function bankOf(env: NodeJS.ProcessEnv) {
   const told = sandboxIn(text)
   // What is wrong with it is not shown: it holds keys.
   if (told === undefined) throw new PayFault(`${path} is no file of a sandbox: start the sandbox, which writes it anew`)
-  return createKaha({ baseUrl: told.base_url, apiKey: told.partner.secret_key })
+  return createKaha({ baseUrl: told.base_url, sandboxUrl: told.sandbox_url, apiKey: told.partner.secret_key })
 }
 
-function sandboxIn(text: string): { base_url: string; partner: { secret_key: string } } | undefined {
+interface Told {
+  readonly base_url: string
+  readonly sandbox_url: string
+  readonly partner: { readonly secret_key: string }
+}
+
+function sandboxIn(text: string): Told | undefined {
   try {
-    const { base_url, partner } = JSON.parse(text)
-    return typeof base_url === 'string' && typeof partner?.secret_key === 'string' ? { base_url, partner } : undefined
+    const told = JSON.parse(text) as Told
+    return [told.base_url, told.sandbox_url, told.partner.secret_key].every((one) => typeof one === 'string')
+      ? told
+      : undefined
   } catch {
     return undefined
   }

@@ -108,6 +108,19 @@ for (const operation of operations) {
   })
 }
 
+test('the controls of a sandbox are asked where they answer, and all else at the base address', async () => {
+  await using base = await peer({})
+  await using own = await peer({})
+  const kaha = createKaha({ baseUrl: base.url, sandboxUrl: `${own.url}/controls/`, apiKey })
+  await kaha.sandbox.readClock()
+  await kaha.sandbox.stopTerminal('sim-approve')
+  await kaha.paymentLinks.retrieve(id)
+  assert.deepEqual(
+    [own, base].map(({ arrived }) => arrived.map(({ url }) => url)),
+    [['/controls/clock', '/controls/terminals/sim-approve'], [`/ecom/v1/payment-links/${id}`]],
+  )
+})
+
 test('a body arrives as it was given', async () => {
   await using server = await peer({ status: 201 })
   await kahaOf(server).paymentLinks.create({ ...link, metadata: { π: 'ñ' } })

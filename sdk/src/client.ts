@@ -54,13 +54,19 @@ import {
 export interface KahaOptions extends ConnectionOptions {
   /** A secret key, exactly as issued. It belongs on a server, never in a browser. */
   readonly apiKey: string
+  /** Where the controls of a sandbox answer, where that is not below `baseUrl`: `sandbox_url` in its `sandbox.json`. */
+  readonly sandboxUrl?: string | undefined
 }
 
 export type Kaha = ReturnType<typeof clientOf>
 
 /** A client for one secret key. Every method is the operation of the contract with the same meaning, and throws what `Send` throws. */
 export function createKaha(options: KahaOptions): Kaha {
-  return clientOf(createSend(options), createOpen(options))
+  const { sandboxUrl, ...connection } = options
+  const send = createSend(connection)
+  const toSandbox =
+    sandboxUrl === undefined ? send : createSend({ ...connection, baseUrl: sandboxUrl, prefix: '/sandbox' })
+  return clientOf(send, createOpen(connection), toSandbox)
 }
 
 /** A clock's move answers when everything that fell due on the way is done. */
@@ -69,8 +75,8 @@ const advanceMsDefault = 150_000
 /** A recovery answers when all that was missed is queued. */
 const recoverMsDefault = 120_000
 
-/** The client's methods over any way of sending and of opening. */
-export function clientOf(send: Send, open: Open) {
+/** The client's methods over any way of sending, of opening, and of sending to the controls of a sandbox. */
+export function clientOf(send: Send, open: Open, toSandbox: Send = send) {
   return {
     /** Area A: endpoints that receive events, and the events. */
     webhooks: {
@@ -162,18 +168,18 @@ export function clientOf(send: Send, open: Open) {
 
     /** Only a sandbox has these, and only the partner's key may use them. */
     sandbox: {
-      readClock: (options?: CallOptions) => send(readSandboxClock, {}, options),
+      readClock: (options?: CallOptions) => toSandbox(readSandboxClock, {}, options),
       advanceClock: (body: BodyOf<typeof advanceSandboxClock>, options?: CallOptions) =>
-        send(advanceSandboxClock, { body }, options, advanceMsDefault),
+        toSandbox(advanceSandboxClock, { body }, options, advanceMsDefault),
       /** A terminal that plays the script of its device id, as in `sim-approve`. */
       startTerminal: (body: BodyOf<typeof startVirtualTerminal>, options?: CallOptions) =>
-        send(startVirtualTerminal, { body }, options),
+        toSandbox(startVirtualTerminal, { body }, options),
       stopTerminal: (deviceId: string, options?: CallOptions) =>
-        send(stopVirtualTerminal, { params: { device_id: deviceId } }, options),
+        toSandbox(stopVirtualTerminal, { params: { device_id: deviceId } }, options),
       /** What a bank app shows of a code, from its text or from a picture of it. */
-      readAsBank: (body: BodyOf<typeof readAsBank>, options?: CallOptions) => send(readAsBank, { body }, options),
+      readAsBank: (body: BodyOf<typeof readAsBank>, options?: CallOptions) => toSandbox(readAsBank, { body }, options),
       /** What a payer's bank does with the text of a QR Ph code. */
-      payAsBank: (body: BodyOf<typeof payAsBank>, options?: CallOptions) => send(payAsBank, { body }, options),
+      payAsBank: (body: BodyOf<typeof payAsBank>, options?: CallOptions) => toSandbox(payAsBank, { body }, options),
     },
   }
 }

@@ -66,7 +66,11 @@ test('kaha pay says in a line what is wrong with how it was called, and where no
     return (await kaha(['a'], { KAHA_DATA_DIR: broken })).stderr
   }
   assert.match(await told('{"partner":{"secret_key":"sk_test_x'), /^kaha: [^\n]*is no file of a sandbox: [^\n]*\n$/)
-  const nobodyThere = JSON.stringify({ base_url: 'http://127.0.0.1:9', partner: { secret_key: 'sk_test_x' } })
+  const nobodyThere = JSON.stringify({
+    base_url: 'http://127.0.0.1:9',
+    sandbox_url: 'http://127.0.0.1:9/sandbox',
+    partner: { secret_key: 'sk_test_x' },
+  })
   assert.match(await told(nobodyThere), /^kaha: [^\n]*; does the sandbox run\?\n$/)
   assert.match((await kaha(['a'], { KAHA_DATA_DIR: join(home, 'none') })).stderr, /^kaha: there is no .*sandbox\.json/)
   const unreadable = join(home, 'unreadable')
