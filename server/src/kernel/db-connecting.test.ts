@@ -3,8 +3,8 @@ import { once } from 'node:events'
 import { createServer, type AddressInfo } from 'node:net'
 import { test } from 'node:test'
 import pg from 'pg'
-import { freshDatabase } from '../../test/cluster.ts'
-import { connectionConfig, createDb, isAway, statement } from './db.ts'
+import { startTestCluster, targetOf } from '../../test/cluster.ts'
+import { connectionConfig, createDb, isAway, statement, type DbTarget } from './db.ts'
 import { Fault } from './fault.ts'
 
 const environment = {
@@ -19,9 +19,9 @@ const environment = {
 }
 
 test('what the environment says for psql and others does not count for the embedded database', async (t) => {
-  await using database = await freshDatabase()
-  const { target } = database
-  if ('url' in target) return t.skip('the database of this run is on TCP')
+  // Not the run's own, which may be on TCP.
+  await using cluster = await startTestCluster({ quick: true })
+  const target = targetOf(JSON.parse(cluster.handle) as DbTarget, 'postgres')
   Object.assign(process.env, environment)
   t.after(() => Object.keys(environment).forEach((name) => delete process.env[name]))
   const shown = `select current_setting('search_path') as path, current_setting('application_name') as name`
