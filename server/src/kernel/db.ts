@@ -115,7 +115,6 @@ export function createDb(options: DbOptions): Db {
     idle_in_transaction_session_timeout: String(statementMsMax),
     // A database may have others for all its sessions: of a stricter one payments for one link would conflict, and a wait for a lock be a defect.
     default_transaction_isolation: String.raw`read\ committed`,
-    default_transaction_read_only: 'off',
     lock_timeout: '0',
     // Whatever a server's own is: a week there is an hour longer or shorter twice a year.
     timezone: 'UTC',

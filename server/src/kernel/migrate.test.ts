@@ -67,7 +67,7 @@ test('who waits for another process that migrates says so, and stops waiting whe
 
 test('who waits, and who migrates, is not ended by limits that the database has for its sessions', async (t) => {
   const { target, client } = await empty(t)
-  for (const limit of ['statement_timeout = 1', 'lock_timeout = 1', 'default_transaction_read_only = on'])
+  for (const limit of ['statement_timeout = 1', 'lock_timeout = 1'])
     await client.query(`do $$ begin execute format('alter database %I set ${limit}', current_database()); end $$`)
   await client.query('select pg_advisory_lock(5242001)')
   const waiting = Promise.withResolvers<void>()

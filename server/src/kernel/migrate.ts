@@ -8,12 +8,7 @@ const folder = join(import.meta.dirname, '../../migrations')
 const lockId = 5_242_001
 const serverVersionMin = 150_000
 // Whatever the database has for its sessions: a large table takes as long as it takes, and so does whoever is at it.
-const unlimited = {
-  statement_timeout: '0',
-  lock_timeout: '0',
-  idle_in_transaction_session_timeout: '0',
-  default_transaction_read_only: 'off',
-}
+const unlimited = { statement_timeout: '0', lock_timeout: '0', idle_in_transaction_session_timeout: '0' }
 
 /**
  * Brings the schema up to this program's version, one transaction per file, and resolves to the names applied. Safe to run from
