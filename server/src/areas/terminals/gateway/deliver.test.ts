@@ -13,6 +13,9 @@ import type { TransactionRow } from '../store-transactions.ts'
 import { createDeliverer } from './deliver.ts'
 import { createLinks, Link } from './links.ts'
 
+/** What all of its payments have. */
+const payment = { id: 'id', group_id: 'g', key_id: 'k', device_id: 'd', transaction_id: 't' }
+
 /** A desktop of group g on a socket of which no frame leaves, and a database that answers with this. */
 function gateway(run: () => Promise<never[]>, cases = {} as TerminalCases) {
   const unsent: string[] = []
@@ -68,11 +71,7 @@ test('a read for a desktop that fails while the desktop has its turn is told in 
 test('a push whose payment could not be read is made when the database is back, and what a desktop missed is looked up again', async () => {
   let isAway = true
   const row = {
-    id: 'id',
-    group_id: 'g',
-    key_id: 'k',
-    device_id: 'd',
-    transaction_id: 't',
+    ...payment,
     state: 'PENDING',
     given_up: 'TIMEOUT',
   }
@@ -117,11 +116,7 @@ test('a push whose payment could not be read is made when the database is back, 
 
 test('what a desktop missed is told once, however often it is looked up before the desktop has seen it', async () => {
   const row = {
-    id: 'id',
-    group_id: 'g',
-    key_id: 'k',
-    device_id: 'd',
-    transaction_id: 't',
+    ...payment,
     state: 'VOIDED',
     void_reason: 'requested',
     complete_unseen: false,
@@ -144,11 +139,8 @@ test('what a desktop missed is told once, however often it is looked up before t
 test('a word that is made up tells a desktop nothing that the payment does not, and does no harm', async () => {
   const at = new Date(0)
   const row = {
-    id: 'id',
-    group_id: 'g',
+    ...payment,
     key_id: 'other',
-    device_id: 'd',
-    transaction_id: 't',
     given_up: null,
     connected_at: at,
     last_activity_at: at,
