@@ -170,11 +170,11 @@ export function readConfig(env: Environment): Config {
     dashboard: read.url('KAHA_DASHBOARD_URL', mode),
     sandbox: read.url('KAHA_SANDBOX_URL', mode),
   }
-  const clash = clashOf(urls)?.map((name) => `KAHA_${name.replace(/(?=[A-Z])/, '_').toUpperCase()}_URL`)
+  const clash = clashOf(urls)
   if (clash !== undefined)
     throw bad(
-      clash[0] ?? '',
-      `has the host of ${clash[1]} and no path, so that nobody could tell which of them a request is for: give it a host of its own, or a path, or unset it`,
+      settingOf(clash[0]),
+      `has the host of ${settingOf(clash[1])} and no path, so that nobody could tell which of them a request is for: give it a host of its own, or a path, or unset it`,
     )
   return Object.freeze({
     mode,
@@ -213,6 +213,8 @@ export function unknownSettings(env: Environment): string[] {
 }
 
 type Urls = Config['urls']
+
+const settingOf = (name: keyof Urls) => `KAHA_${name.replace(/(?=[A-Z])/, '_').toUpperCase()}_URL`
 
 /** Services that may have an address of their own, and their prefix at the base address. */
 export const services: readonly (readonly [name: Exclude<keyof Urls, 'base'>, prefix: string])[] = [
