@@ -81,7 +81,7 @@ async function startCluster(tcp: boolean): Promise<TestCluster | undefined> {
 
 async function runAll(files: readonly TestFile[], namePattern: string | undefined): Promise<FileResult[]> {
   const compiled = await mkdtemp(join(tmpdir(), 'kaha-test-'))
-  // Those with a database take longest, and those with one of the last processes would end last: they are begun first.
+  // Those that need a process of their own take longest, and then those with a database: begun first, they do not end last.
   const queue = files
     .toSorted((a, b) => Number(b.usesDatabase) - Number(a.usesDatabase))
     .toSorted((a, b) => Number(b.needsFreshModules) - Number(a.needsFreshModules))
@@ -94,13 +94,13 @@ async function runAll(files: readonly TestFile[], namePattern: string | undefine
   const worker = async (): Promise<void> => {
     for (let file = queue.shift(); file && !stopping.signal.aborted;) {
       const only = namePattern === undefined ? undefined : { file: file.path, namePattern }
-      const process = startTestProcess({ compiled, durationMsMax: fileMsMax, only, signal: stopping.signal })
+      const running = startTestProcess({ compiled, durationMsMax: fileMsMax, only, signal: stopping.signal })
       let left = only !== undefined || file.needsFreshModules ? 1 : filesTogetherMax
-      for (; file && left > 0 && !process.hasEnded; left -= 1) {
-        tell(await process.run(file.path))
+      for (; file && left > 0 && !running.hasEnded; left -= 1) {
+        tell(await running.run(file.path))
         file = queue.shift()
       }
-      tell(...(await process.end()))
+      tell(...(await running.end()))
     }
   }
   try {

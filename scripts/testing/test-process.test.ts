@@ -23,14 +23,14 @@ async function runAll(texts: Readonly<Record<string, string>>, durationMsMax = 3
   const files = Object.keys(texts).map((name) => join(scratch, `${name}.test.ts`))
   for (const [index, text] of Object.values(texts).entries())
     await writeFile(files[index] ?? '', `import { after, describe, test } from 'node:test'\n${text}\n`)
-  const process = startTestProcess({
+  const running = startTestProcess({
     compiled: join(scratch, 'compiled'),
     durationMsMax,
     signal: new AbortController().signal,
   })
   const results: FileResult[] = []
-  for (const file of files) if (!process.hasEnded) results.push(await process.run(file))
-  return [...results, ...(await process.end())]
+  for (const file of files) if (!running.hasEnded) results.push(await running.run(file))
+  return [...results, ...(await running.end())]
 }
 
 /** Runs one file, and tells what is wrong with its process as if it were the file's. */
@@ -123,8 +123,8 @@ test('of a file alone the tests with a name are run', async () => {
   const file = join(scratch, 'chosen.test.ts')
   await writeFile(file, `import { test } from 'node:test'\ntest('one', () => {})\ntest('two', () => {})`)
   const only = { file, namePattern: '^two$' }
-  const process = startTestProcess({ compiled, durationMsMax: 30_000, only, signal: new AbortController().signal })
-  const [{ verdicts, faults }, wrong] = [await process.run(file), await process.end()]
+  const running = startTestProcess({ compiled, durationMsMax: 30_000, only, signal: new AbortController().signal })
+  const [{ verdicts, faults }, wrong] = [await running.run(file), await running.end()]
   assert.deepEqual([verdicts.map(({ path }) => path), faults, wrong], [[['two']], [], []])
 })
 

@@ -14,7 +14,10 @@ export interface SandboxClock {
    * and after ten seconds in which none of it was done and no worker answered: the clock is on its way then, and the message says how to go on.
    */
   advance(to: Date): Promise<void>
-  /** The same by a span: business time is ahead of system time by just so much more afterwards, whoever else moves it meanwhile. Throws INVALID_SECONDS, UNAVAILABLE. */
+  /**
+   * The same by a span: business time is ahead of system time by just so much more afterwards, whoever else moves it meanwhile. Throws
+   * INVALID_SECONDS, UNAVAILABLE.
+   */
   advanceBy(ms: number): Promise<void>
   /** Resolves when nothing is due and nothing is in flight, in any process. */
   idle(): Promise<void>
