@@ -3,11 +3,13 @@ import { test } from 'node:test'
 import { freshDatabase } from '../../test/cluster.ts'
 import { startDeliveryRoom, type DeliveryRoom } from '../../test/delivery-room.ts'
 import { eventually } from '../../test/faults/eventually.ts'
+import { platform } from '../../test/platform.ts'
 import { startReceiver } from '../../test/receiver.ts'
-import { createDb } from '../kernel/db.ts'
+import { createDb, statement } from '../kernel/db.ts'
 import { largestId, smallestId } from '../kernel/ids.ts'
 import { ensurePartitions } from './retention.ts'
 import { dispatchStore } from './store-dispatch.ts'
+import { partitionStore } from './store-partitions.ts'
 
 const day = 24 * 60 * 60 * 1_000
 
@@ -94,6 +96,20 @@ test('the weeks to come have their partitions, and making them again makes none'
       after.map((name) => name.slice(-7)),
     )
   }
+})
+
+test('a process without a worker has made its partitions before it answers', async (t) => {
+  await using database = await freshDatabase()
+  await using db = createDb({ target: database.target, onError: () => {} })
+  const all = statement(
+    'test.partitions',
+    `select inhrelid from pg_inherits where inhparent = 'delivery.events'::regclass`,
+  )
+  for (const table of ['events', 'deliveries', 'unsubscribed', 'attempts'] as const)
+    await partitionStore.drop(db, table, new Date(Date.now() + 365 * day))
+  assert.equal((await db.run(all, [])).length, 0)
+  await platform(t, { database: database.target, settings: { KAHA_ROLES: 'api' } })
+  assert.ok((await db.run(all, [])).length >= 6)
 })
 
 test('weeks follow each other without a gap where the server keeps a summer time', async () => {
