@@ -2,6 +2,9 @@ import { isAway, type Db } from '../kernel/db.ts'
 import type { Metrics } from '../kernel/metrics.ts'
 import { putOffStore as store } from './store-put-off.ts'
 
+/** Leaves alone for a while, ever longer, what is due and could not be written. */
+export const putOff = (db: Db, id: string) => store.putOff(db, id)
+
 /**
  * What is due, one after another. One that fails is put off, ever longer, so that it keeps no other from its turn, in this round or in a later
  * one; the first failure is thrown when all have had theirs. Resolves to how much moved.
@@ -18,7 +21,7 @@ export async function oneByOne<Due extends { readonly id: string }>(
       moved += await move(due)
     } catch (error) {
       if (isAway(error)) throw error
-      await store.putOff(db, due.id)
+      await putOff(db, due.id)
       failures.push(error)
     }
   }
@@ -52,7 +55,7 @@ export async function atOnceOrOneByOne(
 export function measurePutOff(metrics: Metrics, db: Db): void {
   metrics.gauge(
     'kaha_expiries_put_off',
-    'Ends of links, intents and challenges that failed and wait for their next try, the same in every process.',
+    'Ends of links, intents and challenges and deadlines of terminal payments that failed and wait for their next try, the same in every process.',
     // A gauge that cannot be read must not take the other metrics with it.
     () => store.countPutOff(db).catch(() => NaN),
   )

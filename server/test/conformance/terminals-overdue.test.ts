@@ -112,3 +112,31 @@ test('[D5.machine.open.timeout] a payment whose deadline cannot be stored holds 
   await ask('drop trigger refuse on terminals.transactions')
   await until('that of the one', async () => (await ask(givenUp)).length === 2)
 })
+
+test('[D5.machine.open.timeout] nor do more of them than are looked at in one turn, while they are due before it', async (t) => {
+  const { ask, there, begin, later } = await unwatched(t, 'api,gateway,worker')
+  await there.connect(there.first)
+  await there.connect(there.second)
+  assert.equal((await begin('stuck')).status, 202)
+  const [written] = await ask(
+    `select string_agg(column_name, ', ') as columns from information_schema.columns
+      where table_schema = 'terminals' and table_name = 'transactions' and is_generated = 'NEVER'`,
+  )
+  await ask(
+    `insert into terminals.transactions (${written?.columns}) select ${written?.columns} from (
+       select (jsonb_populate_record(t, jsonb_build_object('id', gen_random_uuid(), 'transaction_id', 'stuck' || n))).*
+         from terminals.transactions t cross join generate_series(1, 120) n) copies`,
+  )
+  assert.equal((await begin('other', there.second.device_id)).status, 202)
+  await ask(
+    `create function public.refuse() returns trigger language plpgsql as $$ begin raise exception 'planted'; end $$`,
+  )
+  await ask(
+    `create trigger refuse before update on terminals.transactions for each row when (old.transaction_id like 'stuck%')
+     execute function public.refuse()`,
+  )
+  await later(100)
+  const givenUp = `select transaction_id from terminals.transactions where given_up is not null`
+  await until('the deadline of the other', async () => (await ask(givenUp)).length > 0)
+  assert.deepEqual(await ask(givenUp), [{ transaction_id: 'other' }])
+})

@@ -4,6 +4,8 @@ import type { Clock } from '../../kernel/clock.ts'
 import { isAway, type Db, type Queries } from '../../kernel/db.ts'
 import type { Log } from '../../kernel/log.ts'
 import { together } from '../../kernel/together.ts'
+import { createPace } from '../../payments/pace.ts'
+import { putOff } from '../../payments/put-off.ts'
 import { asOf, type Effect, type Step } from './course.ts'
 import type { TerminalFigures } from './figures.ts'
 import { isOpen } from './machine.ts'
@@ -258,8 +260,8 @@ export function createLedger({ db, bus, clock, log, figures, waits, eventRow }: 
   }
 
   type Claim = (tx: Queries) => Promise<readonly TransactionRow[]>
-  /** Resolves to how many rows there were, how many of them changed, and why one could not, where that is so. */
-  const applySome = async (claim: Claim): Promise<{ found: number; changed: number; failed?: Error | undefined }> => {
+  /** Resolves to how many rows there were, how many of them changed, and how many could not and are put off. */
+  const applySome = async (claim: Claim): Promise<{ found: number; changed: number; putOff: number }> => {
     try {
       const { found, changes } = await db.tx(async (tx) => {
         const rows = await claim(tx)
@@ -267,29 +269,31 @@ export function createLedger({ db, bus, clock, log, figures, waits, eventRow }: 
         return { found: new Set(rows), changes: await writeAll(tx, drafts) }
       })
       await follow(changes)
-      return { found: found.size, changed: changes.filter(({ row }) => !found.has(row)).length }
+      return { found: found.size, changed: changes.filter(({ row }) => !found.has(row)).length, putOff: 0 }
     } catch (error) {
       if (isAway(error)) throw error
       return applyApart(claim)
     }
   }
-  // One that cannot be written holds up no other.
+  // One that cannot be written holds up no other, now or later.
   const applyApart = async (claim: Claim) => {
     const rows = await db.tx(claim)
     const done = await Promise.allSettled(rows.map(({ id }) => change({ id, stepper: noStep })))
-    const failed = done.filter((one) => one.status === 'rejected').map(({ reason }) => reason as Error)
-    const away = failed.find(isAway)
+    const failures = done.filter((one) => one.status === 'rejected').map(({ reason }) => reason as Error)
+    const away = failures.find(isAway)
     if (away !== undefined) throw away
     for (const [at, row] of rows.entries()) {
       const one = done[at]
       if (one?.status !== 'rejected') continue
       unstored(row, one.reason, 'what is due of a payment could not be stored; it is tried again')
+      await putOff(db, row.id)
     }
     const isChanged = (one: (typeof done)[number], at: number) =>
       one.status === 'fulfilled' && one.value?.version !== rows[at]?.version
-    return { found: rows.length, changed: done.filter(isChanged).length, failed: failed[0] }
+    return { found: rows.length, changed: done.filter(isChanged).length, putOff: failures.length }
   }
 
+  const pace = createPace()
   return {
     changeIn,
     follow,
@@ -304,10 +308,8 @@ export function createLedger({ db, bus, clock, log, figures, waits, eventRow }: 
     async applyDue(groupId) {
       try {
         for (let turns = 0; turns < applyTurnsMax && (await store.isDue(db, groupId)); turns += 1) {
-          const { changed, failed } = await applySome((tx) => store.lockDueOf(tx, groupId, claimedMax))
-          if (changed > 0) continue
-          if (failed === undefined) return
-          throw failed
+          const { changed, putOff } = await applySome((tx) => store.lockDueOf(tx, groupId, claimedMax))
+          if (changed + putOff === 0) return
         }
       } catch (error) {
         if (isAway(error)) throw error
@@ -315,11 +317,11 @@ export function createLedger({ db, bus, clock, log, figures, waits, eventRow }: 
       }
     },
     async runDue() {
-      const { found, changed, failed } = await applySome((tx) => store.claimDue(tx, claimedMax))
-      if (failed !== undefined && changed === 0) throw failed
-      if (found === claimedMax || failed !== undefined) return 0
+      const { found, changed } = await applySome((tx) => store.claimDue(tx, claimedMax))
+      if (found === claimedMax && changed > 0) return 0
       const next = await store.nextDue(db)
-      return next === null ? idleMs : Math.max(sweepMsMin, next.getTime() - clock.now().getTime())
+      if (next === null) return idleMs
+      return Math.max(sweepMsMin, pace({ moved: changed > 0, waitMs: next.getTime() - clock.now().getTime() }))
     },
   }
 }

@@ -117,18 +117,19 @@ const dropSignatures = statement(
 const claimDue = statement(
   'terminals.claimDue',
   `select ${columns} from terminals.transactions t
-    where t.run_at <= kernel.now() order by t.run_at limit $1 for no key update skip locked`,
+    where t.run_at <= kernel.now() and not payments.is_put_off(t.id) order by t.run_at limit $1 for no key update skip locked`,
 )
 const nextDue = statement('terminals.nextDue', 'select terminals.next_due() as at')
 const isDue = statement(
   'terminals.isDue',
-  'select exists (select from terminals.transactions t where t.group_id = $1 and t.run_at <= kernel.now()) as found',
+  `select exists (
+     select from terminals.transactions t where t.group_id = $1 and t.run_at <= kernel.now() and not payments.is_put_off(t.id)) as found`,
 )
 // Whoever has one of them just now is waited for: it will have been applied then.
 const lockDueOf = statement(
   'terminals.lockDueOf',
   `select ${columns} from terminals.transactions t
-    where t.group_id = $1 and t.run_at <= kernel.now() order by t.id limit $2 for no key update`,
+    where t.group_id = $1 and t.run_at <= kernel.now() and not payments.is_put_off(t.id) order by t.id limit $2 for no key update`,
 )
 
 const openOfTerminals = statement(
