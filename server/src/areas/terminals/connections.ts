@@ -94,8 +94,8 @@ export function createConnections({
     )
   }
 
-  const tellStatus = ({ group_id, id, connection_id }: Omit<ToldTerminal, 'status'>, status: string) =>
-    bus.say('terminals', ['terminal', group_id, id, connection_id, status])
+  const tellStatus = ({ group_id, id }: Pick<ToldTerminal, 'id' | 'group_id'>, status: string) =>
+    bus.say('terminals', ['terminal', group_id, id, status])
 
   const connectTogether = async (all: readonly Coming[]): Promise<(Connected | Fault)[]> => {
     const done = await db.tx(async (tx) => {

@@ -57,7 +57,7 @@ test('a read for a desktop that fails while the desktop has its turn is told in 
   const turn = Promise.withResolvers<void>()
   link.inTurn(() => turn.promise)
   hear(['push', 'g', 'id', 'paymentComplete'])
-  hear(['terminal', 'g', 'id', 'c', 'connected'])
+  hear(['terminal', 'g', 'id', 'connected'])
   await sleep(20)
   assert.equal(told.length, 0)
   turn.resolve()
@@ -136,12 +136,13 @@ test('what a desktop missed is told once, however often it is looked up before t
   assert.deepEqual(sent, ['paymentVoided', 'paymentVoided'])
 })
 
-test('a word that is made up tells a desktop nothing that the payment does not, and does no harm', async () => {
+test('a word that is made up tells a desktop nothing that the payment or the terminal does not, and does no harm', async () => {
   const at = new Date(0)
   const row = {
     ...payment,
     key_id: 'other',
     given_up: null,
+    status: 'reconnecting',
     connected_at: at,
     last_activity_at: at,
     metadata: null,
@@ -151,7 +152,7 @@ test('a word that is made up tells a desktop nothing that the payment does not, 
     const { sent, told, hear } = gateway(async () => [{ ...row, state }] as never[])
     for (const push of ['paymentTimeout', 'paymentVoided', 'payment', '__proto__']) hear(['push', 'g', 'id', push])
     for (const word of ['__proto__', 'constructor', '']) hear([word, 'g', 'id'])
-    hear(['terminal', 'g', 'id', 'c', '__proto__'])
+    for (const status of ['connected', 'disconnected', '__proto__']) hear(['terminal', 'g', 'id', status])
     await sleep(20)
     assert.deepEqual([sent, told], [index === 2 ? ['paymentVoided'] : [], []])
     hear(['close', 'c', 'constructor'])

@@ -4,7 +4,7 @@ import { isAway, type Db } from '../../../kernel/db.ts'
 import { together } from '../../../kernel/together.ts'
 import { isOpen } from '../machine.ts'
 import { presentNow, presentTerminal } from '../present.ts'
-import { connectionStore } from '../store-connections.ts'
+import { connectionStore, type ConnectionStatus } from '../store-connections.ts'
 import { transactionStore as store, unseenMax, type Missed, type TransactionRow } from '../store-transactions.ts'
 import { fitting } from './frames.ts'
 import type { Link, Links } from './links.ts'
@@ -13,6 +13,12 @@ import { stamp, terminalIdOf, type ReadRow } from './stamp.ts'
 const seenTogetherMax = 128
 const missedReadMax = 32
 const unpushedMax = 10_000
+
+const toldAs: Readonly<Record<ConnectionStatus, string>> = {
+  online: 'connected',
+  reconnecting: 'reconnecting',
+  offline: 'disconnected',
+}
 
 export interface ToDesktops {
   /** Pushes what became of a payment to the desktops of its group. */
@@ -154,26 +160,22 @@ export function createToDesktops({
     })
   }
 
-  const tellStatus = ([groupId = '', id = '', connectionId = '', what = '']: Words) => {
+  const tellStatus = ([groupId = '', id = '', status = '']: Words) => {
     const those = [...links.desktopsOf(groupId)]
     if (those.length === 0) return
     withRow(those, connectionStore.read(db, id, groupId), (link, row) => {
-      const terminalId = row.device_id ?? connectionId
-      const info = { ...presentTerminal(row), connectionId, terminalId }
-      const device = row.device_id === null ? {} : { deviceId: row.device_id }
-      const shapes: Readonly<Record<string, object>> = {
-        connected: {
-          terminalId,
-          connectionId,
-          ...device,
-          status: 'connected',
-          terminalInfo: { ...info, status: 'online' },
-        },
-        reconnecting: { terminalId, ...device, status: 'reconnecting' },
-        disconnected: { terminalId, status: 'disconnected' },
+      // What it was before is not told any more: another word follows.
+      if (toldAs[row.status] !== status) return
+      const terminalInfo = presentTerminal(row)
+      const { terminalId, connectionId, deviceId } = terminalInfo
+      const about = { terminalId, status }
+      const device = deviceId === undefined ? {} : { deviceId }
+      const shapes: Readonly<Record<ConnectionStatus, object>> = {
+        online: { ...about, ...device, connectionId, terminalInfo },
+        reconnecting: { ...about, ...device },
+        offline: about,
       }
-      if (Object.hasOwn(shapes, what))
-        link.send({ action: 'terminalStatusUpdate', ...shapes[what], ...stamp(clock, groupId) })
+      link.send({ action: 'terminalStatusUpdate', ...shapes[row.status], ...stamp(clock, groupId) })
     })
   }
 
