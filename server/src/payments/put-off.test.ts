@@ -2,11 +2,13 @@ import assert from 'node:assert/strict'
 import { Writable } from 'node:stream'
 import { after, test } from 'node:test'
 import { call } from '../../test/conformance/call.ts'
+import { qrAccount } from '../../test/conformance/qr-account.ts'
 import { bodyOf, hourMs, jump, rowsOf } from '../../test/conformance/shop.ts'
 import { cards } from '../../test/platform.ts'
 import { ownerOf, paymentsRoom, processorThat } from '../../test/payments-room.ts'
 import { until } from '../../test/until.ts'
 import { startEcommerceTimers } from '../areas/ecommerce/index.ts'
+import { startQrTimers } from '../areas/qr/index.ts'
 import { createLog } from '../kernel/log.ts'
 
 // Ends that fail, more of them than a round takes, and all before one that could be made.
@@ -113,4 +115,17 @@ test('links whose end fails, more than a round takes, keep none behind them from
     await until('the end of all links', async () => (await count(`ecommerce.links where state = 'ACTIVE'`)) === 0)
   }
   assert.equal(await count(`delivery.events where payment_link_id = '${link.id}' and type = 'payment.expired'`), 1)
+})
+
+test('codes whose end fails, more than a round takes, keep none behind them from its end', async () => {
+  const { id } = await qrAccount(room).made({})
+  await copy('qr.codes', id, 250, `'reference', md5(gen_random_uuid()::text), ${sooner('expires_at')}`)
+  const mend = await failing('qr.codes', `old.id <> '${id}'`)
+  await jump(room, 48 * hourMs)
+  await using _timers = startQrTimers({ db, bus, log: createLog('silent') })
+  await until(
+    'the end of the last code',
+    async () => (await count(`qr.codes where id = '${id}' and state = 'EXPIRED'`)) === 1,
+  )
+  await mend()
 })

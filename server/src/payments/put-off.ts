@@ -55,7 +55,7 @@ export async function atOnceOrOneByOne(
 export function measurePutOff(metrics: Metrics, db: Db): void {
   metrics.gauge(
     'kaha_expiries_put_off',
-    'Ends of links, intents and challenges and deadlines of terminal payments that failed and wait for their next try, the same in every process.',
+    'Ends of links, intents, challenges and codes and deadlines of terminal payments that failed and wait for their next try, the same in every process.',
     // A gauge that cannot be read must not take the other metrics with it.
     () => store.countPutOff(db).catch(() => NaN),
   )

@@ -9,7 +9,7 @@ const countPutOff = statement(
 )
 
 export const putOffStore = {
-  /** Leaves what is due of a link, an intent, an attempt or a terminal payment alone for a while. */
+  /** Leaves what is due of a link, an intent, an attempt, a code or a terminal payment alone for a while. */
   putOff: (on: Queries, id: string) => on.run(putOff, [id]),
   countPutOff: async (on: Queries): Promise<number> =>
     (await on.run<{ count: number }>(countPutOff, []))[0]?.count ?? 0,

@@ -2,6 +2,8 @@ import type { Bus } from '../../kernel/bus.ts'
 import type { Db } from '../../kernel/db.ts'
 import { startLoop, type Loop } from '../../kernel/loop.ts'
 import type { Log } from '../../kernel/log.ts'
+import { createPace } from '../../payments/pace.ts'
+import { atOnceOrOneByOne } from '../../payments/put-off.ts'
 import { qrStore as store } from './store.ts'
 
 export { createCodeBank } from './bank.ts'
@@ -19,9 +21,15 @@ const rowsMax = 200
 
 /** Stores expiries of codes as they pass. Worker role. */
 export function startQrTimers({ db, bus, log }: { db: Db; bus: Bus; log: Log }): Loop {
-  const loop = startLoop('qr', log, async () =>
-    (await store.expireCodes(db, rowsMax)) === rowsMax ? 0 : store.nextExpiry(db),
-  )
+  const pace = createPace()
+  const loop = startLoop('qr', log, async () => {
+    const ended = await atOnceOrOneByOne(db, {
+      atOnce: () => store.expireCodes(db, { rowsMax }),
+      due: () => store.findOverdueCodes(db, rowsMax),
+      one: (due) => store.expireCodes(db, due),
+    })
+    return pace({ moved: ended > 0, waitMs: ended === rowsMax ? 0 : await store.nextExpiry(db) })
+  })
   const forget = bus.listen('clock', () => loop.wake())
   return {
     wake: () => loop.wake(),

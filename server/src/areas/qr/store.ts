@@ -83,17 +83,19 @@ const moveCode = statement(
    select payments.end_transaction(id, $6, $7, $3) from moved`,
 )
 
-const expireCodes = statement(
-  'qr.expireCodes',
-  `with due as materialized (
-     select id from qr.codes where state = 'PENDING' and expires_at <= kernel.now()
-      order by expires_at limit $1 for update skip locked
-   ), ended as (
+const overdueCodes = (within: string): string => `
+  select id from qr.codes where state = 'PENDING' and expires_at <= kernel.now() and not payments.is_put_off(id) ${within}`
+
+const expiredCodes = (within: string): string => `
+  with due as materialized (${overdueCodes(within)} for update skip locked), ended as (
      update qr.codes c set state = 'EXPIRED', state_at = c.expires_at from due where c.id = due.id
      returning c.id, c.expires_at
    )
-   select payments.end_transaction(id, 'EXPIRED', null, expires_at) from ended`,
-)
+   select payments.end_transaction(id, 'EXPIRED', null, expires_at) from ended`
+
+const findOverdueCodes = statement('qr.findOverdueCodes', overdueCodes('order by expires_at limit $1'))
+const expireCodes = statement('qr.expireCodes', expiredCodes('order by expires_at limit $1'))
+const expireCode = statement('qr.expireCode', expiredCodes('and id = $1'))
 
 const nextExpiry = statement(
   'qr.nextExpiry',
@@ -146,8 +148,10 @@ export const qrStore = {
     move: CodeMove,
     { at, reason, bankReference }: { at: Date; reason: string | null; bankReference: string | null },
   ) => (await tx.run(moveCode, [id, move.to, at, reason, move.from, move.transaction, bankReference])).length === 1,
-  /** How many were stored as EXPIRED. */
-  expireCodes: async (on: Queries, rowsMax: number) => (await on.run(expireCodes, [rowsMax])).length,
+  findOverdueCodes: (on: Queries, rowsMax: number) => on.run<{ id: string }>(findOverdueCodes, [rowsMax]),
+  /** As many as are due, up to a number, or the one of an id if it is; how many were stored as EXPIRED. */
+  expireCodes: async (on: Queries, which: { readonly rowsMax: number } | { readonly id: string }) =>
+    ('id' in which ? await on.run(expireCode, [which.id]) : await on.run(expireCodes, [which.rowsMax])).length,
   /** Milliseconds until one expires; Infinity while none is PENDING. */
   nextExpiry: async (on: Queries) => {
     const [row] = await on.run<{ wait_ms: number | null }>(nextExpiry, [])
