@@ -132,26 +132,21 @@ function createState({ onLost, onBack = () => {} }: BusOptions) {
 
 /** What others are to be told: hints soon and together, words at the end of this turn, in their order. */
 function createOutbox(line: Line, self: string, { debounceMs = 20, retryMs = retryMsUsual }: BusOptions, state: State) {
-  const sends = new Set<Promise<void>>()
   const waiting = new Set<Topic>()
   let saying: { topic: Topic; line: string }[] = []
   let inFlight = 0
   let telling: Promise<void> | undefined
+  let hinting: Promise<void> | undefined
   let hintTimer: NodeJS.Timeout | undefined
 
-  const send = (kind: Kind, payloads: readonly string[], topics: ReadonlySet<Topic>): Promise<void> => {
-    const trySending = async () => {
-      try {
-        await line.send(kind, payloads)
-        state.recover('sending')
-      } catch (error) {
-        state.stumble('sending', error as Error)
-        owe(topics)
-      }
+  const send = async (kind: Kind, payloads: readonly string[], topics: ReadonlySet<Topic>): Promise<void> => {
+    try {
+      await line.send(kind, payloads)
+      state.recover('sending')
+    } catch (error) {
+      state.stumble('sending', error as Error)
+      owe(topics)
     }
-    const sent = trySending().finally(() => sends.delete(sent))
-    sends.add(sent)
-    return sent
   }
 
   const hintIn = (ms: number) => {
@@ -162,12 +157,20 @@ function createOutbox(line: Line, self: string, { debounceMs = 20, retryMs = ret
     hintIn(byChance(retryMs))
   }
 
-  const sendHints = () => {
+  // One message of them at a time: what is hinted meanwhile goes together, after it, and no word waits behind more than one.
+  const sendHints = (): void => {
     clearTimeout(hintTimer)
     hintTimer = undefined
+    if (waiting.size === 0) return
+    if (hinting !== undefined) return hintIn(debounceMs)
     const topics = new Set(waiting)
     waiting.clear()
-    if (topics.size > 0) void send('hints', [hintLine(self, topics)], topics)
+    hinting = send('hints', [hintLine(self, topics)], topics).finally(() => (hinting = undefined))
+  }
+  const flushHints = async () => {
+    await hinting
+    sendHints()
+    await hinting
   }
   const sendAll = async () => {
     while (saying.length > 0) {
@@ -194,8 +197,7 @@ function createOutbox(line: Line, self: string, { debounceMs = 20, retryMs = ret
     },
     /** Sends what is left, and resolves when it is gone or lost. */
     async flush() {
-      sendHints()
-      await Promise.all([sendWords(), ...sends])
+      await Promise.all([sendWords(), flushHints()])
     },
   }
 }
