@@ -13,8 +13,8 @@ export const attentionHelp = [
   'kaha attention settle ID --note TEXT [--json]',
   '',
   'What needs a person: voids of money that nobody may keep, which a terminal refused or did not answer, results from a foreign terminal, of no',
-  'payment or that make no sense, and money that a bank took for a QR Ph code that was final. Nothing that is open goes away by itself: see to it,',
-  'and settle it with a note.',
+  'payment or that make no sense, another approval of a payment that had one, and money that a bank took for a QR Ph code that was final. Nothing',
+  'that is open goes away by itself: see to it, and settle it with a note.',
   '',
 ].join('\n')
 

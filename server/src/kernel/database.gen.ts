@@ -524,6 +524,7 @@ export interface Tables {
     readonly void_at: Date | null
     readonly run_at: Date | null
     readonly receipt_json: string | null
+    readonly voided_code: string | null
   }
   readonly 'terminals.unmatched_results': {
     readonly id: string

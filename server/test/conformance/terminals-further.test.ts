@@ -153,6 +153,32 @@ test('[D5.result.further-approval, D5.machine.final.result, D5.machine.any.same-
   await terminal.close()
 })
 
+test('[D5.result.further-approval, D5.machine.final.result] so is another approval of a payment whose approval was voided as it came, and that one again is no news', async () => {
+  for (const voided of [[{ status: 'FAILED' }, {}], [{ amount: '150.01' }]]) {
+    const { transactionId, paying, terminal } = await begun()
+    const says = (more: object) => terminal.send(result(transactionId, { ...approval, ...more }))
+    const told = async () => {
+      await terminal.settled()
+      const open = await attentionStore.list(p.kaha.db, 10)
+      return open.flatMap(({ cause, payment, detail }) => (payment === transactionId ? [{ cause, detail }] : []))
+    }
+    for (const one of voided) says(one)
+    await terminal.next('voidPayment')
+    assert.equal((await paying).json.status, 'FAILED')
+    terminal.send({ action: 'voidResult', transactionId, success: true })
+    for (const one of [...voided, { status: 'CANCELLED' }]) says(one)
+    assert.deepEqual(await told(), [])
+    says({ authorizationCode: 'SECOND' })
+    const [first, ...more] = await told()
+    assert.deepEqual([first?.cause, more], ['further_approval', []])
+    assert.ok(first?.detail.includes('SECOND'), first?.detail)
+    const shown = await shop.read(transactionId)
+    assert.equal(shown.json.status, 'VOIDED')
+    assert.ok(!shown.text.includes(approval.authorizationCode), shown.text)
+    await terminal.close()
+  }
+})
+
 test('[D5.result.amount-mismatch] the receipt of an approval that is voided for its amount is given to nobody', async (t) => {
   const url = p.receiver.url
   const events = ['payment.failed']

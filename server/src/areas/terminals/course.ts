@@ -37,6 +37,8 @@ export interface Course {
   readonly void_asked_at: Date | null
   readonly void_step_s: number | null
   readonly voided_at: Date | null
+  /** Of an approval that was voided as it came; shown to nobody. */
+  readonly voided_code: string | null
   readonly complete_unseen: boolean
   readonly voided_unseen: boolean
   readonly ended_at: Date | null
@@ -71,6 +73,7 @@ export const newCourse: Course = {
   void_asked_at: null,
   void_step_s: null,
   voided_at: null,
+  voided_code: null,
   complete_unseen: false,
   voided_unseen: false,
   ended_at: null,
@@ -221,7 +224,7 @@ export function happen(before: Course, createdAt: Date, event: TransactionEvent,
     set({ voided_at: at, void_cause: move.voids, void_reason: reason, voided_unseen: true })
     if (move.voids === 'confirmed') set({ void_state: 'CONFIRMED', void_at: null, void_error: null })
     else {
-      set({ ...asksVoid(at), void_error: null })
+      set({ ...asksVoid(at), void_error: null, voided_code: result.authorizationCode ?? null })
       effects.push({ kind: 'tell', action: 'voidPayment' })
     }
   }

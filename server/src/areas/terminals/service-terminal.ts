@@ -145,9 +145,12 @@ export function createTerminalCases({
     return currency === row.currency && 'minor' in read && read.minor === row.amount ? 'success' : 'mismatch'
   }
 
-  /** An approval of money that is not that of the payment. Which one was voided as it came is not kept, and it may be that again. */
-  const isAnother = ({ authorization_code: code }: TransactionRow, event: TransactionEvent, result: TerminalResult) =>
-    code !== null && (event === 'mismatch' || (event === 'success' && result.authorizationCode !== code))
+  /** An approval of money that is neither that of the payment nor that which was voided as it came. */
+  const isAnother = (row: TransactionRow, event: TransactionEvent, { authorizationCode }: TerminalResult) => {
+    const code = row.authorization_code ?? row.voided_code
+    if (code === null || (event !== 'success' && event !== 'mismatch')) return false
+    return authorizationCode !== code || (event === 'mismatch' && row.void_cause !== 'mismatch')
+  }
 
   return {
     async hearResult(from: Speaker, transactionId: string, result: TerminalResult) {

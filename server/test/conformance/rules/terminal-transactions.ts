@@ -6,7 +6,7 @@ export const terminalTransactions = joined(
     'D5.result.own-terminal': 'a result counts only from the terminal that the payment was sent to',
     'D5.result.foreign': 'a result from another terminal is Forbidden, kept, and brought before an operator',
     'D5.result.further-approval':
-      'another approval of a payment that was completed changes nothing, and is brought before an operator',
+      'another approval of a payment that was completed or voided changes nothing, and is brought before an operator',
     'D5.result.request-fields': 'amount, currency, paymentMethod and metadata of every answer are those of the request',
     'D5.result.amount-mismatch':
       'a SUCCESS with another amount or currency is VOIDED, the caller gets 200 FAILED with AMOUNT_MISMATCH, and the webhook is payment.failed',
