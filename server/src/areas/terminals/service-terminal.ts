@@ -202,11 +202,15 @@ export function createTerminalCases({
       await ledger.change(row.id, (course) => alarming(course, 'malformed_result', words))
     },
 
-    /** Notes that it is about to be written to this connection; false where it need not be any more. */
-    async beforeSending(id: string, connectionId: string): Promise<TransactionRow | undefined> {
+    /** Notes that it is about to be written to this connection of its terminal; undefined where it need not be any more. */
+    async beforeSending(
+      id: string,
+      { terminalId, connectionId }: { readonly terminalId: string | null; readonly connectionId: string },
+    ): Promise<TransactionRow | undefined> {
       let goes = false
       const row = await ledger.change(id, (course) => {
-        goes = course.state === 'PENDING' && course.sent_to === null && course.given_up === null
+        const isItsOwn = course.terminal_id === terminalId
+        goes = isItsOwn && course.state === 'PENDING' && course.sent_to === null && course.given_up === null
         return goes
           ? { course: { ...course, sent_to: connectionId, reach_at: null }, effects: [] }
           : { course, effects: [] }

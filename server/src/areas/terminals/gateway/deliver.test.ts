@@ -8,7 +8,9 @@ import type { Bus, Words } from '../../../kernel/bus.ts'
 import { createClock } from '../../../kernel/clock.ts'
 import type { Db } from '../../../kernel/db.ts'
 import { Fault } from '../../../kernel/fault.ts'
-import type { TerminalCases } from '../service-terminal.ts'
+import { newCourse } from '../course.ts'
+import type { Ledger } from '../ledger.ts'
+import { createTerminalCases, type TerminalCases } from '../service-terminal.ts'
 import type { TransactionRow } from '../store-transactions.ts'
 import { createDeliverer } from './deliver.ts'
 import { createLinks, Link } from './links.ts'
@@ -16,8 +18,8 @@ import { createLinks, Link } from './links.ts'
 /** What all of its payments have. */
 const payment = { id: 'id', group_id: 'g', key_id: 'k', device_id: 'd', transaction_id: 't' }
 
-/** A desktop of group g on a socket of which no frame leaves, and a database that answers with this. */
-function gateway(run: () => Promise<never[]>, cases = {} as TerminalCases) {
+/** A desktop, or this terminal, of group g on a socket of which no frame leaves, and a database that answers with this. */
+function gateway(run: () => Promise<never[]>, cases = {} as TerminalCases, terminalId: string | null = null) {
   const unsent: string[] = []
   const told: unknown[] = []
   const sent: string[] = []
@@ -32,8 +34,9 @@ function gateway(run: () => Promise<never[]>, cases = {} as TerminalCases) {
     close() {},
     terminate() {},
   }) as unknown as WebSocket
-  const principal = { role: 'desktop', groupId: 'g', keyId: 'k' } as TerminalPrincipal
-  const about = { connectionId: 'c', principal, terminalId: null, deviceId: null }
+  const role = terminalId === null ? 'desktop' : 'terminal'
+  const principal = { role, groupId: 'g', keyId: 'k' } as TerminalPrincipal
+  const about = { connectionId: 'c', principal, terminalId, deviceId: null }
   const link = new Link(socket, about, 0, onError, 1_000)
   links.add(link)
   let hear: (words: Words) => void = () => {}
@@ -158,6 +161,44 @@ test('a word that is made up tells a desktop nothing that the payment or the ter
     hear(['close', 'c', 'constructor'])
     assert.equal(sent.at(-1), 'forceDisconnect')
   }
+})
+
+test('nor does it tell a desktop of a payment of another group, though that was read in the same moment', async () => {
+  const row = { ...payment, group_id: 'other', key_id: 'other', state: 'VOIDED' }
+  const { sent, told, hear } = gateway(async () => [row] as never[])
+  hear(['push', 'g', 'id', 'paymentVoided'])
+  await sleep(20)
+  assert.deepEqual([sent, told], [[], []])
+})
+
+test('nor a terminal of a payment at another one, or to cancel what nobody has cancelled', async () => {
+  const row = {
+    ...payment,
+    terminal_id: 't1',
+    state: 'PENDING',
+    cancel_asked: true,
+    given_up: null,
+    void_state: 'ASKED',
+  }
+  for (const [more, expected] of [
+    [{}, ['cancelPayment', 'voidPayment']],
+    [{ terminal_id: 't2' }, []],
+    [{ cancel_asked: false, void_state: null }, []],
+    [{ cancel_asked: false, given_up: 'TIMEOUT', void_state: null }, ['cancelPayment']],
+  ] as const) {
+    const { sent, told, hear } = gateway(async () => [{ ...row, ...more }] as never[], {} as TerminalCases, 't1')
+    for (const action of ['cancelPayment', 'voidPayment']) hear(['tell', 'c', 'g', 'id', action])
+    await sleep(20)
+    assert.deepEqual([sent, told], [expected, []])
+  }
+})
+
+test('nor is a payment sent to another terminal than its own', async () => {
+  const row = { ...payment, ...newCourse, terminal_id: 't1' } as Partial<TransactionRow> as TransactionRow
+  const change: Ledger['change'] = async (_id, stepper) => ({ ...row, ...stepper(row, new Date(0)).course })
+  const cases = createTerminalCases({ ledger: { change } } as Parameters<typeof createTerminalCases>[0])
+  assert.equal(await cases.beforeSending('id', { terminalId: 't2', connectionId: 'c' }), undefined)
+  assert.equal((await cases.beforeSending('id', { terminalId: 't1', connectionId: 'c' }))?.sent_to, 'c')
 })
 
 test('a connection whose place was taken before its socket was here is told so when it is', () => {

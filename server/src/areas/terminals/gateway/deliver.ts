@@ -64,7 +64,8 @@ export function createDeliverer({
   const read: ReadRow = together({
     async work(those: readonly { readonly id: string; readonly groupId: string }[]) {
       const rows = new Map((await store.readAll(db, those)).map((row) => [row.id, row]))
-      return those.map(({ id }) => rows.get(id))
+      // The same id may be asked for by the name of another group.
+      return those.map(({ id, groupId }) => (rows.get(id)?.group_id === groupId ? rows.get(id) : undefined))
     },
     itemsMax: readTogetherMax,
   })

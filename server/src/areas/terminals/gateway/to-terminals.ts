@@ -12,6 +12,10 @@ import { stamp, terminalIdOf, type ReadRow } from './stamp.ts'
 
 const askedTogetherMax = 128
 
+/** Whether its terminal is to end it. */
+const isToEnd = ({ state, cancel_asked, given_up }: TransactionRow): boolean =>
+  isOpen(state) && (cancel_asked || given_up !== null)
+
 export interface ToTerminals {
   /** Tells a connection of this process something about a payment, as it stands when it is told. */
   tell(words: Words): void
@@ -67,7 +71,7 @@ export function createToTerminals({
   }
   const notSent = (id: string) => cases.notSent(id).catch(settledLater(id))
   const sendPayment = async (link: Link, id: string) => {
-    const row = await cases.beforeSending(id, link.connectionId).catch(settledLater(id))
+    const row = await cases.beforeSending(id, link).catch(settledLater(id))
     if (row !== undefined && !writePayment(link, row)) await notSent(id)
   }
   // At once, not in the link's turn: nothing may become of the payment between its commit and this.
@@ -100,7 +104,7 @@ export function createToTerminals({
           link.asked.add(row.transaction_id)
           link.send({ action: 'paymentStatus', transactionId: row.transaction_id, ...stamp(clock, row.group_id) })
         }
-        if (isOpen(row.state) && (row.cancel_asked || row.given_up !== null)) tellCancel(link, row)
+        if (isToEnd(row)) tellCancel(link, row)
         if (row.void_state === 'ASKED') tellVoid(link, row)
       }
     })
@@ -112,9 +116,10 @@ export function createToTerminals({
       if (link === undefined || link.dismissed) return
       link.inTurn(async () => {
         if (action === 'payment') return sendPayment(link, id)
+        // A word asks to look, and may be anybody's: told is what the row says, to the terminal that it names.
         const row = await read({ id, groupId })
-        if (row === undefined) return
-        if (action === 'cancelPayment' && isOpen(row.state)) tellCancel(link, row)
+        if (row === undefined || row.terminal_id !== link.terminalId) return
+        if (action === 'cancelPayment' && isToEnd(row)) tellCancel(link, row)
         if (action === 'voidPayment' && row.void_state === 'ASKED') tellVoid(link, row)
       })
     },
