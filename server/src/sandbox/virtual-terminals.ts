@@ -290,26 +290,22 @@ export function createVirtualTerminals(deps: VirtualTerminalsDependencies): Virt
   })
   const forget = bus.listen('clock', () => loop.wake())
 
-  const ownKey = (merchantId: string, groupId: string, deviceId: string) =>
-    db.tx(async (tx) => {
+  const ownKey = async (merchantId: string, groupId: string, deviceId: string) => {
+    const page = { after: '00000000-0000-0000-0000-000000000000', rowsMax: 1 }
+    const [branch] = await identity.branchesUnder({ level: 'merchant', entityId: merchantId }, page)
+    if (branch === undefined) throw new Fault('NOT_FOUND', 'The merchant of this group has no branch.')
+    return db.tx(async (tx) => {
       await store.lockKey(tx, groupId, deviceId)
       const sealed = await store.findKey(tx, groupId, deviceId)
-      if (sealed !== undefined) return keyring.open(sealed, virtualKeyPlace(groupId, deviceId))
-      const page = { after: '00000000-0000-0000-0000-000000000000', rowsMax: 1 }
-      const [branch] = await identity.branchesUnder({ level: 'merchant', entityId: merchantId }, page)
-      if (branch === undefined) throw new Fault('NOT_FOUND', 'The merchant of this group has no branch.')
+      const place = virtualKeyPlace(groupId, deviceId)
+      if (sealed !== undefined) return keyring.open(sealed, place)
       const issuing = { keyring, keyPrefix: 'sk_test_' } as const
       const about = { role: 'terminal', groupId, branchId: branch.id } as const
       const { apiKey } = await issueTerminalKey(tx, issuing, about, clock.now())
-      await store.insertKey(
-        tx,
-        groupId,
-        deviceId,
-        keyring.seal(apiKey, virtualKeyPlace(groupId, deviceId)),
-        clock.now(),
-      )
+      await store.insertKey(tx, groupId, deviceId, keyring.seal(apiKey, place), clock.now())
       return apiKey
     })
+  }
 
   /** Resolves to undefined where no other process runs it. */
   const startElsewhere = async (partnerId: string, groupId: string, deviceId: string, script: Script) => {

@@ -62,6 +62,14 @@ test('[S7.terminals.start, S7.terminals.protocol, S7.terminals.sim-approve, S7.t
   assertRefused('/sandbox/terminals', await start('sim-approve', randomUUID()), 404, 'NOT_FOUND')
 })
 
+test('a first start needs no more than one connection to the database at a time', async () => {
+  const narrow = await p.another({}, { databaseConnectionsMax: 1 })
+  const body = { group_id: shop.groupId, device_id: 'sim-decline' }
+  const { status, text } = await call(narrow.localUrl, { method: 'POST', path: '/sandbox/terminals', key, body })
+  assert.equal(status, 201, text)
+  assert.equal((await stop('sim-decline')).status, 200)
+})
+
 test('[S7.terminals.start] a group is itself in capitals too, and its virtual terminal has one key however it is written', async () => {
   const [small, large] = [shop.groupId, shop.groupId.toUpperCase()]
   for (const groupId of [large, small, large]) {
