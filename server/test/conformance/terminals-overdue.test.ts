@@ -140,3 +140,29 @@ test('[D5.machine.open.timeout] nor do more of them than are looked at in one tu
   await until('the deadline of the other', async () => (await ask(givenUp)).length > 0)
   assert.deepEqual(await ask(givenUp), [{ transaction_id: 'other' }])
 })
+
+test('[D5.machine.open.timeout] a terminal whose absence cannot be stored holds up the deadline of no payment', async (t) => {
+  const { ask, there, begin, later } = await unwatched(t, 'api,gateway,worker')
+  await there.connect(there.first)
+  const lost = await there.connect(there.second)
+  await ask(
+    `create function public.refuse() returns trigger language plpgsql as $$ begin raise exception 'planted'; end $$`,
+  )
+  await ask(
+    `create trigger refuse before update on terminals.terminals for each row when (new.status = 'offline') execute function public.refuse()`,
+  )
+  lost.drop()
+  await until('the loss', async () => {
+    const rows = await ask(`select id from terminals.terminals where status = 'reconnecting'`)
+    return rows.length === 1
+  })
+  assert.equal((await begin('other')).status, 202)
+  await later(100)
+  const givenUp = `select transaction_id from terminals.transactions where given_up is not null`
+  await until('the deadline', async () => (await ask(givenUp)).length === 1)
+  await ask('drop trigger refuse on terminals.terminals')
+  await until('its absence', async () => {
+    const rows = await ask(`select id from terminals.terminals where status = 'offline'`)
+    return rows.length === 1
+  })
+})

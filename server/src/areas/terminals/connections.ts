@@ -23,6 +23,7 @@ const reconnectMs = 60_000
 const devicesPerKeyMax = 100
 const silentMsMax = 15_000
 const socketsAtOnceMax = 200
+const expiredAtOnceMax = 500
 // A connection locks its key in a table of PostgreSQL's that has room for some thousands.
 const togetherMax = 128
 // Terminals come back by the thousand, and a statement for many costs little more than one for a few. Who comes alone does not wait.
@@ -54,8 +55,8 @@ export interface Connections {
   beat(): Promise<void>
   /** What processes that died held is lost; resolves to how many sockets that were. */
   reap(): Promise<number>
-  /** Terminals whose time to reconnect is over. */
-  expire(): Promise<void>
+  /** Terminals whose time to reconnect is over, some of them; resolves to whether there may be more. */
+  expire(): Promise<boolean>
   /** Those of these connections that somebody else has replaced or given up for lost. */
   missing(connectionIds: readonly string[]): Promise<string[]>
   /** False where another connection has taken its place, whether or not this process has heard of it. */
@@ -201,7 +202,9 @@ export function createConnections({
     },
 
     async expire() {
-      for (const row of await store.expireReconnecting(db)) tellStatus(row, 'disconnected')
+      const rows = await store.expireReconnecting(db, expiredAtOnceMax)
+      for (const row of rows) tellStatus(row, 'disconnected')
+      return rows.length === expiredAtOnceMax
     },
 
     missing: (connectionIds) => (connectionIds.length === 0 ? Promise.resolve([]) : store.missing(db, connectionIds)),

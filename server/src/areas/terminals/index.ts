@@ -97,12 +97,15 @@ export function createTerminals(deps: {
     },
     worker() {
       const parts = new AsyncDisposableStack()
-      const due: Loop = startLoop('terminals.due', log, async () => {
-        await connections.expire()
-        return ledger.runDue()
+      const dueLoop: Loop = startLoop('terminals.due', log, async () => {
+        // One that fails does not keep the other from its turn.
+        const [expired, due] = await Promise.allSettled([connections.expire(), ledger.runDue()])
+        if (expired.status === 'rejected') throw expired.reason as Error
+        if (due.status === 'rejected') throw due.reason as Error
+        return expired.value ? 0 : due.value
       })
-      const forget = bus.listen('clock', () => due.wake())
-      parts.use(due)
+      const forget = bus.listen('clock', () => dueLoop.wake())
+      parts.use(dueLoop)
       parts.defer(forget)
       parts.use(startRetention({ db, bus, clock, log }))
       parts.use(

@@ -134,11 +134,11 @@ const disconnectTerminals = statement(
     where t.id = any (array(select g.terminal_id from given g)) and t.id = g.terminal_id and t.connection_id = g.connection_id
       and t.status = 'online' returning ${toldColumns}`,
 )
-// In the order in which those that connect lock them.
 const expireReconnecting = statement(
   'terminals.expireReconnecting',
   `with due as materialized (
-     select t.id from terminals.terminals t where t.status = 'reconnecting' and t.offline_at <= kernel.now() order by t.id for no key update)
+     select t.id from terminals.terminals t where t.status = 'reconnecting' and t.offline_at <= kernel.now()
+      order by t.offline_at limit $1 for no key update skip locked)
    update terminals.terminals t set status = 'offline', offline_at = null from due where t.id = due.id returning ${toldColumns}`,
 )
 // Beside payments, which lock their terminals: it waits for none of them, holds none up for long, and is not waited for the disk.
@@ -263,7 +263,7 @@ export const connectionStore = {
   /** Without those whose connection is no longer the terminal's. */
   disconnectAll: (tx: Queries, gone: readonly Gone[]) =>
     tx.run<ToldTerminal>(disconnectTerminals, [JSON.stringify(gone)]),
-  expireReconnecting: (on: Queries) => on.run<ToldTerminal>(expireReconnecting, []),
+  expireReconnecting: (on: Queries, rowsMax: number) => on.run<ToldTerminal>(expireReconnecting, [rowsMax]),
   /** Those that are not locked just now; gives their connections. */
   touch: async (on: Queries, seen: readonly { readonly connectionId: string; readonly at: Date }[]) => {
     const rows = await on.run<{ connection_id: string }>(touchTerminals, [
