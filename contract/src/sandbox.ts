@@ -23,7 +23,7 @@ const scanned = {
   qr_text: Type.Optional(Text(2_048, 'The text of a QR Ph code, as a bank app reads it from the picture.')),
   qr_image: Type.Optional(
     Type.String({
-      minLength: 4,
+      minLength: 1,
       maxLength: bankBodyBytesMax,
       contentEncoding: 'base64',
       description:

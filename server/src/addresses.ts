@@ -10,6 +10,8 @@ export interface Addresses {
   readonly checkout: string
   readonly dashboard: string
   readonly sandbox: string
+  /** Where this very process answers. */
+  readonly local: string
   /** The port, once it is known. */
   listensOn(port: number): void
 }
@@ -59,6 +61,9 @@ export function addressesOf({ host, port: wanted, urls }: Named): Addresses {
     },
     get sandbox() {
       return urls.sandbox ?? `${base()}/sandbox`
+    },
+    get local() {
+      return localUrlOf(host, port)
     },
   }
 }

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import { addressesOf, localUrlOf, prefixesOf, type Addresses } from './addresses.ts'
+import { addressesOf, prefixesOf, type Addresses } from './addresses.ts'
 import { openBus } from './bus.ts'
 import type { Config } from './config.ts'
 import {
@@ -350,7 +350,7 @@ export async function startKaha(options: {
       const mounted = await mountSandbox(http, {
         ...parts,
         merchantOf: (groupId) => terminalIdentity.merchantOf(groupId),
-        socketUrl: () => `${localUrlOf(config.host, portOf(http)).replace(/^http/, 'ws')}${terminalsBase}`,
+        socketUrl: () => `${addresses.local.replace(/^http/, 'ws')}${terminalsBase}`,
         arrived: options.arrived ?? (() => {}),
       })
       building.use(mounted)
@@ -393,7 +393,7 @@ export async function startKaha(options: {
     identity,
     delivery,
     sandboxClock,
-    localUrl: localUrlOf(config.host, portOf(http)),
+    localUrl: addresses.local,
     [Symbol.asyncDispose]: () => held.disposeAsync(),
   }
 }

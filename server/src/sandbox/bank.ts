@@ -83,6 +83,11 @@ export function bankApp(codes: CodeBank, pictures: Pictures) {
     /** The text of a request that has it, or a picture of it in Base64. */
     async textOf({ qr_text: text, qr_image: image }: { qr_text?: string; qr_image?: string }): Promise<string> {
       if (text !== undefined && image === undefined) return text
+      if (image?.startsWith('data:') === true)
+        throw new Fault('BAD_REQUEST', 'qr_image: send the Base64 alone, without the data:…, before it.', {
+          field: 'qr_image',
+          rule: 'format',
+        })
       if (image !== undefined && text === undefined) return this.scan(Buffer.from(image, 'base64'))
       const broken = { field: 'qr_text', rule: 'either_text_or_image' }
       throw new Fault('BAD_REQUEST', 'Send either qr_text or qr_image.', broken)

@@ -72,6 +72,7 @@ test('S7.bank.refused: a text that is no code, and a picture that gives none, ar
   const blank = PNG.sync.write(Object.assign(new PNG({ width: 9, height: 9 }), { data: Buffer.alloc(324, 255) }))
   const wrong = [
     [Buffer.from('hello'), 'not_png_or_jpeg'],
+    [Buffer.from('h'), 'not_png_or_jpeg'],
     [blank, 'no_code'],
     [blank.subarray(0, 30), 'broken'],
     [Buffer.alloc(8 * 1024 * 1024 + 3), 'too_many_bytes'],
@@ -85,6 +86,12 @@ test('S7.bank.refused: a text that is no code, and a picture that gives none, ar
       assert.deepEqual(answer.json.error.details, { field: 'qr_image', rule })
     }
   }
+})
+
+test('a picture as a data: URL is refused with what to leave out', async () => {
+  const answer = await read({ qr_image: 'data:image/png;base64,iVBORw0KGgo=' })
+  assertRefused('/sandbox/', answer, 400, 'BAD_REQUEST')
+  assert.match(answer.json.error.message, /the Base64 alone/)
 })
 
 test('neither a text nor a picture, and both at once, are 400', async () => {

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { hash } from 'node:crypto'
 import { after, test } from 'node:test'
 import { statement } from '../../src/kernel/db.ts'
 import { platform } from '../platform.ts'
@@ -42,8 +43,12 @@ test('[D5.signature.path-as-sent, D5.signature.path-prefix, D5.signature.query] 
   // A request line may have the whole address; its path is the path.
   assert.equal((await ask(right(), `${p.url}${path}`)).status, 200)
   assertRefused(path, await ask(right({ path: `${p.url}${path}` }), path), 401, 'INVALID_SIGNATURE')
-  for (const other of ['/terminal/v1/transactions', '/v1/terminals/', '/terminals', `${path}%20`])
-    assertRefused(path, await ask(right({ path: other })), 401, 'INVALID_SIGNATURE')
+  for (const other of ['/terminal/v1/transactions', '/v1/terminals/', '/terminals', `${path}%20`]) {
+    const answer = await ask(right({ path: other }))
+    assertRefused(path, answer, 401, 'INVALID_SIGNATURE')
+    // What was to be signed is told.
+    assert.ok(answer.text.includes('GET, /v1/terminals, ') && answer.text.includes(hash('sha256', '')), answer.text)
+  }
   const wrong = { ...shop.desktop, api_secret: `${shop.desktop.api_secret.slice(0, -1)}!` }
   assertRefused(path, await ask(signedHeaders(wrong, { path, at: frozen })), 401, 'INVALID_SIGNATURE')
 })

@@ -32,6 +32,8 @@ export type QrSimulation = ReturnType<typeof createQrSimulation>
 
 const webhooksToldMax = 1_000
 const digits = '0123456789'
+// EMVCo QRCPS, tag 00.
+const textBegins = '000201'
 const testAmount = 10_000n
 
 /** What a bank would do, on request: for sandboxes. */
@@ -39,8 +41,11 @@ export function createQrSimulation({ db, clock, bank, codeBank, events, identity
   const named = async (account: Account, text: string): Promise<Code> => {
     const read = readText(bank, text)
     const row = read.is === 'ours' ? await store.findCode(db, account, read.id) : undefined
-    if (row?.text !== text) throw new Fault('CODE_NOT_FOUND', 'qrBody: is the text of no code of this account.')
-    return codeOf(row)
+    if (row?.text === text) return codeOf(row)
+    const why = text.startsWith(textBegins)
+      ? 'the text of no code of this account'
+      : 'no text of a code, which is qrText'
+    throw new Fault('CODE_NOT_FOUND', `qrBody: is ${why}.`)
   }
 
   const newest = async (account: Account): Promise<Code | undefined> => {

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import {
   cancelTerminalTransaction,
@@ -98,7 +99,10 @@ export function terminalsArea(identity: TerminalIdentity, clock: Clock): Area<Si
         paths: [sent, ...bare],
       }
       if (!isSignedBy(principal.secret, principal.signature, signed))
-        throw refuse('INVALID_SIGNATURE', 'The signature is not that of this method, path, time and body.')
+        throw refuse(
+          'INVALID_SIGNATURE',
+          `The signature is not that of the four lines ${request.method}, ${bare[0] ?? sent}, x-timestamp as it was sent, and the SHA-256 of the body in small hex, ${hash('sha256', body)}.`,
+        )
       // Of what a key may do only who holds its secret is told.
       requireGroup(principal, headerOf(request, 'x-group-id'))
       if (principal.role !== 'desktop')

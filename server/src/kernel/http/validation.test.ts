@@ -136,6 +136,7 @@ const query = Type.Object({
   size: Type.Integer(),
   states: Type.Array(Type.String()),
   text: Type.String(),
+  at: Type.String({ format: 'date-time' }),
 })
 
 test('query text takes the shape of its schema, and what does not convert stays text', () => {
@@ -148,6 +149,8 @@ test('query text takes the shape of its schema, and what does not convert stays 
   for (const digits of [16, 400])
     assert.equal(readQuery(`size=${'9'.repeat(digits)}`, query)['size'], Number.MAX_SAFE_INTEGER)
   assert.deepEqual(readQuery('states=', query)['states'], [''])
+  for (const offset of ['+08:00', '%2B08:00'])
+    assert.equal(readQuery(`at=2026-01-01T00:00:00${offset}`, query)['at'], '2026-01-01T00:00:00+08:00')
   // A byte beyond ASCII in a request line comes as the character of Latin-1.
   for (const text of ['text=%D1', 'text=\u00d1', '%ff=1', 'text=%'])
     assert.throws(() => readQuery(text, query), /UTF-8/)

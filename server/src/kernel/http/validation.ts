@@ -115,11 +115,14 @@ export function compile(schema: TSchema): Validator {
 export const isMalformed = (violation: Violation): boolean =>
   violation.field === '' || ['required', 'unknown', 'non_blank'].includes(violation.rule)
 
-type Properties = Record<string, { type?: string }>
+type Properties = Record<string, { type?: string; format?: string }>
+
+// Read as a form, a + is a space; before the offset of a time it can be nothing else.
+const bareOffset = / (?=\d{2}:\d{2}$)/
 
 /**
- * Query text to the shape of its schema: integers by their canonical spelling, comma-separated lists to arrays of distinct values, the
- * rest as it is. What does not convert stays text and fails validation. A parameter sent twice is refused, and so are bytes that are no UTF-8,
+ * Query text to the shape of its schema: integers by their canonical spelling, comma-separated lists to arrays of distinct values, times with
+ * the + of their offset as it is or as %2B, the rest as it is. What does not convert stays text and fails validation. A parameter sent twice is refused, and so are bytes that are no UTF-8,
  * which would be read as another text.
  */
 export function readQuery(text: string, schema: TObject): Record<string, unknown> {
@@ -135,12 +138,12 @@ export function readQuery(text: string, schema: TObject): Record<string, unknown
       })
     }
     if (`${name}${value}`.includes('\0')) throw new Fault('BAD_REQUEST', 'A query parameter holds NUL; leave it out.')
-    const type = properties[name]?.type
+    const { type, format } = properties[name] ?? {}
     // Beyond what a number holds exactly every limit is far behind, and it is all one.
     if (type === 'integer' && /^-?(0|[1-9]\d*)$/.test(value))
       query[name] = Math.min(Number(value), Number.MAX_SAFE_INTEGER)
     else if (type === 'array') query[name] = [...new Set(value.split(','))]
-    else query[name] = value
+    else query[name] = format === 'date-time' ? value.replace(bareOffset, '+') : value
   }
   return query
 }
