@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -53,9 +54,12 @@ export async function openDatabase(
 
 /**
  * The database of a Kaha that runs on the data directory, when one does; else as `openDatabase`. Who has the directory without being reached
- * there, as another command, or a Kaha that starts or stops, is waited for. For commands beside a server.
+ * there, as another command, or a Kaha that starts or stops, is waited for. For commands beside a server. Only with `begins` a new database may be
+ * made: in a wrong folder nothing is there, and whoever looks for something there must not be told so.
  */
-export async function joinDatabase(config: Config): Promise<OpenDatabase> {
+export async function joinDatabase(config: Config, { begins = false } = {}): Promise<OpenDatabase> {
+  if (!begins && config.databaseUrl === null && !existsSync(config.dataDir))
+    throw new StartFault(`there is no ${config.dataDir}: start Kaha first, or say in KAHA_DATA_DIR where its data is`)
   return whenFree(async () => {
     // What a command has opened it closes, whoever has joined it.
     const isJoinable = config.databaseUrl === null && !isHeldByCommand(config.dataDir)

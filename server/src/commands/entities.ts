@@ -62,7 +62,7 @@ export async function entitiesCommand(config: Config, args: readonly string[]): 
     throw new StartFault('say which branch: `kaha entities code ID`, with an id of `kaha entities list`')
   takesOnly('entities', action, values, action === 'create' ? ['level', 'name', 'parent', 'reference'] : [])
   const wanted = action === 'create' ? wantedEntity(values) : undefined
-  await using database = await joinDatabase(config)
+  await using database = await joinDatabase(config, { begins: wanted !== undefined })
   await migrateOrExplain(database.target)
   await using db = createDb({ target: database.target, connectionsMax: 1, onError: () => {} })
   if (branchId !== undefined) return await tellCode(db, branchId, values.json === true)

@@ -53,7 +53,7 @@ export async function keysCommand(config: Config, args: readonly string[]): Prom
   takesOnly('keys', action, values, takenBy[action])
   const wanted = action === 'issue' ? wantedKey(values) : undefined
   const merchantId = action === 'encryption' ? wantedMerchant(values) : undefined
-  await using database = await joinDatabase(config)
+  await using database = await joinDatabase(config, { begins: wanted !== undefined })
   await migrateOrExplain(database.target)
   await using db = createDb({ target: database.target, connectionsMax: 1, onError: () => {} })
   if (action === 'list') return await list(db, config, values.json === true)

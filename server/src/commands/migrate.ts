@@ -8,7 +8,7 @@ export async function migrateCommand(config: Config, args: readonly string[]): P
   const unknown = args.find((one) => one !== '--json')
   if (unknown !== undefined)
     throw new StartFault(`kaha migrate takes no ${unknown}; \`kaha migrate --help\` tells what it takes`)
-  await using database = await joinDatabase(config)
+  await using database = await joinDatabase(config, { begins: true })
   const applied = await migrateOrExplain(database.target)
   if (args.includes('--json')) say(JSON.stringify({ applied }))
   else say(applied.length === 0 ? 'The schema is up to date.' : applied.map((name) => `applied ${name}`).join('\n'))

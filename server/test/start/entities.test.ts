@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { createKaha } from '@kaha/sdk'
@@ -27,7 +28,12 @@ const make = async (...args: readonly string[]) =>
   JSON.parse(await kaha('entities', 'create', '--json', ...args)) as Record<string, string | null> & { id: string }
 
 test('a live installation is set up from nothing with commands: a partner, a merchant, a branch and a key that makes links', async (t) => {
-  assert.match(await kaha('entities', 'list'), /^There are no entities yet: `kaha entities create` makes some\.\n$/)
+  // In a wrong folder nothing is there, which is not told as if it were all.
+  for (const command of ['entities', 'keys', 'terminals', 'attention']) {
+    const { code, stderr } = await finish({ after }, { args: [command, 'list'], settings })
+    assert.deepEqual([code, existsSync(settings.KAHA_DATA_DIR)], [1, false])
+    assert.match(stderr, /^kaha: there is no .*live: start Kaha first, or say in KAHA_DATA_DIR where its data is\n$/)
+  }
   const partner = await make('--level', 'partner', '--name', 'Our company')
   const live = launch(t, { args: ['start'], settings })
   await live.says(/Kaha is running in live mode/)
