@@ -18,7 +18,7 @@ const refused = refuse.filter(({ why }) => why !== 'plaintext is a JSON array')
 
 /** The code of the page on QR Ph in a language, under the heading of that language. */
 function codeIn(heading: string, language: string): string {
-  const [, code] = new RegExp(`### ${heading}\\n[^#]*?\`\`\`${language}\\n(.*?)\n\`\`\``, 's').exec(page) ?? []
+  const [, code] = new RegExp(`### ${heading}\\n[^#]*?\`\`\`${language}[^\\n]*\\n(.*?)\n\`\`\``, 's').exec(page) ?? []
   assert.ok(code, heading)
   return code
 }
