@@ -19,8 +19,8 @@ export interface ConnectionOptions {
 
 export interface CallOptions {
   /**
-   * Ends the call at once; it rejects with the signal's reason. A create or a cancel without a key of yours that was sent before rejects with a
-   * KahaConnectionError that tells the key, and has the signal's reason as its `cause`.
+   * Ends the call at once; it rejects with the signal's reason. A create or a cancel without a key of yours, or a payment at a terminal without
+   * a transactionId of yours, that was sent before rejects with a KahaConnectionError that tells it, and has the signal's reason as its `cause`.
    */
   readonly signal?: AbortSignal
   readonly timeoutMs?: number
@@ -87,8 +87,8 @@ const timerMsMax = 2 ** 31 - 1
 
 /**
  * The one way to the platform: sends any operation of the contract. Throws KahaError for an error answer, KahaConnectionError where none
- * came, and the reason of the caller's signal, unless a key was made that has to be told. Network errors, 429, 503 and what a proxy says for want
- * of an answer (502, 504) are tried again if the operation is a GET or carries an Idempotency-Key, and never otherwise.
+ * came, and the reason of the caller's signal, unless a key was made that has to be told. Network errors, 429, 503, what a proxy says for want
+ * of an answer (502, 504) and IDEMPOTENCY_IN_PROGRESS are tried again if the operation is a GET or carries an Idempotency-Key, and never otherwise.
  */
 export function createSend(
   options: ConnectionOptions & Manner,
@@ -110,12 +110,7 @@ export function createSend(
     const retriesGiven = retriesOf(call.maxRetries ?? options.maxRetries ?? retriesDefault)
     const retriesMax = isRepeatable(operation, idempotencyKey) ? retriesGiven : 0
     const timeoutMs = timerMsOf(call.timeoutMs ?? options.timeoutMs ?? timeoutMsOwn)
-    /** Whoever leaves a request whose key was made here would never learn it, and do the same twice. */
-    const keyTold = (failure: unknown): unknown => {
-      const isLeft = call.signal?.aborted === true && failure === call.signal.reason
-      if (!isLeft || idempotencyKey === undefined || call.idempotencyKey != null) return failure
-      return new KahaConnectionError(operation.id, 'ABORTED', idempotencyKey, failure)
-    }
+    const made = { operation: operation.id, idempotencyKey: call.idempotencyKey == null ? idempotencyKey : undefined }
     call.signal?.throwIfAborted()
     for (let triesMade = 1; ; triesMade++) {
       try {
@@ -130,9 +125,9 @@ export function createSend(
         )
       } catch (failure) {
         const waitMs = triesMade > retriesMax ? null : waitBeforeRetry(failure, triesMade, random)
-        if (waitMs === null) throw keyTold(failure)
+        if (waitMs === null) throw madeTold(made, failure, call.signal)
         await wait(waitMs, call.signal).catch((left: unknown) => {
-          throw keyTold(left)
+          throw madeTold(made, left, call.signal)
         })
       }
     }
@@ -150,7 +145,7 @@ export function createOpen(options: ConnectionOptions & { readonly apiKey?: stri
   const open = async (operation: Operation, input: AnyInput, contentType: string, call: CallOptions = {}) => {
     checkInput(operation, input, call)
     const { url, init } = requestOf(operation, base, { apiKey }, undefined, input, contentType)
-    const told: Told = { operation: operation.id, idempotencyKey: undefined }
+    const told: Told = { operation: operation.id }
     const ours = new AbortController()
     let isLate = false
     const giveUp = () => {
@@ -207,8 +202,19 @@ function fromZero(name: string, value: number): number {
 /** What an error tells of its call. */
 interface Told {
   readonly operation: string
-  readonly idempotencyKey: string | undefined
+  readonly idempotencyKey?: string | undefined
   readonly transactionId?: string | undefined
+}
+
+/**
+ * What to throw for the failure of a request that was sent. Whoever left one whose key or transactionId was made here, which `made` holds,
+ * would never learn it, and do the same twice.
+ */
+export function madeTold(made: Told, failure: unknown, signal: AbortSignal | undefined): unknown {
+  const { operation, idempotencyKey, transactionId } = made
+  const isLeft = signal?.aborted === true && failure === signal.reason
+  if (!isLeft || (idempotencyKey ?? transactionId) === undefined) return failure
+  return new KahaConnectionError(operation, 'ABORTED', idempotencyKey, failure, transactionId)
 }
 
 interface Prepared {
@@ -367,8 +373,7 @@ export function errorOf(
 }
 
 /** A success that lacks what the client itself reads of it. */
-export const unexpected = (operation: string): KahaError =>
-  errorOf({ operation, idempotencyKey: undefined }, new Response(), undefined)
+export const unexpected = (operation: string): KahaError => errorOf({ operation }, new Response(), undefined)
 
 /** What an envelope says, whichever area's it is. */
 function saidIn(body: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {

@@ -302,7 +302,7 @@ function handshake(
     )
     socket.on('unexpected-response', (_request, response) => {
       void textOf(response)
-        .then((text) => reject(errorOf({ operation, idempotencyKey: undefined }, answerOf(response), parsed(text))))
+        .then((text) => reject(errorOf({ operation }, answerOf(response), parsed(text))))
         .catch(reject)
         .finally(() => socket.terminate())
     })

@@ -171,8 +171,46 @@ test('a signal ends the wait before the next repeat', async () => {
   }
   const options = { baseUrl: server.url, apiKey: 'tk_x', apiSecret: 's' }
   const terminals = createTerminals(options, { random: () => 0, pause: leave })
-  await assert.rejects(terminals.pay('T', sale, { signal: controller.signal }), /enough/)
+  const paying = terminals.pay('T', { ...sale, transactionId: 'ORDER-1' }, { signal: controller.signal })
+  await assert.rejects(paying, /^Error: enough$/)
   assert.equal(server.arrived.length, 1)
+})
+
+test('a payment that its signal ends once it was sent tells the transactionId that was made for it, and has the reason as its cause', async () => {
+  const reason = new Error('the shopper left')
+  /** What is thrown where the signal ends it while it waits for the answer, or in the pause after that. */
+  const left = async (
+    act: 'hang' | 'cut' | { readonly body: object },
+    body: typeof sale & { transactionId?: string },
+  ) => {
+    const leaving = new AbortController()
+    const leave = () => leaving.abort(reason)
+    await using server = await peer(act === 'hang' ? leave : act)
+    const pauseAndLeave = (ms: number, signal: AbortSignal | undefined): Promise<void> => {
+      const waiting = pause(ms, signal)
+      leave()
+      return waiting
+    }
+    const options = { baseUrl: server.url, apiKey: 'tk_x', apiSecret: 's' }
+    const { pay } = createTerminals(options, { random: () => 0, pause: pauseAndLeave })
+    const thrown = await pay('T', body, { signal: leaving.signal }).catch((error: unknown) => error)
+    const sent = server.arrived.map((one) => (JSON.parse(one.body) as { transactionId: unknown }).transactionId)
+    return { thrown, sent }
+  }
+  for (const act of ['hang', 'cut', { body: { status: 'PENDING' } }] as const) {
+    const { thrown, sent } = await left(act, sale)
+    assert.ok(thrown instanceof KahaConnectionError)
+    assert.deepEqual(
+      [thrown.operation, thrown.reason, [thrown.transactionId], thrown.idempotencyKey, thrown.cause],
+      ['createTerminalPayment', 'ABORTED', sent, undefined, reason],
+    )
+    const named = await left(act, { ...sale, transactionId: 'ORDER-1' })
+    assert.equal(named.thrown, reason, 'whoever gave the transactionId has it')
+  }
+  await using server = await peer({ body: { status: 'SUCCESS' } })
+  const paying = stepped(server).terminals.pay('T', sale, { signal: AbortSignal.abort(reason) })
+  await assert.rejects(paying, (error) => error === reason, 'nothing was sent')
+  assert.equal(server.arrived.length, 0)
 })
 
 test('the operations of webhooks go where the contract says', async () => {

@@ -19,6 +19,7 @@ import { mustBeObject, mustBeText, segment } from './arguments.ts'
 import { eachOf } from './pages.ts'
 import {
   createSend,
+  madeTold,
   retriesOf,
   unexpected,
   type CallOptions,
@@ -73,7 +74,7 @@ export function createTerminals(
      * Pays at a terminal and waits for its result. Without a transactionId one is made; where the line is lost, or a proxy or the platform
      * says that it cannot answer now, the same payment is asked for again, later each time, which joins the running wait and never charges
      * twice. So is one that a process which stops has left PENDING; with webhookMode that is the answer. What is thrown tells the
-     * transactionId. A KahaError TIMEOUT or TERMINAL_CONNECTION_ERROR means that no money is kept.
+     * transactionId; where your signal ends it, one that was made. A KahaError TIMEOUT or TERMINAL_CONNECTION_ERROR means that no money is kept.
      */
     async pay(terminalId: string, body: BodyOf<typeof createTerminalPayment>, call: CallOptions = {}) {
       const asked = { ...mustBeObject('body', body), transactionId: body.transactionId ?? uuidv7() }
@@ -81,6 +82,9 @@ export function createTerminals(
       segment('transactionId', asked.transactionId)
       const input = { params: { terminalId }, body: asked }
       const repeatsMax = retriesOf(mustBeObject('options', call).maxRetries ?? options.maxRetries ?? repeatsDefault)
+      const transactionId = body.transactionId == null ? asked.transactionId : undefined
+      const made = { operation: createTerminalPayment.id, transactionId }
+      call.signal?.throwIfAborted()
       for (let triesMade = 1; ; triesMade += 1) {
         try {
           const answer = await send(createTerminalPayment, input, call, payMsDefault)
@@ -89,8 +93,10 @@ export function createTerminals(
         } catch (failure) {
           const isToRepeat = isUnanswered(failure) && triesMade <= repeatsMax
           const waitMs = isToRepeat ? waitBeforeRetry(failure, triesMade, random) : null
-          if (waitMs === null) throw failure
-          await wait(waitMs, call.signal)
+          if (waitMs === null) throw madeTold(made, failure, call.signal)
+          await wait(waitMs, call.signal).catch((left: unknown) => {
+            throw madeTold(made, left, call.signal)
+          })
         }
       }
     },
