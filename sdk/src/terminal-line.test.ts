@@ -187,6 +187,20 @@ test('a line is closed for good when the key or the device is refused, and what 
   }
 })
 
+test('a frame that is none during the goodbye fails nobody who waits until the line is closed', async (t) => {
+  let wire: Socket | undefined
+  const { line, opened, states, why } = await lineOf(t, (open, raw) => {
+    wire = raw
+    open()
+  })
+  const platform = opened[0]
+  assert.ok(platform !== undefined && wire !== undefined)
+  // Reserved bits are set, and it comes before the answer to the goodbye.
+  wire.write(Buffer.from([0xf1, 0x00]))
+  await line.close()
+  assert.deepEqual([line.state, states, why()], ['closed', ['closed'], undefined])
+})
+
 test('a line that is closed while it comes back leaves no socket behind', { timeout: 20_000 }, async (t) => {
   const asked = Promise.withResolvers<Socket>()
   const { line, opened, seen, states, becomes, why } = await lineOf(t, 'opens', (_open, raw) => asked.resolve(raw))

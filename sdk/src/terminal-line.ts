@@ -1,4 +1,3 @@
-import { once } from 'node:events'
 import type { IncomingMessage } from 'node:http'
 import { terminalFrameBytesMax, terminalsErrors, type TerminalAnswer, type TerminalRequest } from '@kaha/contract'
 import { uuidv7 } from 'uuidv7'
@@ -205,7 +204,8 @@ export async function connectTerminal(options: TerminalLineOptions): Promise<Ter
     await comingBack
     if (socket.readyState === WebSocket.CLOSED) return become('closed')
     socket.close(1000)
-    await once(socket, 'close')
+    // An error on the way, such as a frame that is none, is no end: its close follows.
+    await new Promise((resolve) => socket.once('close', resolve))
   }
 
   return {
