@@ -33,12 +33,13 @@ export interface Creation<Made> {
 export interface Idempotency {
   /**
    * Creates once per entity, operation and key; any later call with the same body gets the first answer, even where the request would
-   * not pass its checks any more. Throws INVALID_IDEMPOTENCY_KEY and IDEMPOTENCY_MISMATCH. Errors keep nothing and free the key.
+   * not pass its checks any more. Throws INVALID_IDEMPOTENCY_KEY, IDEMPOTENCY_MISMATCH, and IDEMPOTENCY_IN_PROGRESS while the first request still
+   * runs. Errors keep nothing and free the key.
    */
   create<Made>(request: Request, creation: Creation<Made>): Promise<Replayable & { replayed: boolean }>
   /**
    * Changes what is there already, in one transaction with the answer that is kept; the key may be left out. What tells two requests
-   * apart is in `body`: the id of the path too. Throws as `create`, and IDEMPOTENCY_IN_PROGRESS while the first request still runs.
+   * apart is in `body`: the id of the path too. Throws what `create` throws.
    */
   change(request: Request, change: (tx: Queries) => Promise<Replayable>): Promise<Replayable & { replayed: boolean }>
 }
