@@ -103,6 +103,13 @@ test('a text that no header holds as it is, is told by its name', async () => {
   assert.deepEqual(sent, [])
 })
 
+test('a client that is given no options is told so', () => {
+  const creates = [sdk.createKaha, sdk.createTerminals, sdk.createKahaQr, sdk.createKahaQrWebhooks, sdk.createCheckout]
+  for (const create of creates as unknown as Method[])
+    for (const given of [[], [null], [baseUrl]])
+      assert.throws(() => create(...given), /^TypeError: options must be an object$/)
+})
+
 test('a webhook that was parsed before it is verified, or has no headers, is told so', () => {
   const secret = 'whsec_YWJj'
   for (const verify of [sdk.verifyWebhook, sdk.verifyTerminalWebhook] as unknown as Method[]) {

@@ -1,4 +1,5 @@
 import { confirmPaymentIntent, type AnswerOf, type BodyOf } from '@kaha/contract'
+import { mustBeObject } from './arguments.ts'
 import { createSend, type CallOptions, type ConnectionOptions } from './request.ts'
 
 /** A confirm as a payer's page sends it: with the client_secret of the intent. */
@@ -12,7 +13,7 @@ export interface Checkout {
 
 /** A client for a payer's page of your own. It has no secret key and can confirm one intent, whose client_secret it was given. */
 export function createCheckout(options: Omit<ConnectionOptions, 'maxRetries'>): Checkout {
-  const { baseUrl, fetch, timeoutMs } = options
+  const { baseUrl, fetch, timeoutMs } = mustBeObject('options', options)
   const send = createSend({
     baseUrl,
     ...(fetch === undefined ? {} : { fetch }),

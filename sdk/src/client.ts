@@ -62,7 +62,7 @@ export type Kaha = ReturnType<typeof clientOf>
 
 /** A client for one secret key. Every method is the operation of the contract with the same meaning, and throws what `Send` throws. */
 export function createKaha(options: KahaOptions): Kaha {
-  const { sandboxUrl, ...connection } = options
+  const { sandboxUrl, ...connection } = mustBeObject('options', options)
   const send = createSend(connection)
   const toSandbox =
     sandboxUrl === undefined ? send : createSend({ ...connection, baseUrl: sandboxUrl, prefix: '/sandbox' })

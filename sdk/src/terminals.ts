@@ -61,9 +61,10 @@ function signer(apiSecret: string, now: () => Date): Sign {
 
 /** A till's client of the terminal service. `baseUrl` is the address of that service. Methods throw what `createKaha`'s throw. */
 export function createTerminals(
-  { apiSecret, now = () => new Date(), ...options }: TerminalsOptions,
+  given: TerminalsOptions,
   { random, pause: wait }: Waiting = { random: Math.random, pause },
 ) {
+  const { apiSecret, now = () => new Date(), ...options } = mustBeObject('options', given)
   const send = createSend(options, undefined, signer(mustBeText('apiSecret', apiSecret), now))
   const listTransactions = (query: QueryOf<typeof listTerminalTransactions> = {}, call?: CallOptions) =>
     send(listTerminalTransactions, { query }, call)
