@@ -1,4 +1,4 @@
-// Receives events of the merchant and verifies them, until Ctrl-C. Pay something meanwhile.
+// Receives events of the merchant and verifies them, until Ctrl-C, which deletes its endpoint. Pay something meanwhile.
 //   node sdk/examples/receive-webhooks.ts [.kaha/sandbox.json]
 import { once } from 'node:events'
 import { createServer, type IncomingMessage } from 'node:http'
@@ -11,6 +11,8 @@ const idsMax = 10_000
 
 const { base_url: baseUrl, merchant } = await readSandbox()
 const kaha = createKaha({ baseUrl, apiKey: merchant.secret_key })
+// Before there is an endpoint: a signal that comes while it is made must not leave it behind.
+const stopped = Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')])
 const seen = new Set<string>()
 let secret = ''
 
@@ -29,14 +31,17 @@ const endpoint = await kaha.webhooks.createEndpoint({
   enabled_events: ['payment.succeeded', 'payment.declined', 'payment.failed', 'payment.expired'],
   description: 'receive-webhooks.ts',
 })
-secret = (await kaha.webhooks.retrieveSigningSecret(endpoint.id)).signing_secret
-console.log(`Waiting at ${url} for events of ${merchant.name}`)
-
-for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-  process.once(signal, () => {
-    server.close()
-    server.closeAllConnections()
+try {
+  secret = (await kaha.webhooks.retrieveSigningSecret(endpoint.id)).signing_secret
+  console.log(`Waiting at ${url} for events of ${merchant.name}`)
+  await stopped
+} finally {
+  await kaha.webhooks.deleteEndpoint(endpoint.id).catch((error: Error) => {
+    console.error(`Endpoint ${endpoint.id} may still be there: ${error.message}`)
+    process.exitCode = 1
   })
+  server.close()
+  server.closeAllConnections()
 }
 
 /** The status to answer with. The bytes are verified as they came, before anything is parsed. */
