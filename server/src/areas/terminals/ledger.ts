@@ -196,25 +196,26 @@ export function createLedger({ db, bus, clock, log, figures, waits, eventRow }: 
     }
   }
 
-  const goneOf = async (asked: readonly Asked[]): Promise<ReadonlySet<string>> => {
+  const goneOf = async (tx: Queries, asked: readonly Asked[]): Promise<ReadonlySet<string>> => {
     const ids = asked.flatMap(({ connectionId }) => connectionId ?? [])
-    return new Set(ids.length === 0 ? [] : await connectionStore.missing(db, ids))
+    return new Set(ids.length === 0 ? [] : await connectionStore.missing(tx, ids))
   }
 
   // Changes of many payments in one moment are one transaction: each costs as much as its row, not as much as its way to the disk.
   const change = together({
     async work(asked: readonly Asked[]) {
       let gone: ReadonlySet<string> = new Set()
-      const changeLocked = (tx: Queries) =>
-        changeIn(
+      const changeLocked = async (tx: Queries) => {
+        const ids = asked.map(({ id }) => id)
+        await store.lock(tx, ids)
+        // Now, for whoever takes the place of a connection locks its payments as well.
+        gone = await goneOf(tx, asked)
+        return changeIn(
           tx,
           asked.filter(({ connectionId = '' }) => !gone.has(connectionId)),
         )
-      let changes = await changeFromLatest(asked)
-      if (changes === undefined) {
-        gone = await goneOf(asked)
-        changes = await db.tx(changeLocked)
       }
+      const changes = (await changeFromLatest(asked)) ?? (await db.tx(changeLocked))
       await follow(changes)
       const rows = new Map(changes.map(({ row }) => [row.id, row]))
       return asked.map(({ id, connectionId = '' }) => (gone.has(connectionId) ? notConnected() : rows.get(id)))

@@ -23,6 +23,7 @@ function gateway(run: () => Promise<never[]>, cases = {} as TerminalCases, termi
   const unsent: string[] = []
   const told: unknown[] = []
   const sent: string[] = []
+  const closed: number[] = []
   const onError = (error: unknown) => void told.push(error)
   const links = createLinks()
   const socket = Object.assign(new EventEmitter(), {
@@ -31,7 +32,7 @@ function gateway(run: () => Promise<never[]>, cases = {} as TerminalCases, termi
     bufferedAmount: 0,
     send: (part: Buffer) => void sent.push((JSON.parse(part.toString()) as { action: string }).action),
     ping() {},
-    close() {},
+    close: (code: number) => void closed.push(code),
     terminate() {},
   }) as unknown as WebSocket
   const role = terminalId === null ? 'desktop' : 'terminal'
@@ -52,7 +53,7 @@ function gateway(run: () => Promise<never[]>, cases = {} as TerminalCases, termi
     unsent: (ids) => void unsent.push(...ids),
     onError,
   })
-  return { told, sent, unsent, links, link, hear: (words: Words) => hear(words), deliverer }
+  return { told, sent, closed, unsent, links, link, hear: (words: Words) => hear(words), deliverer }
 }
 
 test('a read for a desktop that fails while the desktop has its turn is told in the next one, and ends no process', async () => {
@@ -69,6 +70,20 @@ test('a read for a desktop that fails while the desktop has its turn is told in 
     told.map((error) => (error as Error).message),
     ['gone', 'gone'],
   )
+})
+
+test('a desktop for which a thousand pieces wait is closed', async () => {
+  const { closed, link, hear } = gateway(async () => [])
+  const turn = Promise.withResolvers<void>()
+  link.inTurn(() => turn.promise)
+  for (let pushes = 1; pushes < 1_000; pushes += 1) hear(['push', 'g', 'id', 'paymentComplete'])
+  assert.equal(closed.length, 0)
+  hear(['push', 'g', 'id', 'paymentComplete'])
+  assert.deepEqual(closed, [4000])
+  turn.resolve()
+  await sleep(20)
+  link.inTurn(async () => {})
+  assert.deepEqual(closed, [4000])
 })
 
 test('a push whose payment could not be read is made when the database is back, and what a desktop missed is looked up again', async () => {
