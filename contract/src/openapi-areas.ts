@@ -99,6 +99,14 @@ import {
   webhooksOperations,
 } from './webhooks.ts'
 
+/** An address of an installation, as its documents name it. */
+export interface ServiceAddress {
+  readonly variable: string
+  readonly says: string
+  /** Where it lies under the base address, unless it is set. */
+  readonly path: string
+}
+
 /** What the document of one area says beside its operations. */
 export interface AreaPage {
   readonly title: string
@@ -127,8 +135,8 @@ export interface AreaPage {
   /** Schemas that have a name in the document. */
   readonly schemas: Readonly<Record<string, TSchema>>
   readonly deliveries?: Deliveries
-  /** Where the area answers, if not at the base address. */
-  readonly server?: { readonly url: string; readonly variables: Readonly<Record<string, unknown>> }
+  /** The address of the service, if it has one of its own: the paths of the document lie under it, not under the base address. */
+  readonly service?: ServiceAddress
 }
 
 const commonErrors = [
@@ -305,12 +313,7 @@ export const areaPages: Readonly<Record<Area, AreaPage>> = {
     },
     deliveries: terminalDeliveries,
     auth: 'signed',
-    server: {
-      url: '{terminal_url}',
-      variables: {
-        terminal_url: { default: 'http://localhost:8080/terminal', description: 'Where the terminal service answers.' },
-      },
-    },
+    service: { variable: 'terminal_url', says: 'Where the terminal service answers.', path: '/terminal' },
     error: (code, message, id) => ({
       error: { code, message, details: null },
       timestamp: '2026-01-15T10:30:00.000Z',
@@ -333,6 +336,7 @@ export const areaPages: Readonly<Record<Area, AreaPage>> = {
     error: qrError,
     sealedCodes: qrSealedCodes,
     auth: 'basic',
+    service: { variable: 'qr_url', says: 'Where the QR service answers.', path: '/qr' },
     schemas: {
       CreateQrCode,
       CreateQrCodeToken,
@@ -361,6 +365,7 @@ export const areaPages: Readonly<Record<Area, AreaPage>> = {
     auth: 'basic',
     schemas: { QrWebhook, QrWebhookList, RegisterQrWebhook, UpdateQrWebhook, QrNotification, Error: QrError },
     deliveries: qrDeliveries,
+    service: { variable: 'webhooks_url', says: 'Where the encrypted webhook service answers.', path: '/webhooks' },
   },
   sandbox: {
     title: 'Kaha sandbox',
@@ -376,6 +381,7 @@ export const areaPages: Readonly<Record<Area, AreaPage>> = {
     wireCodes: {},
     commonErrors: [...commonErrors, 'NOT_FOUND', 'MISDIRECTED_REQUEST'],
     envelope: EcommerceError,
+    service: { variable: 'sandbox_url', says: 'Where the controls of the sandbox answer.', path: '/sandbox' },
     schemas: {
       SandboxClock,
       AdvanceClock,

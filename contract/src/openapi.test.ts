@@ -10,7 +10,10 @@ const all = Object.entries(openapiDocuments()) as [keyof typeof documents, OpenA
 const operations = Object.values(areaPages).flatMap((page) => Object.values(page.operations))
 
 // Documents are JSON of many shapes; a test looks where it likes.
-const of = ({ area, path, method }: Operation): any => documents[area]().paths[path]?.[method.toLowerCase()]
+const of = ({ area, id }: Operation): any =>
+  Object.values(documents[area]().paths)
+    .flatMap((methods: any) => Object.values(methods))
+    .find(({ operationId }: any) => operationId === id)
 
 /** Every object in a value, itself included. */
 function* objectsIn(value: unknown): Generator<Record<string, unknown>> {
@@ -90,6 +93,19 @@ test('the limits of metadata are in the document: number of keys, length of a ke
     additionalProperties: { type: 'string', maxLength: 500 },
     description: 'Merchant-owned configuration of the endpoint; never sent with an event.',
   })
+})
+
+test('the paths of a service with an address of its own lie under that address', () => {
+  const shown = all.map(([area, { servers, paths }]) => [area, servers[0]?.['url'], Object.keys(paths)[0]])
+  assert.deepEqual(shown, [
+    ['webhooks', '{base_url}', '/v1/webhook_endpoints'],
+    ['reporting', '{base_url}', '/reports/v1/merchants'],
+    ['ecommerce', '{base_url}', '/ecom/v1/payment-links'],
+    ['terminals', '{terminal_url}', '/v1/terminals'],
+    ['qr', '{qr_url}', '/v1/pay/qr'],
+    ['qr_webhooks', '{webhooks_url}', '/v1/webhooks'],
+    ['sandbox', '{sandbox_url}', '/clock'],
+  ])
 })
 
 test('a list of statuses is one comma-separated parameter', () => {

@@ -1,6 +1,6 @@
 import type { TSchema } from 'typebox'
 import { meaningOf } from './error-meanings.ts'
-import { areaPages, type AreaPage } from './openapi-areas.ts'
+import { areaPages, type AreaPage, type ServiceAddress } from './openapi-areas.ts'
 import { answerExamples, refusalExample, requestExamples } from './openapi-examples.ts'
 import { deliveryTag, webhooksOf } from './openapi-webhooks.ts'
 import { scopesOf, type Area, type Operation, type Success } from './operation.ts'
@@ -76,7 +76,7 @@ function documentOf(page: AreaPage): OpenApiDocument {
   const shared: Shared = { responses: new Map(), examples: new Map() }
   const paths: Record<string, Record<string, Tree>> = {}
   for (const operation of operations) {
-    const methods = (paths[operation.path] ??= {})
+    const methods = (paths[pathAt(page.service, operation)] ??= {})
     methods[operation.method.toLowerCase()] = operationOf(operation, page, shown, shared)
   }
   const creates = operations.some(({ idempotency }) => idempotency !== undefined)
@@ -88,7 +88,7 @@ function documentOf(page: AreaPage): OpenApiDocument {
       description: page.description,
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
-    servers: [page.server ?? baseServer],
+    servers: [serverAt(page.service ?? baseAddress)],
     security: [Object.fromEntries(Object.keys(schemes[page.auth ?? 'key']).map((name) => [name, []]))],
     tags: tagsOf(page),
     paths,
@@ -104,10 +104,16 @@ function documentOf(page: AreaPage): OpenApiDocument {
   }
 }
 
-const baseServer = {
-  url: '{base_url}',
-  variables: { base_url: { default: 'http://localhost:8080', description: 'Where your installation answers.' } },
-}
+const baseAddress: ServiceAddress = { variable: 'base_url', says: 'Where your installation answers.', path: '' }
+
+const serverAt = ({ variable, says, path }: ServiceAddress): Tree => ({
+  url: `{${variable}}`,
+  variables: { [variable]: { default: `http://localhost:8080${path}`, description: says } },
+})
+
+/** The path under the address of its service, which may hold how the operation's own begins. */
+const pathAt = (service: ServiceAddress | undefined, { path }: Operation): string =>
+  service !== undefined && path.startsWith(`${service.path}/`) ? path.slice(service.path.length) : path
 
 const headerScheme = (name: string, description: string) => ({ type: 'apiKey', in: 'header', name, description })
 /** By how callers say who they are. */

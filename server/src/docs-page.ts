@@ -1,10 +1,6 @@
 import type { Addresses } from './addresses.ts'
+import type { OpenApi } from './api-documents.ts'
 import { html, type HtmlPart, type HtmlText } from './kernel/html.ts'
-
-/** What the start page reads of an OpenAPI document. */
-export interface OpenApi {
-  readonly paths: Readonly<Record<string, Readonly<Record<string, { readonly summary: string }>>>>
-}
 
 /** What not every installation has. */
 export interface Parts {
@@ -26,9 +22,8 @@ interface Service {
 interface Api {
   /** Of the document under `/docs/openapi`. */
   readonly name: string
+  /** The paths of the document lie under it. */
   readonly address: string
-  /** What the document's paths begin with and the address ends with. */
-  readonly prefix?: string
   readonly key: HtmlText
 }
 
@@ -72,8 +67,8 @@ missed.`,
           about: html`A code is for one payment. A payer scans it with a bank app, and you are sent a notification that you alone can open.`,
           guide: ['docs/qr-ph.md', 'From a code to its notification, without a centavo'] as const,
           apis: [
-            { name: 'qr', address: addresses.qr, prefix: '/qr', key: userName },
-            { name: 'qr_webhooks', address: addresses.webhooks, prefix: '/webhooks', key: userName },
+            { name: 'qr', address: addresses.qr, key: userName },
+            { name: 'qr_webhooks', address: addresses.webhooks, key: userName },
           ],
         },
       ]
@@ -94,7 +89,6 @@ late. Pay and refuse codes in the <a href="${addresses.sandbox}/bank">bank app</
             {
               name: 'sandbox',
               address: addresses.sandbox,
-              prefix: '/sandbox',
               key: html`the partner’s secret key, as <code>X-API-Key</code>`,
             },
           ],
@@ -134,9 +128,9 @@ ${more}
 <p>These pages are files in the folder of Kaha.</p>
 <dl class="pages">${pages.map(([file, about]) => html`<div><dt><code>${file}</code></dt><dd>${about}</dd></div>`)}</dl>`
 
-function apiOf({ name, address, prefix = '', key }: Api, document: OpenApi | undefined): HtmlText {
+function apiOf({ name, address, key }: Api, document: OpenApi | undefined): HtmlText {
   const operations = Object.entries(document?.paths ?? {}).flatMap(([path, methods]) =>
-    Object.entries(methods).map(([method, { summary }]) => ({ method, path: path.slice(prefix.length), summary })),
+    Object.entries(methods).map(([method, { summary }]) => ({ method, path, summary })),
   )
   return html`${lines([
     ['Address', html`<code>${address}</code>`],

@@ -1,16 +1,13 @@
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import type { FastifyInstance } from 'fastify'
 import type { Addresses } from './addresses.ts'
+import { openApiAt, readOpenApi, readSockets, socketsAt } from './api-documents.ts'
 import { icon } from './areas/ecommerce/checkout/assets.ts'
 import { kahaMark } from './areas/ecommerce/checkout/marks.ts'
-import { docsPage, documentsOf, type OpenApi, type Parts } from './docs-page.ts'
+import { docsPage, documentsOf, type Parts } from './docs-page.ts'
 import { html, htmlString, type HtmlText } from './kernel/html.ts'
 import { readStylesheet } from './kernel/http/asset.ts'
 import { pageHeaders } from './kernel/http/page-headers.ts'
 
-const documentsFolder = join(import.meta.dirname, '../../contract/openapi')
-const socketsDocument = join(import.meta.dirname, '../../contract/asyncapi/terminals.json')
 const json = 'application/json; charset=utf-8'
 
 // The same house as the payer's pages.
@@ -43,8 +40,10 @@ ${sandbox && html`<header class="ribbon">Sandbox: no real money</header>`}
 `)
   const show = (path: string, operationId: string, made: () => string) =>
     app.get(path, { config: { operationId } }, async (_request, reply) => reply.headers(pageHeaders()).send(made()))
-  const offer = (path: string, operationId: string, text: string) =>
-    app.get(path, { config: { operationId } }, async (_request, reply) => reply.type(json).send(text))
+  const offer = (path: string, operationId: string, made: () => unknown) =>
+    app.get(path, { config: { operationId } }, async (_request, reply) =>
+      reply.type(json).send(`${JSON.stringify(made(), null, 2)}\n`),
+    )
 
   show('/', 'home', () =>
     page(
@@ -63,10 +62,7 @@ ${sandbox && html`<header class="ribbon">Sandbox: no real money</header>`}
     ),
   )
 
-  const texts = new Map(
-    documentsOf(addresses, parts).map((name) => [name, readFileSync(join(documentsFolder, `${name}.json`), 'utf8')]),
-  )
-  const documents = new Map([...texts].map(([name, text]) => [name, JSON.parse(text) as OpenApi]))
+  const documents = new Map(documentsOf(addresses, parts).map((name) => [name, readOpenApi(name)]))
   show('/docs', 'docs', () =>
     page(
       'Documentation',
@@ -74,8 +70,10 @@ ${sandbox && html`<header class="ribbon">Sandbox: no real money</header>`}
       docsPage(addresses, parts, documents),
     ),
   )
-  for (const [name, text] of texts) offer(`/docs/openapi/${name}.json`, 'openapi', text)
-  offer('/docs/asyncapi/terminals.json', 'asyncapi', readFileSync(socketsDocument, 'utf8'))
+  for (const [name, document] of documents)
+    offer(`/docs/openapi/${name}.json`, 'openapi', () => openApiAt(addresses, document))
+  const sockets = readSockets()
+  offer('/docs/asyncapi/terminals.json', 'asyncapi', () => socketsAt(addresses, sockets))
   // With a host name of its own, every path of the dashboard stands under its prefix. The icon is the checkout's elsewhere.
   for (const [path, asset] of [
     [stylesheet.path, stylesheet],

@@ -32,7 +32,8 @@ async function refuses(body: unknown, code: string): Promise<void> {
 test('A2.document.version: the description of area A is published as version 1.0.0', async () => {
   const published = await call(p.url, { path: '/docs/openapi/webhooks.json' })
   assert.equal(published.json.info.version, '1.0.0')
-  assert.deepEqual(published.json, webhooksDocument)
+  // It names where this installation answers.
+  assert.deepEqual({ ...published.json, servers: webhooksDocument.servers }, webhooksDocument)
 })
 
 const shown = [
