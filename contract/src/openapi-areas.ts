@@ -119,7 +119,7 @@ export interface AreaPage {
   readonly errors: Readonly<Record<string, number>>
   /** Codes that are written otherwise on the wire. */
   readonly wireCodes: Readonly<Record<string, string>>
-  /** Codes that every operation of the area can give; of those about bodies, every operation that takes one. */
+  /** Codes that every operation of the area can give; of those about bodies, every operation to which one can be sent. */
   readonly commonErrors: readonly string[]
   readonly envelope: TObject
   /** What the server says in one case of each code. */

@@ -51,6 +51,7 @@ export function openapiDocuments(): Readonly<Record<Area, OpenApiDocument>> {
   }
 }
 
+/** A body is looked at also where none is expected, unless the method has none (RFC 9110, 9.3.1). */
 const aboutBodies = ['PAYLOAD_TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE']
 /** All that somebody can be refused who need not say who they are. */
 const ofOurs = ['INTERNAL_ERROR']
@@ -59,7 +60,7 @@ const ofOurs = ['INTERNAL_ERROR']
 export function refusalsOf(operation: Operation): Refusal[] {
   const { errors, wireCodes, commonErrors } = areaPages[operation.area]
   const common = commonErrors.filter((code) =>
-    operation.auth === 'none' ? ofOurs.includes(code) : operation.body !== undefined || !aboutBodies.includes(code),
+    operation.auth === 'none' ? ofOurs.includes(code) : operation.method !== 'GET' || !aboutBodies.includes(code),
   )
   const byStatus = new Map<number, { code: string; wire: string }[]>()
   for (const code of new Set([...common, ...operation.errors])) {

@@ -58,7 +58,7 @@ export function commonProvocations(p: Platform): Readonly<Record<string, Provoke
     },
     '415 UNSUPPORTED_MEDIA_TYPE': async (right) => {
       const request = await right()
-      return { ...request, headers: { ...request.headers, 'content-type': 'text/plain' } }
+      return { ...request, body: request.body ?? {}, headers: { ...request.headers, 'content-type': 'text/plain' } }
     },
   }
 }

@@ -245,6 +245,10 @@ test('[E6.errors.body-webhooks, E6.errors.content-type-webhooks] too large a bod
     await ask({ method: 'POST', path, body: right(), headers: { 'content-type': 'text/plain' } }),
     'UNSUPPORTED_MEDIA_TYPE',
   )
+  // Also where none is expected.
+  const one = { method: 'DELETE', path: `${path}/1` }
+  assertRefused(await ask({ ...one, bytes: padded(65_537) }), 'PAYLOAD_TOO_LARGE')
+  assertRefused(await ask({ ...one, bytes: 'x', headers: { 'content-type': 'text/plain' } }), 'UNSUPPORTED_MEDIA_TYPE')
 })
 
 test('[E6.errors.rate-webhooks] too many requests of a key are 429 with 20000014 and Retry-After', async (t) => {
