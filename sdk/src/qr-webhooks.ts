@@ -42,8 +42,8 @@ export interface KahaQrWebhooks {
   ping(options?: CallOptions): Promise<'Pong!'>
 }
 
-export function createKahaQrWebhooks(options: KahaQrWebhooksOptions): KahaQrWebhooks {
-  const { webhooksUrl, secretKey, ...connection } = mustBeObject('options', options)
+export function createKahaQrWebhooks(account: KahaQrWebhooksOptions): KahaQrWebhooks {
+  const { webhooksUrl, secretKey, ...connection } = mustBeObject('options', account)
   const sendAs = (headers: Readonly<Record<string, string>> = {}) =>
     createSend({ ...connection, baseUrl: webhooksUrl, basicUser: secretKey, prefix: '/webhooks', headers })
   const send = sendAs()

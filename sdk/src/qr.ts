@@ -33,8 +33,8 @@ export interface KahaQr {
 }
 
 /** A client of the QR service. It throws KahaError, whose `code` has the eight digits of area E, and KahaConnectionError. */
-export function createKahaQr(options: KahaQrOptions): KahaQr {
-  const { qrUrl, secretKey, encryptionKey, ...connection } = mustBeObject('options', options)
+export function createKahaQr(account: KahaQrOptions): KahaQr {
+  const { qrUrl, secretKey, encryptionKey, ...connection } = mustBeObject('options', account)
   mustBeText('encryptionKey', encryptionKey)
   let ready: Promise<TokenKey> | undefined
   const key = (): Promise<TokenKey> => (ready ??= tokenKey(encryptionKey))

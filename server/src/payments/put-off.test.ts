@@ -122,7 +122,8 @@ test('codes whose end fails, more than a round takes, keep none behind them from
   await copy('qr.codes', id, 250, `'reference', md5(gen_random_uuid()::text), ${sooner('expires_at')}`)
   const mend = await failing('qr.codes', `old.id <> '${id}'`)
   await jump(room, 48 * hourMs)
-  await using _timers = startQrTimers({ db, bus, log: createLog('silent') })
+  await using timers = startQrTimers({ db, bus, log: createLog('silent') })
+  timers.wake()
   await until(
     'the end of the last code',
     async () => (await count(`qr.codes where id = '${id}' and state = 'EXPIRED'`)) === 1,

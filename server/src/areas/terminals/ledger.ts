@@ -262,7 +262,7 @@ export function createLedger({ db, bus, clock, log, figures, waits, eventRow }: 
 
   type Claim = (tx: Queries) => Promise<readonly TransactionRow[]>
   /** Resolves to how many rows there were, how many of them changed, and how many could not and are put off. */
-  const applySome = async (claim: Claim): Promise<{ found: number; changed: number; putOff: number }> => {
+  const applySome = async (claim: Claim): Promise<{ found: number; changed: number; failed: number }> => {
     try {
       const { found, changes } = await db.tx(async (tx) => {
         const rows = await claim(tx)
@@ -270,7 +270,7 @@ export function createLedger({ db, bus, clock, log, figures, waits, eventRow }: 
         return { found: new Set(rows), changes: await writeAll(tx, drafts) }
       })
       await follow(changes)
-      return { found: found.size, changed: changes.filter(({ row }) => !found.has(row)).length, putOff: 0 }
+      return { found: found.size, changed: changes.filter(({ row }) => !found.has(row)).length, failed: 0 }
     } catch (error) {
       if (isAway(error)) throw error
       return applyApart(claim)
@@ -291,7 +291,7 @@ export function createLedger({ db, bus, clock, log, figures, waits, eventRow }: 
     }
     const isChanged = (one: (typeof done)[number], at: number) =>
       one.status === 'fulfilled' && one.value?.version !== rows[at]?.version
-    return { found: rows.length, changed: done.filter(isChanged).length, putOff: failures.length }
+    return { found: rows.length, changed: done.filter(isChanged).length, failed: failures.length }
   }
 
   const pace = createPace()
@@ -309,8 +309,8 @@ export function createLedger({ db, bus, clock, log, figures, waits, eventRow }: 
     async applyDue(groupId) {
       try {
         for (let turns = 0; turns < applyTurnsMax && (await store.isDue(db, groupId)); turns += 1) {
-          const { changed, putOff } = await applySome((tx) => store.lockDueOf(tx, groupId, claimedMax))
-          if (changed + putOff === 0) return
+          const { changed, failed } = await applySome((tx) => store.lockDueOf(tx, groupId, claimedMax))
+          if (changed + failed === 0) return
         }
       } catch (error) {
         if (isAway(error)) throw error
