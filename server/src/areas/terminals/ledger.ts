@@ -4,7 +4,6 @@ import type { Clock } from '../../kernel/clock.ts'
 import { isAway, type Db, type Queries } from '../../kernel/db.ts'
 import type { Log } from '../../kernel/log.ts'
 import { together } from '../../kernel/together.ts'
-import { createPace } from '../../payments/pace.ts'
 import { putOff } from '../../payments/put-off.ts'
 import { asOf, type Effect, type Step } from './course.ts'
 import type { TerminalFigures } from './figures.ts'
@@ -294,7 +293,6 @@ export function createLedger({ db, bus, clock, log, figures, waits, eventRow }: 
     return { found: rows.length, changed: done.filter(isChanged).length, failed: failures.length }
   }
 
-  const pace = createPace()
   return {
     changeIn,
     follow,
@@ -321,8 +319,7 @@ export function createLedger({ db, bus, clock, log, figures, waits, eventRow }: 
       const { found, changed } = await applySome((tx) => store.claimDue(tx, claimedMax))
       if (found === claimedMax && changed > 0) return 0
       const next = await store.nextDue(db)
-      if (next === null) return idleMs
-      return Math.max(sweepMsMin, pace({ moved: changed > 0, waitMs: next.getTime() - clock.now().getTime() }))
+      return next === null ? idleMs : Math.max(sweepMsMin, next.getTime() - clock.now().getTime())
     },
   }
 }

@@ -119,7 +119,14 @@ const claimDue = statement(
   `select ${columns} from terminals.transactions t
     where t.run_at <= kernel.now() and not payments.is_put_off(t.id) order by t.run_at limit $1 for no key update skip locked`,
 )
-const nextDue = statement('terminals.nextDue', 'select terminals.next_due() as at')
+// Without those that are put off, which are looked for when the sweep comes by.
+const nextDue = statement(
+  'terminals.nextDue',
+  `select least(
+     (select t.run_at from terminals.transactions t
+       where t.run_at is not null and not payments.is_put_off(t.id) order by t.run_at limit 1),
+     (select min(t.offline_at) from terminals.terminals t where t.status = 'reconnecting')) as at`,
+)
 const isDue = statement(
   'terminals.isDue',
   `select exists (
