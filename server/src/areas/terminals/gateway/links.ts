@@ -8,7 +8,7 @@ const closeMsMax = 2_000
 const drainedBytesMax = 512 * 1024
 const drainLookMs = 20
 const confirmationsMax = 1_000
-const turnsMax = 1_000
+const tellingsMax = 10_000
 
 /** Whose socket it is. */
 type About = Pick<Link, 'connectionId' | 'principal' | 'terminalId' | 'deviceId'>
@@ -39,7 +39,7 @@ export class Link {
   #asked: Set<string> | undefined
   #told: Set<string> | undefined
   #last: Promise<void> | undefined
-  #turns = 0
+  #tellings = 0
   // One ping for all that was sent before it, and none while one is under way: clients take many at once for an attack.
   #unconfirmed: (() => void)[] | undefined
   #underWay: { readonly name: string; readonly calls: readonly (() => void)[] } | undefined
@@ -103,14 +103,22 @@ export class Link {
     }
   }
 
-  /** Work of this link, one piece after the other. A line on which too much waits is closed: whoever comes back is told what it missed. */
+  /** Work of this link, one piece after the other. */
   inTurn(work: () => Promise<void>): void {
-    if (this.#turns >= turnsMax) return this.#leave()
-    this.#turns += 1
-    this.#last = (this.#last ?? Promise.resolve())
-      .then(work)
-      .catch(this.#onError)
-      .finally(() => (this.#turns -= 1))
+    this.#last = (this.#last ?? Promise.resolve()).then(work).catch(this.#onError)
+  }
+
+  /** The same for what others have it told. A line for which too much waits is closed: whoever comes back is told what it missed. */
+  tellInTurn(work: () => Promise<void>): void {
+    if (this.#tellings >= tellingsMax) return this.#leave()
+    this.#tellings += 1
+    this.inTurn(async () => {
+      try {
+        await work()
+      } finally {
+        this.#tellings -= 1
+      }
+    })
   }
 
   ping(): void {

@@ -116,7 +116,7 @@ export function createToDesktops({
   const tellEnd = (link: Link, row: TransactionRow) => {
     const end = endOf(row)
     if (end === undefined) return
-    link.inTurn(async () => pushTo(link, row, end))
+    link.tellInTurn(async () => pushTo(link, row, end))
   }
 
   /** Does something with what is read, for each of them in its turn. A read that failed before is told then: unheard until that, it would end the process. */
@@ -127,7 +127,7 @@ export function createToDesktops({
   ) => {
     reading.catch(() => {})
     for (const link of those) {
-      link.inTurn(async () => {
+      link.tellInTurn(async () => {
         const row = await reading
         if (row !== undefined) work(link, row)
       })
@@ -208,7 +208,7 @@ export function createToDesktops({
   }
   /** `after` is the last that it was told before: what else it says has its turn in between. */
   const catchUp = (link: Link, after?: Missed) =>
-    link.inTurn(async () => {
+    link.tellInTurn(async () => {
       try {
         const missed = await store.unseen(db, link.principal, clock.now(), after)
         if ((await sendMissed(link, missed)) && missed.length === unseenMax) catchUp(link, missed.at(-1))

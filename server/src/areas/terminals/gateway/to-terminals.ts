@@ -114,7 +114,7 @@ export function createToTerminals({
     tell([connectionId = '', groupId = '', id = '', action = '']) {
       const link = links.find(connectionId)
       if (link === undefined || link.dismissed) return
-      link.inTurn(async () => {
+      link.tellInTurn(async () => {
         if (action === 'payment') return sendPayment(link, id)
         // A word asks to look, and may be anybody's: told is what the row says, to the terminal that it names.
         const row = await read({ id, groupId })
