@@ -155,7 +155,7 @@ test('E6.simulate.unknown: a text of no code of the account is 404, and so is a 
   }).made()
   for (const qrBody of ['x', qrText.slice(0, -1), qrText.replace('98.00', '99.00'), theirs.qrText])
     assertRefused(await p.ask({ useCase: 'SUCCESS', qrBody }), 'CODE_NOT_FOUND')
-  assert.match((await p.ask({ useCase: 'SUCCESS', qrBody: 'iVBORw0KGgo=' })).text, /which is qrText/)
+  assert.match((await p.ask({ useCase: 'SUCCESS', qrBody: 'iVBORw0KGgo=' })).text, /send the qrText/)
   assertRefused(await p.ask({ useCase: 'SUCCESS', qrBody: qrText }, second.secret_key), 'CODE_NOT_FOUND')
   assert.equal((await p.account.get(id)).plain.status, 'PENDING')
   assert.deepEqual(p.receiver.received, [])

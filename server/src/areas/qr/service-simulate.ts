@@ -42,9 +42,10 @@ export function createQrSimulation({ db, clock, bank, codeBank, events, identity
     const read = readText(bank, text)
     const row = read.is === 'ours' ? await store.findCode(db, account, read.id) : undefined
     if (row?.text === text) return codeOf(row)
-    const why = text.startsWith(textBegins)
+    const isText = text.startsWith(textBegins)
+    const why = isText
       ? 'the text of no code of this account'
-      : 'no text of a code, which is qrText'
+      : 'no text of a code; send the qrText that it was made with'
     throw new Fault('CODE_NOT_FOUND', `qrBody: is ${why}.`)
   }
 

@@ -151,15 +151,24 @@ export function createLedger({ db, bus, clock, log, figures, waits, eventRow }: 
     return drafts.map(({ row, effects }) => ({ row, effects, isHeard }))
   }
 
-  const changeIn = async (tx: Queries, asked: readonly Asked[]): Promise<Changed[]> => {
-    if (asked.length === 0) return []
+  const lock = (tx: Queries, asked: readonly Asked[]) =>
+    store.lock(
+      tx,
+      asked.map(({ id }) => id),
+    )
+  /** Of these rows, which are locked, those that are asked for. */
+  const changeRows = (tx: Queries, rows: readonly TransactionRow[], asked: readonly Asked[]): Promise<Changed[]> => {
     const steppers = new Map(asked.map(({ id, stepper }) => [id, stepper]))
-    const rows = await store.lock(tx, [...steppers.keys()])
     return writeAll(
       tx,
-      rows.map((row) => draft(row, steppers.get(row.id) ?? noStep)),
+      rows.flatMap((row) => {
+        const stepper = steppers.get(row.id)
+        return stepper === undefined ? [] : [draft(row, stepper)]
+      }),
     )
   }
+  const changeIn = async (tx: Queries, asked: readonly Asked[]): Promise<Changed[]> =>
+    asked.length === 0 ? [] : changeRows(tx, await lock(tx, asked), asked)
 
   // Open payments as this process wrote them last: they are changed from there, unless somebody else was first.
   const latest = new Map<string, TransactionRow>()
@@ -205,12 +214,12 @@ export function createLedger({ db, bus, clock, log, figures, waits, eventRow }: 
     async work(asked: readonly Asked[]) {
       let gone: ReadonlySet<string> = new Set()
       const changeLocked = async (tx: Queries) => {
-        const ids = asked.map(({ id }) => id)
-        await store.lock(tx, ids)
+        const rows = await lock(tx, asked)
         // Now, for whoever takes the place of a connection locks its payments as well.
         gone = await goneOf(tx, asked)
-        return changeIn(
+        return changeRows(
           tx,
+          rows,
           asked.filter(({ connectionId = '' }) => !gone.has(connectionId)),
         )
       }

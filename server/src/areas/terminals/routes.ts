@@ -18,6 +18,7 @@ import { route, type Area, type Refusal, type Route } from '../../kernel/http/ar
 import { targetOf } from '../../kernel/http/server.ts'
 import type { Violation } from '../../kernel/http/validation.ts'
 import { asWritten } from '../../kernel/json-digits.ts'
+import { scrub } from '../../kernel/log.ts'
 import { statuses } from './errors.ts'
 import { presentPayment, presentTerminal, presentTransaction, presentVoid } from './present.ts'
 import { refuse } from './refusals.ts'
@@ -101,7 +102,7 @@ export function terminalsArea(identity: TerminalIdentity, clock: Clock): Area<Si
       if (!isSignedBy(principal.secret, principal.signature, signed))
         throw refuse(
           'INVALID_SIGNATURE',
-          `The signature is not that of the four lines ${request.method}, ${bare[0] ?? sent}, x-timestamp as it was sent, and the SHA-256 of the body in small hex, ${hash('sha256', body)}.`,
+          `The signature is not that of the four lines ${request.method}, ${scrub(bare[0] ?? sent)}, x-timestamp as it was sent, and the SHA-256 of the body in small hex, ${hash('sha256', body)}.`,
         )
       // Of what a key may do only who holds its secret is told.
       requireGroup(principal, headerOf(request, 'x-group-id'))
