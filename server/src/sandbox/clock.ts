@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Bus } from '../kernel/bus.ts'
 import type { Clock } from '../kernel/clock.ts'
-import { statement, type Db, type Statement } from '../kernel/db.ts'
+import { isFull, statement, type Db, type Statement } from '../kernel/db.ts'
 import { Fault } from '../kernel/fault.ts'
 import { workersOf } from '../kernel/workers.ts'
 import { clockTurns } from './clock-turns.ts'
@@ -57,8 +57,19 @@ function refuseBeyondEnd(field: 'seconds' | 'to', target: Date): void {
 }
 
 export function createSandboxClock({ db, bus, clock, ensurePartitions }: SandboxClockDependencies): SandboxClock {
+  /** What falls due may have all connections for a while: that ends no move, which waits for it anyway. */
+  const patiently = async <Value>(work: () => Promise<Value>): Promise<Value> => {
+    for (const until = performance.now() + idleWaitMsMax; ;) {
+      try {
+        return await work()
+      } catch (error) {
+        if (!isFull(error) || performance.now() > until) throw error
+      }
+    }
+  }
+
   const read = async (): Promise<{ next: Date | null; busy: boolean }> => {
-    const [row] = await db.run<{ next: Date | null; busy: boolean | null }>(readDue, [])
+    const [row] = await patiently(() => db.run<{ next: Date | null; busy: boolean | null }>(readDue, []))
     return { next: row?.next ?? null, busy: row?.busy ?? false }
   }
 
@@ -103,9 +114,9 @@ export function createSandboxClock({ db, bus, clock, ensurePartitions }: Sandbox
   }
 
   const move = async (query: Statement, to: Date | number, around: Date) => {
-    await ensurePartitions(around)
-    await db.run(query, [to])
-    await clock.refresh(db)
+    await patiently(() => ensurePartitions(around))
+    await patiently(() => db.run(query, [to]))
+    await patiently(() => clock.refresh(db))
     bus.hint('clock')
   }
 
@@ -151,7 +162,7 @@ export function createSandboxClock({ db, bus, clock, ensurePartitions }: Sandbox
     async advanceBy(ms) {
       let offsetMs: number | undefined
       await inTurn(async () => {
-        await clock.refresh(db)
+        await patiently(() => clock.refresh(db))
         // Where the turn is taken again, it goes on to where it was to go.
         const whole = (offsetMs ??= clock.offsetMs + ms)
         const target = () => new Date(clock.wall() + whole)
