@@ -5,7 +5,7 @@ import { isAway, type Db, type Queries } from '../../kernel/db.ts'
 import type { Log } from '../../kernel/log.ts'
 import { together } from '../../kernel/together.ts'
 import { putOff } from '../../payments/put-off.ts'
-import { asOf, type Effect, type Step } from './course.ts'
+import { asOf, type Alarm, type Effect, type Step } from './course.ts'
 import type { TerminalFigures } from './figures.ts'
 import { isOpen } from './machine.ts'
 import { announcementOf } from './notifications.ts'
@@ -21,6 +21,8 @@ export type Stepper = (row: TransactionRow, now: Date) => Step
 export interface Changed {
   readonly row: TransactionRow
   readonly effects: readonly Effect[]
+  /** What a person must see to since then. */
+  readonly raised: readonly Alarm[]
   /** An event that was written with it is to be dispatched. */
   readonly isHeard: boolean
 }
@@ -138,17 +140,18 @@ export function createLedger({ db, bus, clock, log, figures, waits, eventRow }: 
       return { before, heldBy, course: row, at, report: report === reportStatusOf(before) ? null : report }
     })
     const isHeard = saves.length > 0 && (await store.saveAll(on, saves, events))
+    const done: Changed[] = []
     for (const { row, at, effects } of drafts) {
+      const raised: Alarm[] = []
       for (const effect of effects) {
         if (effect.kind !== 'alarm') continue
         // A person goes to the terminal that the payment was sent to, and must know which it is.
         const detail = `${row.device_id ?? row.addressed}: ${effect.detail}`
-        if (!(await store.raise(on, row.id, effect.alarm, detail, at))) continue
-        figures.attention(effect.alarm)
-        log.warn({ transaction: row.id, cause: effect.alarm }, 'a terminal payment needs a person')
+        if (await store.raise(on, row.id, effect.alarm, detail, at)) raised.push(effect.alarm)
       }
+      done.push({ row, effects, raised, isHeard })
     }
-    return drafts.map(({ row, effects }) => ({ row, effects, isHeard }))
+    return done
   }
 
   const lock = (tx: Queries, asked: readonly Asked[]) =>
@@ -240,8 +243,12 @@ export function createLedger({ db, bus, clock, log, figures, waits, eventRow }: 
   }
   const follow = async (changes: readonly Changed[]): Promise<void> => {
     if (changes.some(({ isHeard }) => isHeard)) bus.hint('events')
-    for (const { row, effects } of changes) {
+    for (const { row, effects, raised } of changes) {
       remember(row)
+      for (const cause of raised) {
+        figures.attention(cause)
+        log.warn({ transaction: row.id, cause }, 'a terminal payment needs a person')
+      }
       bus.say('terminals', ['changed', row.id])
       waits.give(row)
       for (const effect of effects) {
