@@ -1,13 +1,19 @@
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import { busyTwice } from '../terminals-audit.ts'
-import { shopOf } from '../till.ts'
+import { approval, result, shopOf } from '../till.ts'
 import { platform } from '../platform.ts'
 import { sql } from '../sql.ts'
 import { until } from '../until.ts'
 import { assertRefused, call } from './call.ts'
 
 // Payments whose deadlines nobody has stored yet, or nobody can.
+
+async function figure(url: string, name: string): Promise<number> {
+  const { text } = await call(url, { path: '/metrics' })
+  const line = text.split('\n').find((one) => one.startsWith(`${name} `))
+  return Number(line?.slice(name.length))
+}
 
 /** An installation, without a worker unless told, and a shop there whose payments nobody waits for, who would see to a deadline. */
 async function unwatched(t: TestContext, roles = 'api,gateway') {
@@ -24,10 +30,9 @@ async function unwatched(t: TestContext, roles = 'api,gateway') {
     ask,
     there,
     /** How often something could not be stored. */
-    async unstored(): Promise<number> {
-      const { text } = await call(alone.url, { path: '/metrics' })
-      return Number(/^kaha_terminal_unstored_total (\d+)$/m.exec(text)?.[1])
-    },
+    unstored: () => figure(alone.url, 'kaha_terminal_unstored_total'),
+    /** How often a void that nobody answered was told to a person. */
+    unanswered: () => figure(alone.url, 'kaha_terminal_attention_total{cause="void_unanswered"}'),
     begin: (transactionId: string, deviceId = there.first.device_id) =>
       there.pay({ transactionId, webhookMode: true }, deviceId),
     async later(seconds: number) {
@@ -165,4 +170,28 @@ test('[D5.machine.open.timeout] a terminal whose absence cannot be stored holds 
     const rows = await ask(`select id from terminals.terminals where status = 'offline'`)
     return rows.length === 1
   })
+})
+
+test('what needs a person is counted once, though what is due with it cannot be stored', async (t) => {
+  const { ask, there, begin, later, unstored, unanswered } = await unwatched(t, 'api,gateway,worker')
+  const lines = [await there.connect(there.first), await there.connect(there.second)] as const
+  assert.equal((await begin('first')).status, 202)
+  assert.equal((await begin('second', there.second.device_id)).status, 202)
+  await later(100)
+  const count = async (where: string) => (await ask(`select id from terminals.transactions where ${where}`)).length
+  await until('both deadlines', async () => (await count('given_up is not null')) === 2)
+  lines[0].send(result('first', approval))
+  lines[1].send(result('second', approval))
+  await until('both voids', async () => (await count(`void_state = 'ASKED'`)) === 2)
+  await ask(
+    `create function public.refuse() returns trigger language plpgsql as $$ begin raise exception 'planted'; end $$`,
+  )
+  await ask(
+    `create trigger refuse before insert on terminals.attention for each row
+     when (new.detail like '${there.second.device_id}%') execute function public.refuse()`,
+  )
+  await later(25 * 3_600)
+  await until('that one is not stored', async () => (await unstored()) > 0)
+  assert.deepEqual(await ask('select cause from terminals.attention'), [{ cause: 'void_unanswered' }])
+  assert.equal(await unanswered(), 1)
 })
