@@ -24,6 +24,7 @@ function gateway(run: () => Promise<never[]>, cases = {} as TerminalCases, termi
   const told: unknown[] = []
   const sent: string[] = []
   const closed: number[] = []
+  const checks: true[] = []
   const onError = (error: unknown) => void told.push(error)
   const links = createLinks()
   const socket = Object.assign(new EventEmitter(), {
@@ -51,9 +52,10 @@ function gateway(run: () => Promise<never[]>, cases = {} as TerminalCases, termi
     links,
     cases,
     unsent: (ids) => void unsent.push(...ids),
+    checkSoon: () => void checks.push(true),
     onError,
   })
-  return { told, sent, closed, unsent, links, link, hear: (words: Words) => hear(words), deliverer }
+  return { told, sent, closed, checks, unsent, links, link, hear: (words: Words) => hear(words), deliverer }
 }
 
 test('a read for a desktop that fails while the desktop has its turn is told in the next one, and ends no process', async () => {
@@ -173,9 +175,28 @@ test('a word that is made up tells a desktop nothing that the payment or the ter
     for (const status of ['connected', 'disconnected', '__proto__']) hear(['terminal', 'g', 'id', status])
     await sleep(20)
     assert.deepEqual([sent, told], [index === 2 ? ['paymentVoided'] : [], []])
-    hear(['close', 'c', 'constructor'])
-    assert.equal(sent.at(-1), 'forceDisconnect')
   }
+})
+
+test('a word closes a connection that is none any more, and no other', async () => {
+  for (const [missing, closed] of [
+    [[], []],
+    [['another'], []],
+    [['c'], [4000]],
+  ] as const) {
+    const { hear, ...found } = gateway(async () => missing.map((id) => ({ id })) as never[])
+    for (const word of ['constructor', 'other']) hear(['close', 'c', word])
+    await sleep(20)
+    assert.deepEqual([found.closed, found.told], [closed, []])
+  }
+})
+
+test('where that cannot be looked up, it is as soon as it can', async () => {
+  const away = new Fault('UNAVAILABLE', 'away')
+  const { closed, checks, told, hear } = gateway(() => Promise.reject(away))
+  hear(['close', 'c', 'other'])
+  await sleep(20)
+  assert.deepEqual([closed, checks, told], [[], [true], [away]])
 })
 
 test('nor does it tell a desktop of a payment of another group, though that was read in the same moment', async () => {
@@ -216,12 +237,13 @@ test('nor is a payment sent to another terminal than its own', async () => {
   assert.equal((await cases.beforeSending('id', { terminalId: 't1', connectionId: 'c' }))?.sent_to, 'c')
 })
 
-test('a connection whose place was taken before its socket was here is told so when it is', () => {
-  const { sent, link, links, hear, deliverer } = gateway(async () => [])
+test('a connection whose place was taken before its socket was here is told so when it is', async () => {
+  const { sent, link, links, hear, deliverer } = gateway(async () => [{ id: 'c' }] as never[])
   links.remove(link)
   hear(['close', 'c', 'api_key_used_elsewhere'])
   links.add(link)
   deliverer.arrived(link)
+  await sleep(20)
   assert.deepEqual([sent, link.dismissed], [['forceDisconnect'], true])
 })
 

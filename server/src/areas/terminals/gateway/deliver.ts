@@ -4,6 +4,7 @@ import type { Db } from '../../../kernel/db.ts'
 import { together } from '../../../kernel/together.ts'
 import type { Sending } from '../dependencies.ts'
 import type { TerminalCases } from '../service-terminal.ts'
+import { connectionStore } from '../store-connections.ts'
 import { transactionStore as store } from '../store-transactions.ts'
 import type { Link, Links } from './links.ts'
 import { stamp, type ReadRow } from './stamp.ts'
@@ -51,6 +52,7 @@ export function createDeliverer({
   links,
   cases,
   unsent,
+  checkSoon,
   onError,
 }: {
   readonly db: Db
@@ -59,6 +61,8 @@ export function createDeliverer({
   readonly links: Links
   readonly cases: TerminalCases
   readonly unsent: Sending['unsent']
+  /** Has it looked up which connections of this process are none any more. */
+  readonly checkSoon: () => void
   readonly onError: (error: unknown) => void
 }): Deliverer {
   const read: ReadRow = together({
@@ -83,6 +87,23 @@ export function createDeliverer({
     link.close(closeCodes[reason], reason)
   }
 
+  const isGone = together({
+    async work(connectionIds: readonly string[]) {
+      const gone = new Set(await connectionStore.missing(db, connectionIds))
+      return connectionIds.map((id) => gone.has(id))
+    },
+    itemsMax: readTogetherMax,
+  })
+  // A word asks to look, and may be anybody's: closed is a connection that is none any more.
+  const dismissGone = async (link: Link, reason: DisconnectReason) => {
+    try {
+      if ((await isGone(link.connectionId)) && links.isOpen(link)) dismiss(link, reason)
+    } catch (error) {
+      checkSoon()
+      onError(error)
+    }
+  }
+
   // Connections of other processes, and those whose answer from the database was behind this word.
   const early = new Map<string, DisconnectReason>()
   const close = ([connectionId = '', word = '']: Words) => {
@@ -91,7 +112,7 @@ export function createDeliverer({
     if (link === undefined) {
       early.set(connectionId, reason)
       for (const oldest of early.size > earlyMax ? early.keys().take(1) : []) early.delete(oldest)
-    } else if (!link.dismissed) dismiss(link, reason)
+    } else if (!link.dismissed) void dismissGone(link, reason)
   }
 
   const act: Readonly<Record<string, (words: Words) => void>> = {
@@ -111,7 +132,7 @@ export function createDeliverer({
     dismiss,
     arrived(link) {
       const reason = early.get(link.connectionId)
-      if (reason !== undefined) dismiss(link, reason)
+      if (reason !== undefined) void dismissGone(link, reason)
     },
     stop() {
       for (const one of forget) one()

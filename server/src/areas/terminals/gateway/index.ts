@@ -88,7 +88,16 @@ export function createGateway(deps: GatewayDependencies): Gateway {
     const untilMs = clock.wall() + unsentMsMax
     for (const id of ids) if (unsent.size < unsentMax) unsent.set(id, untilMs)
   }
-  const deliverer = createDeliverer({ db, bus, clock, links, cases, unsent: noteUnsent, onError })
+  const deliverer = createDeliverer({
+    db,
+    bus,
+    clock,
+    links,
+    cases,
+    unsent: noteUnsent,
+    checkSoon: () => liveness.checkSoon(),
+    onError,
+  })
   const { desktops, terminals } = deliverer
   const act = createActions({ identity, service, cases, connections, clock, tellEnd: desktops.tellEnd, onError })
   const liveness = startLiveness({
