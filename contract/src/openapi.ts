@@ -22,7 +22,7 @@ export interface OpenApiDocument {
 }
 
 /** One status that refuses: the codes of the catalogue that it carries, and how they are written on the wire. */
-interface Refusal {
+interface RefusedStatus {
   readonly status: number
   readonly codes: readonly { readonly code: string; readonly wire: string }[]
 }
@@ -57,7 +57,7 @@ const aboutBodies = ['PAYLOAD_TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE']
 const ofOurs = ['INTERNAL_ERROR']
 
 /** Every status with which an operation can refuse, in rising order. Throws for a code that its area's catalogue lacks. */
-export function refusalsOf(operation: Operation): Refusal[] {
+export function refusalsOf(operation: Operation): RefusedStatus[] {
   const { errors, wireCodes, commonErrors } = areaPages[operation.area]
   const common = commonErrors.filter((code) =>
     operation.auth === 'none' ? ofOurs.includes(code) : operation.method !== 'GET' || !aboutBodies.includes(code),
@@ -303,7 +303,7 @@ const headersOf = (creates: boolean): Tree => ({
 
 /** One response for a status. What every operation of the area shares stands once, among the components. */
 function responseOf(
-  { status, codes }: Refusal,
+  { status, codes }: RefusedStatus,
   { area, errorExamples: own = {} }: Operation,
   page: AreaPage,
   shared: Shared,

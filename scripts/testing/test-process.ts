@@ -50,7 +50,7 @@ interface Course {
 const outputCharactersMax = 20_000
 const stopMsMax = 5_000
 const reporter = join(import.meta.dirname, 'reporter.ts')
-const oneByOne = join(import.meta.dirname, 'one-by-one.ts')
+const runnerFile = join(import.meta.dirname, 'one-by-one.ts')
 
 /** Starts a process that runs test files one after another. */
 export function startTestProcess({ compiled, durationMsMax, only, signal }: TestProcessOptions): TestProcess {
@@ -58,7 +58,7 @@ export function startTestProcess({ compiled, durationMsMax, only, signal }: Test
   let course: Course = { verdicts: [], notes: [], last: 'none', ended: Promise.withResolvers() }
   let hasFailed = false
   // A pattern would leave out the tests that stand for files.
-  const args = only === undefined ? [oneByOne] : [`--test-name-pattern=${only.namePattern}`, only.file]
+  const args = only === undefined ? [runnerFile] : [`--test-name-pattern=${only.namePattern}`, only.file]
   const child = spawn(process.execPath, [`--test-reporter=${reporter}`, ...args], {
     cwd: root,
     env: { ...process.env, NODE_COMPILE_CACHE: compiled },

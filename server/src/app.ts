@@ -40,7 +40,7 @@ import {
 import { createReportingService, reportingArea, reportingRoutes } from './areas/reporting/index.ts'
 import { createWebhooksService, webhooksArea, webhooksRoutes } from './areas/webhooks/index.ts'
 import { byIndex, createDelivery, type Delivery, type DeliveryOptions } from './delivery/index.ts'
-import { egress as createEgress, type Lookup } from './delivery/egress.ts'
+import { createEgress, type Lookup } from './delivery/egress.ts'
 import { createAccounts } from './identity/accounts.ts'
 import { createIdentity, type Identity } from './identity/service.ts'
 import { createTerminalIdentity } from './identity/terminal-keys.ts'

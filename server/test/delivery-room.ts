@@ -8,11 +8,11 @@ import {
   type EventRow,
   type NewEvent,
 } from '../src/delivery/index.ts'
-import { egress as createEgress } from '../src/delivery/egress.ts'
+import { createEgress } from '../src/delivery/egress.ts'
 import { claimStore, type ClaimedRow, type ClaimRequest } from '../src/delivery/store-claim.ts'
 import { dispatchStore } from '../src/delivery/store-dispatch.ts'
 import { handStore } from '../src/delivery/store-hands.ts'
-import type { Settlement } from '../src/delivery/store-settle.ts'
+import type { SettledDelivery } from '../src/delivery/store-settle.ts'
 import { postgresBus } from '../src/kernel/bus-postgres.ts'
 import type { Bus } from '../src/kernel/bus.ts'
 import { createClock, type Clock } from '../src/kernel/clock.ts'
@@ -92,7 +92,11 @@ export async function handedBy(room: DeliveryRoom): Promise<readonly ClaimedRow[
 }
 
 /** A result of an attempt: delivered, given up, or waiting for a retry in a minute. */
-export const settled = (room: DeliveryRoom, held: ClaimedRow, end: Settlement['end'] = 'DELIVERED'): Settlement => ({
+export const settled = (
+  room: DeliveryRoom,
+  held: ClaimedRow,
+  end: SettledDelivery['end'] = 'DELIVERED',
+): SettledDelivery => ({
   held,
   end,
   runAt: end === null ? new Date(room.clock.now().getTime() + 60_000) : null,

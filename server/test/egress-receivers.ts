@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import http from 'node:http'
 import net from 'node:net'
 import type { TestContext } from 'node:test'
-import { egress, type EgressOptions, type EgressRequest, type EgressResult } from '../src/delivery/egress.ts'
+import { createEgress, type EgressOptions, type EgressRequest, type EgressResult } from '../src/delivery/egress.ts'
 
 interface Received {
   id: string
@@ -58,7 +58,7 @@ export async function rawReceiver(t: TestContext, answer: string | ((socket: net
 }
 
 export function way(t: TestContext, options: Partial<EgressOptions> = {}) {
-  const out = egress({ targets: 'any', userAgent: 'Kaha', ...options })
+  const out = createEgress({ targets: 'any', userAgent: 'Kaha', ...options })
   t.after(() => out[Symbol.asyncDispose]())
   const send = (url: string, request: Partial<EgressRequest> = {}) =>
     out.post({ url, headers: { 'webhook-id': 'evt_1' }, body: '{}', ...request })

@@ -2,6 +2,7 @@ import type { Config } from '../config.ts'
 import { createGroup, issueTerminalKey } from '../identity/issue.ts'
 import { identityStore } from '../identity/store.ts'
 import { terminalKeyStore } from '../identity/store-terminal-keys.ts'
+import { devicesPerKeyMax } from '../identity/terminal-keys.ts'
 import { hintOnce } from '../kernel/bus-postgres.ts'
 import { createDb, type Db } from '../kernel/db.ts'
 import { StartFault } from '../kernel/fault.ts'
@@ -28,7 +29,6 @@ export const terminalsHelp = [
   '',
 ].join('\n')
 
-const devicesPerKeyMax = 100
 const metadataBytesMax = 4_096
 
 type Values = Partial<Record<'group' | 'merchant' | 'role' | 'branch' | 'to' | 'metadata', string>> & {

@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { createClock } from '../kernel/clock.ts'
 import { createAttempt, judge, type Judged, type Work } from './attempt.ts'
 import { signed } from './dialects.ts'
-import { egress as createEgress, type EgressFailure } from './egress.ts'
+import { createEgress, type EgressFailure } from './egress.ts'
 import type { LaneRow } from './store-claim.ts'
 
 const startedAt = new Date('2026-11-21T12:00:00.000Z')

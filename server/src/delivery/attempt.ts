@@ -4,7 +4,7 @@ import type { Dialect, Dialects, Prepared } from './dialects.ts'
 import type { Egress, EgressAnswer, EgressFailure, EgressResult } from './egress.ts'
 import { retryAfterMsOf, waitAfter, waitAfterSetback } from './schedule.ts'
 import type { ClaimedRow, LaneRow } from './store-claim.ts'
-import type { AttemptRow, LaneChange, Settlement } from './store-settle.ts'
+import type { AttemptRow, LaneChange, SettledDelivery } from './store-settle.ts'
 
 /** A claimed delivery and where it goes. */
 export interface Work {
@@ -15,7 +15,7 @@ export interface Work {
 }
 
 export interface Attempted {
-  readonly settlement: Settlement
+  readonly settlement: SettledDelivery
   readonly change: LaneChange | null
   readonly outcome: 'delivered' | 'failed' | 'exhausted' | 'gone' | 'setback'
   readonly owner: EgressFailure['owner'] | 'none'

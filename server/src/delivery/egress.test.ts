@@ -9,7 +9,7 @@ import { test, type TestContext } from 'node:test'
 import { Worker } from 'node:worker_threads'
 import { nameServer } from '../../test/name-server.ts'
 import { receiverCertificate } from '../../test/receiver-certificate.ts'
-import { egress, failureOf, type EgressOptions, type EgressResult, type Lookup, type Targets } from './egress.ts'
+import { createEgress, failureOf, type EgressOptions, type EgressResult, type Lookup, type Targets } from './egress.ts'
 
 const hasIPv6 = Object.values(os.networkInterfaces()).some((all) => all?.some(({ address }) => address === '::1'))
 const publicAddress = '93.184.215.14'
@@ -33,7 +33,7 @@ async function receiver(t: TestContext, answer: http.RequestListener = (_, respo
 }
 
 function guard(t: TestContext, targets: Targets, more: Partial<EgressOptions> = {}) {
-  const guarded = egress({ targets, userAgent: 'Kaha', tls: { ca: receiverCertificate.cert }, ...more })
+  const guarded = createEgress({ targets, userAgent: 'Kaha', tls: { ca: receiverCertificate.cert }, ...more })
   t.after(() => guarded[Symbol.asyncDispose]())
   return { ...guarded, send: (url: string) => guarded.post({ url, headers: { 'webhook-id': 'evt_1' }, body: '{}' }) }
 }
@@ -234,7 +234,7 @@ test('a certificate of another name, or of an authority that is not trusted, is 
     if (environment === undefined) delete process.env['NODE_TLS_REJECT_UNAUTHORIZED']
     else process.env['NODE_TLS_REJECT_UNAUTHORIZED'] = environment
   })
-  const publicOnly = egress({ targets: 'any', userAgent: 'Kaha', lookup })
+  const publicOnly = createEgress({ targets: 'any', userAgent: 'Kaha', lookup })
   t.after(() => publicOnly[Symbol.asyncDispose]())
   const result = await publicOnly.post({ url: `https://shop.receiver.test:${here.port}/`, headers: {}, body: '' })
   assert.equal(outcome(result), 'tls destination')

@@ -122,7 +122,7 @@ export const connectionsToOneOrigin = 192
  * The guarded way out for deliveries. The caller bounds how many requests are under way; each of them waits until its
  * deadline at most.
  */
-export function egress(options: EgressOptions): Egress {
+export function createEgress(options: EgressOptions): Egress {
   const { targets, userAgent, deadlineMs = 15_000 } = options
   const {
     connectionsPerOriginMax = connectionsToOneOrigin,

@@ -18,7 +18,7 @@ import { claimStore, type ClaimedRow } from './store-claim.ts'
 import { createLeaveHands } from './held.ts'
 import { dispatchStore, type HandRequest } from './store-dispatch.ts'
 import { handStore } from './store-hands.ts'
-import { settleStore, type Settlement } from './store-settle.ts'
+import { settleStore, type SettledDelivery } from './store-settle.ts'
 
 const leaseMs = 15_000
 const roomFor = (rowsMax: number): HandRequest => ({ rowsMax, full: [], busy: [], quickRoom: 10, leaseMs })
@@ -26,7 +26,7 @@ const roomFor = (rowsMax: number): HandRequest => ({ rowsMax, full: [], busy: []
 const nobody = 'http://127.0.0.1:9/hook'
 
 const leaveHands = createLeaveHands()
-const settle = (room: DeliveryRoom, results: readonly Settlement[]) =>
+const settle = (room: DeliveryRoom, results: readonly SettledDelivery[]) =>
   leaveHands(
     results.map(({ held }) => held),
     (over) => settleStore.settleHanded(room.workDb, results, [], over),
@@ -164,7 +164,7 @@ test('deliveries of one hand end, wait for a retry or go back, each by itself; t
   await room.happen(5)
   const [ends, retried, exhausted, setBack, back] = await handedBy(room)
   assert.ok(ends && retried && exhausted && setBack && back)
-  const setback: Settlement = { ...settled(room, setBack, null), attempt: null }
+  const setback: SettledDelivery = { ...settled(room, setBack, null), attempt: null }
   const results = [settled(room, ends), settled(room, retried, null), settled(room, exhausted, 'EXHAUSTED'), setback]
   assert.deepEqual(await settle(room, results), [])
   assert.equal(await handsLeft(room), 1)

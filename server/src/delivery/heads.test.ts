@@ -6,11 +6,11 @@ import { dispatchStore, type HandRequest } from './store-dispatch.ts'
 import { handStore } from './store-hands.ts'
 import { recoverStore } from './store-recover.ts'
 import { resendStore } from './store-resend.ts'
-import { settleStore, type Settlement } from './store-settle.ts'
+import { settleStore, type SettledDelivery } from './store-settle.ts'
 
 const handed: HandRequest = { rowsMax: 1, full: [], busy: [], quickRoom: 1, leaseMs: 0 }
-const waiting = (held: ClaimedRow, runAt: Date): Settlement => ({ held, end: null, runAt, attempt: null })
-const over = (held: ClaimedRow): Settlement => ({ held, end: 'DELIVERED', runAt: null, attempt: null })
+const waiting = (held: ClaimedRow, runAt: Date): SettledDelivery => ({ held, end: null, runAt, attempt: null })
+const over = (held: ClaimedRow): SettledDelivery => ({ held, end: 'DELIVERED', runAt: null, attempt: null })
 
 /** The blocks of the index of lanes that the database has read so far. */
 async function blocksOf(room: DeliveryRoom): Promise<number> {

@@ -1,4 +1,4 @@
-import { oneByOne } from '../kernel/one-by-one.ts'
+import { createTurns } from '../kernel/turns.ts'
 
 /** What somebody holds: a delivery, by its row of the queue and the fence of a claim; with the fence 0, all deliveries of a hand. */
 export interface Held {
@@ -32,7 +32,7 @@ export type LeaveHands = <T>(
 ) => Promise<T>
 
 export function createLeaveHands(): LeaveHands {
-  const turns = oneByOne()
+  const turns = createTurns()
   return (deliveries, leave) =>
     turns(async () => {
       const leaving = new Map<Hand, number>()

@@ -5,7 +5,7 @@ import { eventually } from '../../test/faults/eventually.ts'
 import { startReceiver } from '../../test/receiver.ts'
 import type { ClaimedRow } from './store-claim.ts'
 import { dispatchStore } from './store-dispatch.ts'
-import { settleStore, type AttemptRow, type Settlement } from './store-settle.ts'
+import { settleStore, type AttemptRow, type SettledDelivery } from './store-settle.ts'
 
 const leaseMs = 15_000
 
@@ -26,7 +26,7 @@ const attempt = (room: DeliveryRoom, fields: Partial<AttemptRow> = {}): AttemptR
   answer: 'ok',
   ...fields,
 })
-const delivered = (room: DeliveryRoom, held: ClaimedRow): Settlement => ({
+const delivered = (room: DeliveryRoom, held: ClaimedRow): SettledDelivery => ({
   held,
   end: 'DELIVERED',
   runAt: null,

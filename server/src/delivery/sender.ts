@@ -8,14 +8,14 @@ import type { Attempted, Work } from './attempt.ts'
 import type { Figures } from './figures.ts'
 import { createLeaveHands, type HeldDelivery, type LeaveHands } from './held.ts'
 import { startLeases, type Leases } from './leases.ts'
-import { createPace } from './pace.ts'
+import { createClaimPace } from './claim-pace.ts'
 import { waitAfterSetback } from './schedule.ts'
 import { createSettler } from './settler.ts'
 import type { HandRoom, Slots } from './slots.ts'
 import { claimStore, type Taken } from './store-claim.ts'
 import type { HandRequest } from './store-dispatch.ts'
 import { handStore } from './store-hands.ts'
-import { settleStore, type Settlement } from './store-settle.ts'
+import { settleStore, type SettledDelivery } from './store-settle.ts'
 
 export interface SenderDependencies {
   readonly db: Db
@@ -52,7 +52,7 @@ export interface Sender extends AsyncDisposable {
 
 export function startSender(dependencies: SenderDependencies): Sender {
   const { db, bus, clock, log, slots, options } = dependencies
-  const setbackOf = ({ held }: Settlement): Settlement => {
+  const setbackOf = ({ held }: SettledDelivery): SettledDelivery => {
     const runAt = new Date(clock.now().getTime() + waitAfterSetback(1, options.random))
     return { held, end: null, runAt, attempt: null }
   }
@@ -61,7 +61,7 @@ export function startSender(dependencies: SenderDependencies): Sender {
   const settler = createSettler({ db, log, figures: dependencies.figures, setbackOf, leaveHands })
   const giveBack = givingBack(dependencies, leaveHands)
   const leases = startLeases({ db, log, leaseMs: options.leaseMs })
-  const pace = createPace(() => loop.wake())
+  const pace = createClaimPace(() => loop.wake())
   const flights = createFlights(dependencies, leases, {
     ended() {
       pace.slotFreed(slots.inHand)
@@ -126,7 +126,7 @@ export function startSender(dependencies: SenderDependencies): Sender {
     return claim.more ? 0 : Math.min(lookInMs, lookAgainMs, Math.max(0, takeOverAt - performance.now()))
   }
 
-  const loop = startLoop('delivery.send', log, () => slots.oneByOne(turn))
+  const loop = startLoop('delivery.send', log, () => slots.inTurn(turn))
   const unlisten = [
     bus.listen('deliveries', () => loop.wake()),
     bus.listen('clock', () => loop.wake()),
@@ -136,7 +136,7 @@ export function startSender(dependencies: SenderDependencies): Sender {
 
   return {
     hand: (dispatch) =>
-      slots.oneByOne(async () => {
+      slots.inTurn(async () => {
         const { rowsMax, worth, missing, ...request } = slots.handRequest()
         const room = settler.troubled || settler.waiting >= unsettledMax ? 0 : rowsMax
         await begin(() => dispatch({ ...request, rowsMax: room, leaseMs: options.leaseMs }, { worth, missing }))

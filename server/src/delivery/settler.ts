@@ -6,12 +6,12 @@ import type { Attempted } from './attempt.ts'
 import type { Figures } from './figures.ts'
 import { nameOf, type LeaveHands } from './held.ts'
 import { handStore } from './store-hands.ts'
-import { settleStore, type LaneChange, type Settlement } from './store-settle.ts'
+import { settleStore, type LaneChange, type SettledDelivery } from './store-settle.ts'
 
 /** A result, and what is to happen once it is stored (or is not ours to store any more). */
 export interface Result {
   readonly eventId: string
-  readonly settlement: Settlement
+  readonly settlement: SettledDelivery
   readonly change: LaneChange | null
   settled(ours: boolean): void
 }
@@ -37,7 +37,7 @@ export interface SettlerDependencies {
   readonly log: Log
   readonly figures: Pick<Figures, 'resultUnstored'>
   /** What is stored instead of a result that cannot be stored. */
-  readonly setbackOf: (settlement: Settlement) => Settlement
+  readonly setbackOf: (settlement: SettledDelivery) => SettledDelivery
   readonly leaveHands: LeaveHands
 }
 

@@ -144,13 +144,13 @@ test('a dispatch is worth its price with room for 256, and when a third of what 
 test('what asks for slots asks one after another, also after one that failed', async () => {
   const slots = createSlots(options)
   const order: string[] = []
-  const first = slots.oneByOne(async () => {
+  const first = slots.inTurn(async () => {
     order.push('first')
     await Promise.resolve()
     order.push('first is over')
     throw new Error('planted')
   })
-  const second = slots.oneByOne(async () => order.push('second'))
+  const second = slots.inTurn(async () => order.push('second'))
   await assert.rejects(first, /planted/)
   await second
   assert.deepEqual(order, ['first', 'first is over', 'second'])

@@ -1,4 +1,4 @@
-import { oneByOne } from '../kernel/one-by-one.ts'
+import { createTurns } from '../kernel/turns.ts'
 import type { ClaimRequest } from './store-claim.ts'
 import type { HandRequest } from './store-dispatch.ts'
 
@@ -28,7 +28,7 @@ export interface Slots {
   /** What may be handed over by a dispatch now. */
   handRequest(): Omit<HandRequest, 'leaseMs'> & HandRoom
   /** Runs one after another what asks for slots and takes some of them: two requests at once would offer the same ones. */
-  oneByOne<T>(taking: () => Promise<T>): Promise<T>
+  inTurn<T>(taking: () => Promise<T>): Promise<T>
   take(destinationId: string, slow: boolean): void
   /** Whether one more attempt may begin now; if so, it has. */
   begin(destinationId: string): boolean
@@ -138,7 +138,7 @@ export function createSlots({ inHandMax, perDestinationMax, flyingMax }: SlotOpt
       const missing = Math.max(0, handedMin - worth, freeWanted - free)
       return { rowsMax: Math.max(0, Math.min(free, handedMax)), full, busy, quickRoom, worth, missing }
     },
-    oneByOne: oneByOne(),
+    inTurn: createTurns(),
     take(destinationId, slow) {
       inHand += 1
       const lane = lanes.get(destinationId) ?? { inHand: 0, inFlight: 0, slow }

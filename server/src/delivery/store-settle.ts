@@ -15,7 +15,7 @@ export interface AttemptRow {
 }
 
 /** What became of a claimed delivery: it ended, or it waits until `runAt`. Without an attempt it was a setback of ours. */
-export interface Settlement {
+export interface SettledDelivery {
   readonly held: HeldDelivery
   readonly end: 'DELIVERED' | 'EXHAUSTED' | null
   readonly runAt: Date | null
@@ -303,7 +303,7 @@ const columns = (held: readonly Held[]) => [
   numbersOf('integer', held, ({ fence }) => fence),
 ]
 
-const columnsOfResults = (settlements: readonly Settlement[], changes: readonly LaneChange[]) => [
+const columnsOfResults = (settlements: readonly SettledDelivery[], changes: readonly LaneChange[]) => [
   sparseColumnOf(settlements, ({ end }) => end),
   sparseColumnOf(settlements, ({ runAt }) => iso(runAt)),
   numbersOf('float8', settlements, ({ attempt }) => attempt?.startedAt.getTime() ?? null),
@@ -328,7 +328,7 @@ const closedAtOnceMax = 1_000
 
 export const settleStore = {
   /** Stores results that all end their deliveries, or none of them. Resolves to those that were not ours any more, of which nothing is stored. */
-  settle: (on: Queries, settlements: readonly Settlement[], changes: readonly LaneChange[]) =>
+  settle: (on: Queries, settlements: readonly SettledDelivery[], changes: readonly LaneChange[]) =>
     on.run<Held>(settlements[0]?.end == null ? settleWaiting : settleEnded, [
       ...columns(settlements.map(({ held }) => held)),
       ...columnsOfResults(settlements, changes),
@@ -340,7 +340,7 @@ export const settleStore = {
    */
   settleHanded: (
     on: Queries,
-    settlements: readonly Settlement[],
+    settlements: readonly SettledDelivery[],
     changes: readonly LaneChange[],
     over: readonly bigint[],
   ) =>

@@ -24,7 +24,7 @@ export interface Identity {
    * Whose key this is and how it and its account stand, for who tells the states apart; undefined for a text that is no key of ours. A
    * state that is not ACTIVE is the caller's to refuse. RATE_LIMITED as above.
    */
-  standing(apiKey: string): Promise<Standing | undefined>
+  standing(apiKey: string): Promise<KeyStanding | undefined>
   /** The branch that a payment is for: named by its reference number, or the branch of the key. A change counts as one of a key does. */
   branchFor(principal: Principal, reference: string | undefined): Promise<BranchRow>
   /** Branches under an entity, itself if it is one, by id, from the one after `after` on. */
@@ -33,7 +33,7 @@ export interface Identity {
   entity(id: string, on?: Queries): Promise<EntityRow | undefined>
 }
 
-export interface Standing {
+export interface KeyStanding {
   readonly principal: Principal
   readonly key: 'ACTIVE' | 'EXPIRED' | 'REVOKED' | 'SUSPENDED' | 'DELETED'
   readonly account: AccountState
@@ -75,7 +75,7 @@ export function createIdentity({ db, bus, clock, rateLimit, keyPrefix }: Identit
     return branch
   }
 
-  const standing = async (apiKey: string): Promise<Standing | undefined> => {
+  const standing = async (apiKey: string): Promise<KeyStanding | undefined> => {
     const found = form.test(apiKey) ? await find(apiKey) : undefined
     if (found === undefined) return undefined
     const { row, principal } = found

@@ -39,6 +39,9 @@ export interface TerminalIdentity {
   merchantOf(groupId: string): Promise<string | undefined>
 }
 
+/** As many devices may hang on one key of a terminal. */
+export const devicesPerKeyMax = 100
+
 const foundTogetherMax = 128
 // A statement for a dozen keys costs little more than one for two, and whoever connects waits far longer to be registered.
 const findRestMs = 15

@@ -1,7 +1,7 @@
 import pg from 'pg'
 import { busOver, hintLine, type Bus, type BusOptions, type Kind, type Line, type Topic } from './bus.ts'
 import { connectionConfig, statement, type Db, type DbTarget } from './db.ts'
-import { oneByOne } from './one-by-one.ts'
+import { createTurns } from './turns.ts'
 
 const channels: Readonly<Record<Kind, string>> = { hints: 'kaha', words: 'kaha_words' }
 
@@ -38,7 +38,7 @@ export const postgresBus = (options: PostgresBusOptions): Promise<Bus> => busOve
 
 function postgresLine({ db, target, connectMsMax = 5_000, pingMs = 5_000 }: PostgresBusOptions): Line {
   // One statement after the other: words keep their order.
-  const inTurn = oneByOne()
+  const inTurn = createTurns()
   return {
     send: (kind, payloads) => inTurn(() => db.run(notify[kind], [payloads])),
 

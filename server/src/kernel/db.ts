@@ -303,6 +303,12 @@ function unavailable(error: unknown): Fault {
   return new Fault('UNAVAILABLE', message, { retryAfterSeconds: 1, cause: error })
 }
 
+/** The `wait_ms` of a statement that asks when something is due: milliseconds, Infinity where nothing is. */
+export const waitOf = async (on: Queries, query: Statement): Promise<number> => {
+  const [row] = await on.run<{ wait_ms: number | null }>(query, [])
+  return row?.wait_ms == null ? Infinity : Math.max(0, row.wait_ms)
+}
+
 /** The name of the constraint that refused a row, if one did. */
 export function refusedBy(error: unknown): string | undefined {
   return error instanceof pg.DatabaseError ? error.constraint : undefined

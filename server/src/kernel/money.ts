@@ -1,3 +1,5 @@
+import type { Language } from './language.ts'
+
 /** The largest amount in minor units, of any currency. A JSON number holds it exactly. */
 export const amountMax = 999_999_999_999n
 
@@ -13,8 +15,6 @@ export type Currency = {
   /** How many decimals the currency has: its minor unit is 10^-digits of the major one. */
   readonly digits: 0 | 2 | 3 | 4
 }
-
-export type Language = 'en' | 'fil'
 
 /** Why a decimal is no amount: not a plain decimal, more decimals than the currency has, or too many digits. */
 export type DecimalRefusal = { readonly refusal: 'decimal' | 'decimal_places' | 'integer_digits_max' }

@@ -1,4 +1,4 @@
-import type { Language } from '../kernel/money.ts'
+import type { Language } from '../kernel/language.ts'
 import type { DeclineReason } from './connectors/connector.ts'
 import type { FailureCategory, ShownStatus } from './machine.ts'
 

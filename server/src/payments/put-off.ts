@@ -56,7 +56,6 @@ export function measurePutOff(metrics: Metrics, db: Db): void {
   metrics.gauge(
     'kaha_expiries_put_off',
     'Ends of links, intents, challenges and codes and deadlines of terminal payments that failed and wait for their next try, the same in every process.',
-    // A gauge that cannot be read must not take the other metrics with it.
-    () => store.countPutOff(db).catch(() => NaN),
+    () => store.countPutOff(db),
   )
 }

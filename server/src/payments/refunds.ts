@@ -4,7 +4,7 @@ import { isAway, type Db, type Queries } from '../kernel/db.ts'
 import { Fault } from '../kernel/fault.ts'
 import { refundEventOf, type Connector, type RefundOutcome } from './connectors/connector.ts'
 import { dueRowsMax, firstInquiryMs, inquiryMsMax, inquiryWaitMs, leaseSeconds } from './inquiry.ts'
-import { createPace } from './pace.ts'
+import { createPace } from '../kernel/pace.ts'
 import { moveRefund, type RefundEvent, type RefundMove, type RefundState } from './refund-machine.ts'
 import { refundsStore as store, type RefundCall, type RefundRow } from './store-refunds.ts'
 

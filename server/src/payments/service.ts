@@ -20,7 +20,7 @@ import { dueRowsMax, firstInquiryMs, inquiryMsMax, inquiryWaitMs, leaseSeconds }
 import { intentOf, type Intent } from './intent.ts'
 import { owesExpiredEvent, type AttemptEvent } from './machine.ts'
 import type { PaymentOwner } from './owner.ts'
-import { createPace } from './pace.ts'
+import { createPace } from '../kernel/pace.ts'
 import { atOnceOrOneByOne, oneByOne } from './put-off.ts'
 import { createRefunds, type Refunds } from './refunds.ts'
 import { paymentsStore as store, type DueInquiry, type IntentRow, type NewIntent } from './store.ts'

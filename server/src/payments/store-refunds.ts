@@ -1,5 +1,5 @@
 import type { Tables } from '../kernel/database.gen.ts'
-import { statement, type Queries } from '../kernel/db.ts'
+import { statement, waitOf, type Queries } from '../kernel/db.ts'
 import { perLevel, type Principal } from '../identity/principal.ts'
 import type { RefundMove, RefundState } from './refund-machine.ts'
 
@@ -167,8 +167,5 @@ export const refundsStore = {
     on.run<{ id: string; age_ms: number }>(claimInquiries, [rowsMax, leaseSeconds]),
   postponeInquiry: (on: Queries, id: string, ms: number) => on.run(postponeInquiry, [id, ms]),
   /** Milliseconds until a refund is to be asked about; Infinity when none is open. */
-  nextInquiry: async (on: Queries) => {
-    const [row] = await on.run<{ wait_ms: number | null }>(nextInquiry, [])
-    return row?.wait_ms == null ? Infinity : Math.max(0, row.wait_ms)
-  },
+  nextInquiry: (on: Queries) => waitOf(on, nextInquiry),
 }

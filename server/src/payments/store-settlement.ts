@@ -1,4 +1,4 @@
-import { statement, type Queries } from '../kernel/db.ts'
+import { statement, waitOf, type Queries } from '../kernel/db.ts'
 
 /** A batch that is being made. */
 export interface OpenBatch {
@@ -84,8 +84,5 @@ export const settlementStore = {
     (await tx.run<{ rows: number }>(settleRows, [batch.number, batch.at, rowsMax]))[0]?.rows ?? 0,
   closeBatch: (tx: Queries, batch: OpenBatch) => tx.run(closeBatch, [batch.number]),
   /** Milliseconds until the next is due; Infinity while there is nothing to settle. */
-  nextSettlement: async (on: Queries): Promise<number> => {
-    const [row] = await on.run<{ wait_ms: number | null }>(nextSettlement, [])
-    return row?.wait_ms == null ? Infinity : Math.max(0, row.wait_ms)
-  },
+  nextSettlement: (on: Queries) => waitOf(on, nextSettlement),
 }

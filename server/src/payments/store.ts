@@ -1,5 +1,5 @@
 import type { Tables } from '../kernel/database.gen.ts'
-import { statement, type Queries, type Statement } from '../kernel/db.ts'
+import { statement, waitOf, type Queries } from '../kernel/db.ts'
 import { perLevel, type Principal } from '../identity/principal.ts'
 import type { AttemptState, FailureCategory, IntentState, PaymentMethod } from './machine.ts'
 import type { CardBrand } from './card.ts'
@@ -263,12 +263,6 @@ const nextInquiry = statement(
    )))::float8 as wait_ms
      from payments.attempts where state = 'PROCESSING'`,
 )
-
-/** Milliseconds until something is due; Infinity when nothing is open. */
-const waitOf = async (on: Queries, query: Statement): Promise<number> => {
-  const [row] = await on.run<{ wait_ms: number | null }>(query, [])
-  return row?.wait_ms == null ? Infinity : Math.max(0, row.wait_ms)
-}
 
 export const paymentsStore = {
   findIntent: async (on: Queries, principal: Principal, id: string) =>

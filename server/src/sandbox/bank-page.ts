@@ -1,6 +1,7 @@
 import { attributes, html, htmlString, type HtmlPart } from '../kernel/html.ts'
 import { readAsset, readStylesheet } from '../kernel/http/asset.ts'
-import { formatMoney, type Language } from '../kernel/money.ts'
+import type { Language } from '../kernel/language.ts'
+import { formatMoney } from '../kernel/money.ts'
 import { currencyIn, type MadeCode, type Outcome, type Reading } from './bank.ts'
 import { bankWords } from './bank-texts.ts'
 

@@ -1,4 +1,4 @@
-import type { Language } from '../kernel/money.ts'
+import type { Language } from '../kernel/language.ts'
 
 const en = {
   language: 'English',

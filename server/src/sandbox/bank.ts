@@ -18,7 +18,7 @@ export interface MadeCode {
   readonly expiresAt: Date
 }
 
-interface Refusal {
+interface BankRefusal {
   readonly why: 'malformed' | 'foreign' | 'unknown' | 'final' | 'amount'
   readonly message: string
   readonly rule: string
@@ -29,13 +29,13 @@ export interface Reading {
   readonly code: QrPhCode
   readonly made?: MadeCode
   /** Why a payment would change nothing. */
-  readonly refusal?: Refusal
+  readonly refusal?: BankRefusal
 }
 
 /** Where a bank's answers to codes are taken, seen from here. */
 export interface CodeBank {
   /** A partner's codes, or everybody's. */
-  read(partnerId: string | null, text: string): Promise<Reading | { readonly refusal: Refusal }>
+  read(partnerId: string | null, text: string): Promise<Reading | { readonly refusal: BankRefusal }>
   answer(
     partnerId: string,
     answer: {
@@ -44,7 +44,7 @@ export interface CodeBank {
       readonly amount?: bigint
       readonly bankReference: string
     },
-  ): Promise<{ readonly code: MadeCode } | { readonly refusal: Refusal }>
+  ): Promise<{ readonly code: MadeCode } | { readonly refusal: BankRefusal }>
 }
 
 export const outcomes = ['SUCCESS', 'DECLINED', 'EXPIRED'] as const
@@ -57,9 +57,9 @@ const refusals = {
   unknown: ['NOT_FOUND', 'qr_text'],
   final: ['CODE_FINAL', 'qr_text'],
   amount: ['AMOUNT_MISMATCH', 'amount'],
-} as const satisfies Readonly<Record<Refusal['why'], readonly [code: SandboxCode, field: string]>>
+} as const satisfies Readonly<Record<BankRefusal['why'], readonly [code: SandboxCode, field: string]>>
 
-const faultOf = ({ why, message, rule }: Refusal): Fault => {
+const faultOf = ({ why, message, rule }: BankRefusal): Fault => {
   const [code, field] = refusals[why]
   return new Fault(code, message, { field, rule })
 }

@@ -1,6 +1,7 @@
 import { readStylesheet } from '../kernel/http/asset.ts'
 import { attributes, html, htmlString, type HtmlPart } from '../kernel/html.ts'
-import { formatMoney, type Language } from '../kernel/money.ts'
+import type { Language } from '../kernel/language.ts'
+import { formatMoney } from '../kernel/money.ts'
 import type { ChallengeResult } from '../payments/connectors/simulator-challenges.ts'
 
 /** What the page of a challenge shows. */

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { statement, type Db, type Queries } from '../kernel/db.ts'
 import { Fault } from '../kernel/fault.ts'
-import { oneByOne } from '../kernel/one-by-one.ts'
+import { createTurns } from '../kernel/turns.ts'
 
 const turnWaitMsMax = 120_000
 const askEveryMs = 40
@@ -19,7 +19,7 @@ const takeTurn = statement(
  * stored as it goes. Throws UNAVAILABLE where another process has the turn for longer than two minutes.
  */
 export function clockTurns(db: Db): (turn: () => Promise<void>) => Promise<void> {
-  const inTurn = oneByOne()
+  const inTurn = createTurns()
 
   const taken = async (tx: Queries): Promise<void> => {
     const until = performance.now() + turnWaitMsMax

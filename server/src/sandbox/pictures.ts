@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
 import type { readQrImage } from '@kaha/qrph/read-image'
 import { Fault } from '../kernel/fault.ts'
-import { oneByOne } from '../kernel/one-by-one.ts'
+import { createTurns } from '../kernel/turns.ts'
 
 type Read = ReturnType<typeof readQrImage>
 
@@ -18,7 +18,7 @@ const heapMegabytesMax = 128
 /** Reads pictures one after the other, each in a thread of its own: an unpacking of seconds holds up nobody, and one that goes on for ever is ended. */
 export function createPictures(): Pictures {
   let waiting = 0
-  const inTurn = oneByOne()
+  const inTurn = createTurns()
   let running: Worker | null = null
   let closed = false
 

@@ -16,13 +16,13 @@ export interface TaskRow {
 export interface HeldRow {
   readonly group_id: string
   readonly device_id: string
-  readonly asked: Asked | null
+  readonly asked: Errand | null
 }
 
-export type Asked = 'start' | 'stop'
+export type Errand = 'start' | 'stop'
 
 /** Terminals of a partner by their device id: that of one group, or of every group. */
-export interface Asking {
+export interface TerminalsNamed {
   readonly partnerId: string
   readonly groupId: string | null
   readonly deviceId: string
@@ -116,7 +116,12 @@ const markAnswered = statement(
     where v.node_id = $1 and v.group_id = $2 and v.device_id = $3 and v.asked = 'start'`,
 )
 
-const whose = (nodeId: string, { partnerId, groupId, deviceId }: Asking) => [nodeId, partnerId, groupId, deviceId]
+const whose = (nodeId: string, { partnerId, groupId, deviceId }: TerminalsNamed) => [
+  nodeId,
+  partnerId,
+  groupId,
+  deviceId,
+]
 
 export const terminalTaskStore = {
   lockKey: (tx: Queries, groupId: string, deviceId: string) => tx.run(lockKey, [groupId, deviceId]),
@@ -147,12 +152,12 @@ export const terminalLeaseStore = {
   /** Resolves to all that the process runs. */
   renew: (on: Queries, nodeId: string) => on.run<HeldRow>(renewLeases, [nodeId]),
   /** How many were asked: those that other processes run. */
-  ask: async (on: Queries, nodeId: string, asking: Asking, what: Asked) =>
+  ask: async (on: Queries, nodeId: string, asking: TerminalsNamed, what: Errand) =>
     (await on.run(askNodes, [...whose(nodeId, asking), what])).length,
-  isAsked: async (on: Queries, nodeId: string, asking: Asking) =>
+  isAsked: async (on: Queries, nodeId: string, asking: TerminalsNamed) =>
     (await on.run(stillAsked, whose(nodeId, asking))).length > 0,
   /** Those that other processes run, and whether their scripts have them off the line for now. */
-  elsewhere: (on: Queries, nodeId: string, asking: Asking) =>
+  elsewhere: (on: Queries, nodeId: string, asking: TerminalsNamed) =>
     on.run<{ comes_back: boolean }>(heldElsewhere, whose(nodeId, asking)),
   markAnswered: (on: Queries, nodeId: string, groupId: string, deviceId: string) =>
     on.run(markAnswered, [nodeId, groupId, deviceId]),

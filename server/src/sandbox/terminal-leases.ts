@@ -7,8 +7,8 @@ import { startLoop } from '../kernel/loop.ts'
 import {
   terminalLeaseStore as store,
   terminalTaskStore as taskStore,
-  type Asked,
-  type Asking,
+  type Errand,
+  type TerminalsNamed,
   type HeldRow,
 } from './store-terminals.ts'
 
@@ -20,9 +20,9 @@ export interface TerminalLeases extends AsyncDisposable {
   /** Notes that one runs on, as another process asked. */
   answered(groupId: string, deviceId: string): Promise<void>
   /** Resolves when the processes that run these have done it, to how many were asked. Throws UNAVAILABLE where one does not in time. */
-  ask(what: Asked, asking: Asking): Promise<number>
+  ask(what: Errand, asking: TerminalsNamed): Promise<number>
   /** Of one that another process runs, whether its script has it off the line for now; undefined where none does. */
-  elsewhere(asking: Asking): Promise<{ readonly comesBack: boolean } | undefined>
+  elsewhere(asking: TerminalsNamed): Promise<{ readonly comesBack: boolean } | undefined>
 }
 
 export interface TerminalLeasesDependencies {

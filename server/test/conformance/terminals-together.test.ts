@@ -6,7 +6,7 @@ import { happen } from '../../src/areas/terminals/course.ts'
 import { createTerminalFigures } from '../../src/areas/terminals/figures.ts'
 import { createLedger } from '../../src/areas/terminals/ledger.ts'
 import { isOpen } from '../../src/areas/terminals/machine.ts'
-import { readAsked } from '../../src/areas/terminals/requests.ts'
+import { readPayment } from '../../src/areas/terminals/requests.ts'
 import { createTerminalsService } from '../../src/areas/terminals/service.ts'
 import { createWaits } from '../../src/areas/terminals/waits.ts'
 import { eventRow } from '../../src/delivery/store-events.ts'
@@ -60,9 +60,9 @@ const principals = await Promise.all([shop, far].map(({ desktop }) => identity.a
 async function payBy(by: typeof service, shopIndex: 0 | 1, deviceId: string, transactionId: string): Promise<string> {
   const principal = principals[shopIndex]
   assert.ok(principal)
-  const body = { ...sale, transactionId } as Parameters<typeof readAsked>[0]
+  const body = { ...sale, transactionId } as Parameters<typeof readPayment>[0]
   const signed = { signature: randomBytes(32), atMs: clock.wall() }
-  const asked = readAsked(body, () => body)
+  const asked = readPayment(body, () => body)
   try {
     await by.startPayment(principal, deviceId, asked, { way: 'http', signed })
     return 'taken'

@@ -12,7 +12,7 @@ export interface Replayable {
   readonly body: unknown
 }
 
-export interface Request {
+export interface KeyedRequest {
   readonly principal: Principal
   readonly operation: string
   readonly key: string | undefined
@@ -36,12 +36,15 @@ export interface Idempotency {
    * not pass its checks any more. Throws INVALID_IDEMPOTENCY_KEY, IDEMPOTENCY_MISMATCH, and IDEMPOTENCY_IN_PROGRESS while the first request still
    * runs. Errors keep nothing and free the key.
    */
-  create<Made>(request: Request, creation: Creation<Made>): Promise<Replayable & { replayed: boolean }>
+  create<Made>(request: KeyedRequest, creation: Creation<Made>): Promise<Replayable & { replayed: boolean }>
   /**
    * Changes what is there already, in one transaction with the answer that is kept; the key may be left out. What tells two requests
    * apart is in `body`: the id of the path too. Throws what `create` throws.
    */
-  change(request: Request, change: (tx: Queries) => Promise<Replayable>): Promise<Replayable & { replayed: boolean }>
+  change(
+    request: KeyedRequest,
+    change: (tx: Queries) => Promise<Replayable>,
+  ): Promise<Replayable & { replayed: boolean }>
 }
 
 const keyForm = /^[A-Za-z0-9._-]{8,64}$/
@@ -49,9 +52,9 @@ const keyForm = /^[A-Za-z0-9._-]{8,64}$/
 const canonical = (body: unknown): string => JSON.stringify(inKeyOrder(body)) ?? 'null'
 
 export function createIdempotency({ db, keyring }: { db: Db; keyring: Keyring }): Idempotency {
-  const place = ({ principal, operation, key }: Request) => answerPlace(principal.entityId, operation, key ?? '')
+  const place = ({ principal, operation, key }: KeyedRequest) => answerPlace(principal.entityId, operation, key ?? '')
 
-  const checkedKey = (request: Request): string => {
+  const checkedKey = (request: KeyedRequest): string => {
     if (request.key === undefined || !keyForm.test(request.key)) {
       throw refuse(
         'INVALID_IDEMPOTENCY_KEY',
@@ -63,7 +66,7 @@ export function createIdempotency({ db, keyring }: { db: Db; keyring: Keyring })
     return request.key
   }
 
-  const replay = async (on: Queries, request: Request, key: string): Promise<Replayable | undefined> => {
+  const replay = async (on: Queries, request: KeyedRequest, key: string): Promise<Replayable | undefined> => {
     const kept = await store.findAnswer(on, request.principal.entityId, request.operation, key)
     if (kept === undefined) return undefined
     if (!kept.request_hash.equals(sha256(canonical(request.body)))) {
@@ -75,7 +78,7 @@ export function createIdempotency({ db, keyring }: { db: Db; keyring: Keyring })
     return JSON.parse(keyring.open(kept.response, place(request))) as Replayable
   }
 
-  const keptOf = (request: Request, key: string, answer: Replayable): KeptAnswer => ({
+  const keptOf = (request: KeyedRequest, key: string, answer: Replayable): KeptAnswer => ({
     entityId: request.principal.entityId,
     operation: request.operation,
     key,

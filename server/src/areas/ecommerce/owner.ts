@@ -1,3 +1,4 @@
+import type { NewEvent } from '../../delivery/index.ts'
 import type { Identity } from '../../identity/service.ts'
 import type { Bus } from '../../kernel/bus.ts'
 import type { Clock } from '../../kernel/clock.ts'
@@ -5,23 +6,9 @@ import type { Db, Queries } from '../../kernel/db.ts'
 import { newId } from '../../kernel/ids.ts'
 import type { Keyring } from '../../kernel/seal.ts'
 import type { PaymentOwner } from '../../payments/owner.ts'
-import { eventDataOfIntent, eventDataOfLink, presentEvent } from './present.ts'
+import { eventDataOfIntent, eventDataOfLink, eventBody } from './present.ts'
 import { challengeReturnUrl } from './secrets.ts'
 import { ecommerceStore as store, type LinkRow } from './store.ts'
-
-/** An event on its way to the outbox, in the transaction of the change that it tells of. */
-export interface NewEvent {
-  readonly id: string
-  readonly dialect: 'signed'
-  readonly type: string
-  readonly partnerId: string
-  readonly merchantId: string
-  readonly branchId: string
-  readonly paymentIntentId: string | null
-  readonly paymentLinkId: string | null
-  readonly body: string
-  readonly at: Date
-}
 
 export interface OwnerDependencies {
   readonly db: Db
@@ -64,7 +51,7 @@ export function paymentOwner({
       branchId: link.branch_id,
       paymentIntentId: null,
       paymentLinkId: link.id,
-      body: presentEvent(event, eventDataOfLink(link, branch?.name ?? '')),
+      body: eventBody(event, eventDataOfLink(link, branch?.name ?? '')),
     })
   }
 
@@ -101,7 +88,7 @@ export function paymentOwner({
         branchId: intent.branchId,
         paymentIntentId: intent.id,
         paymentLinkId: intent.linkId,
-        body: presentEvent(event, eventDataOfIntent(intent, status)),
+        body: eventBody(event, eventDataOfIntent(intent, status)),
       })
     },
     returnUrl: (intentId, attemptId) => challengeReturnUrl(keyring, addresses.checkout, intentId, attemptId),

@@ -103,7 +103,7 @@ export function presentRefund(refund: Refund): Static<typeof WireRefund> {
 }
 
 /** The bytes of an event of area A: made once, here, and sent unchanged on every attempt. */
-export function presentEvent(
+export function eventBody(
   event: { id: string; type: string; at: Date },
   data: Readonly<Record<string, unknown>>,
 ): string {

@@ -9,7 +9,7 @@ import type { PaymentMethod } from '../../payments/machine.ts'
 import type { Confirmed } from '../../payments/service.ts'
 import type { NewIntent } from '../../payments/store.ts'
 import { refuse } from './errors.ts'
-import type { Request } from './idempotency.ts'
+import type { KeyedRequest } from './idempotency.ts'
 import type { NewIntentRequest, OfPayment } from './requests.ts'
 import { agreeWithLink, checkCurrency, checkRedirects, expiryOf, notFound } from './rules.ts'
 import { checkoutUrlOf, secretsOf } from './secrets.ts'
@@ -84,7 +84,7 @@ export function intentCases({ db, clock, keyring, identity, payments, idempotenc
 
   return {
     /** Stored once per Idempotency-Key; the answer holds both secrets, and is kept sealed. */
-    createIntent: (request: Request, input: NewIntentRequest, present: (made: MadeIntent) => unknown) =>
+    createIntent: (request: KeyedRequest, input: NewIntentRequest, present: (made: MadeIntent) => unknown) =>
       idempotency.create(request, {
         prepare: () => prepareIntent(request.principal, input),
         answer: (row) => ({
@@ -144,7 +144,7 @@ export function intentCases({ db, clock, keyring, identity, payments, idempotenc
     takeChallenge: (intent: Intent, attemptId: string) => payments.takeChallenge(intent, attemptId),
 
     /** Ends an intent that is neither paid nor being paid. Throws INTENT_PROCESSING, INTENT_INVALID_STATE. */
-    async cancelIntent(request: Request, id: string, present: (intent: Intent) => unknown) {
+    async cancelIntent(request: KeyedRequest, id: string, present: (intent: Intent) => unknown) {
       const intent = await findIntent(request.principal, id)
       return idempotency.change(request, async (tx) => ({
         status: 200,

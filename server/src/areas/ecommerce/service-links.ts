@@ -3,7 +3,7 @@ import type { Queries } from '../../kernel/db.ts'
 import { newId, randomText } from '../../kernel/ids.ts'
 import { listedBy, pageSizeDefault, type Listed } from '../../kernel/list.ts'
 import { refuse } from './errors.ts'
-import type { Request } from './idempotency.ts'
+import type { KeyedRequest } from './idempotency.ts'
 import type { LinkChange, LinkQuery, NewLink } from './requests.ts'
 import {
   changedLink,
@@ -67,7 +67,7 @@ export function linkCases({ db, clock, cursors, identity, payments, idempotency,
 
   return {
     /** Stored once per Idempotency-Key; `present` makes the answer that is kept. */
-    createLink: (request: Request, input: NewLink, present: (link: LinkRow) => unknown) =>
+    createLink: (request: KeyedRequest, input: NewLink, present: (link: LinkRow) => unknown) =>
       idempotency.create(request, {
         prepare: () => prepareLink(request.principal, input),
         answer: (link) => ({ status: 201, body: present(link) }),
@@ -94,7 +94,7 @@ export function linkCases({ db, clock, cursors, identity, payments, idempotency,
     },
 
     /** Ends an ACTIVE link and what is open of it; one that is CANCELLED stays as it is. Throws INVALID_STATE. */
-    cancelLink: (request: Request, id: string, reason: string | undefined, present: (link: LinkRow) => unknown) =>
+    cancelLink: (request: KeyedRequest, id: string, reason: string | undefined, present: (link: LinkRow) => unknown) =>
       idempotency.change(request, async (tx) => {
         const link = await lockLink(tx, request.principal, id)
         if (link.state === 'CANCELLED') return { status: 200, body: present(link) }

@@ -3,7 +3,7 @@ import { newId } from '../../kernel/ids.ts'
 import type { Intent } from '../../payments/intent.ts'
 import type { Refund, RefundToMake } from '../../payments/refunds.ts'
 import { refuse } from './errors.ts'
-import type { Request } from './idempotency.ts'
+import type { KeyedRequest } from './idempotency.ts'
 import type { NewRefundRequest } from './requests.ts'
 import { notFound } from './rules.ts'
 import type { EcommerceDependencies } from './service.ts'
@@ -39,7 +39,7 @@ export function refundCases({ db, clock, payments, idempotency }: EcommerceDepen
      * Made once per Idempotency-Key. What is kept under the key is which refund it is, in the transaction that reserves its amount;
      * then the processor is called. A repeat goes on with that refund, and tells how it stands.
      */
-    createRefund: (request: Request, input: NewRefundRequest, present: (refund: Refund) => unknown) =>
+    createRefund: (request: KeyedRequest, input: NewRefundRequest, present: (refund: Refund) => unknown) =>
       idempotency.create(request, {
         prepare: () => prepare(request.principal, input),
         answer: ({ id }) => ({ status: 201, body: { id } }),

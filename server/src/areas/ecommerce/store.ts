@@ -1,6 +1,6 @@
 import { perLevel, type Principal } from '../../identity/principal.ts'
 import type { Tables } from '../../kernel/database.gen.ts'
-import { statement, type Queries } from '../../kernel/db.ts'
+import { statement, waitOf, type Queries } from '../../kernel/db.ts'
 
 export interface LineItem {
   readonly sku: string
@@ -333,8 +333,5 @@ export const ecommerceStore = {
   takeExpiryNotice: async (on: Queries, linkId: string) => (await on.run<LinkRow>(takeExpiryNotice, [linkId]))[0],
   dropAnswers: async (on: Queries, rowsMax: number) => (await on.run(dropAnswers, [rowsMax])).length,
   /** Milliseconds until something is due; Infinity when nothing is open. */
-  nextTurn: async (on: Queries) => {
-    const [row] = await on.run<{ wait_ms: number | null }>(nextTurn, [])
-    return row?.wait_ms == null ? Infinity : Math.max(0, row.wait_ms)
-  },
+  nextTurn: (on: Queries) => waitOf(on, nextTurn),
 }

@@ -2,7 +2,7 @@ import type { QrErrorCode } from '@kaha/contract'
 import { tokenKey, type TokenKey } from '@kaha/qrph/token'
 import type { Accounts } from '../../identity/accounts.ts'
 import type { Principal } from '../../identity/principal.ts'
-import type { Identity, Standing } from '../../identity/service.ts'
+import type { Identity, KeyStanding } from '../../identity/service.ts'
 import { refuse } from './errors.ts'
 
 /** Whoever acts for an account. */
@@ -21,13 +21,13 @@ export type Callers = ReturnType<typeof createCallers>
 const keysKeptMax = 1_000
 
 /** The codes of keys and accounts that are not ACTIVE; their texts are the names that the contract gives them. */
-const ofKey: Readonly<Record<Exclude<Standing['key'], 'ACTIVE'>, readonly [QrErrorCode, string]>> = {
+const ofKey: Readonly<Record<Exclude<KeyStanding['key'], 'ACTIVE'>, readonly [QrErrorCode, string]>> = {
   EXPIRED: ['API_KEY_EXPIRED', 'API Key Expired'],
   REVOKED: ['API_KEY_REVOKED', 'API Key Revoked'],
   SUSPENDED: ['API_KEY_SUSPENDED', 'API Key Suspended'],
   DELETED: ['API_KEY_DELETED', 'API Key Deleted'],
 }
-const ofAccount: Readonly<Record<Exclude<Standing['account'], 'ACTIVE'>, readonly [QrErrorCode, string]>> = {
+const ofAccount: Readonly<Record<Exclude<KeyStanding['account'], 'ACTIVE'>, readonly [QrErrorCode, string]>> = {
   LOCKED: ['ACCOUNT_LOCKED', 'Account Locked'],
   INACTIVE: ['ACCOUNT_NOT_ACTIVE', 'Account Not Active'],
 }

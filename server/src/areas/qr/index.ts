@@ -2,7 +2,7 @@ import type { Bus } from '../../kernel/bus.ts'
 import type { Db } from '../../kernel/db.ts'
 import { startLoop, type Loop } from '../../kernel/loop.ts'
 import type { Log } from '../../kernel/log.ts'
-import { createPace } from '../../payments/pace.ts'
+import { createPace } from '../../kernel/pace.ts'
 import { atOnceOrOneByOne } from '../../payments/put-off.ts'
 import { qrStore as store } from './store.ts'
 

@@ -48,8 +48,8 @@ export type QrService = ReturnType<typeof createQrService>
 
 export const currency = 'PHP'
 /** Minor units. */
-export const amountMin = 100n
-export const amountMax = 9_999_999n
+export const codeAmountMin = 100n
+export const codeAmountMax = 9_999_999n
 const lifeMs = 15 * 60_000
 
 export function createQrService({ db, clock, accounts, bank, isTold }: QrDependencies) {
@@ -123,7 +123,7 @@ function amountOf(request: CodeRequest): bigint {
   const read = decimalToMinor(request.amount, currency)
   if ('refusal' in read && read.refusal !== 'integer_digits_max')
     throw new Fault('INVALID_REQUEST', 'amount: is no text with two decimals, as in 98.00.')
-  if ('refusal' in read || read.minor < amountMin || read.minor > amountMax)
+  if ('refusal' in read || read.minor < codeAmountMin || read.minor > codeAmountMax)
     throw new Fault('AMOUNT_OUT_OF_RANGE', 'amount: must be from 1.00 to 99999.99.')
   return read.minor
 }

@@ -1,5 +1,5 @@
 import { perLevel, type Principal } from '../../identity/principal.ts'
-import { statement, type Queries } from '../../kernel/db.ts'
+import { statement, waitOf, type Queries } from '../../kernel/db.ts'
 import type { CodeMove, CodeState } from './machine.ts'
 
 export interface CodeRow {
@@ -153,10 +153,7 @@ export const qrStore = {
   expireCodes: async (on: Queries, which: { readonly rowsMax: number } | { readonly id: string }) =>
     ('id' in which ? await on.run(expireCode, [which.id]) : await on.run(expireCodes, [which.rowsMax])).length,
   /** Milliseconds until one expires; Infinity while none is PENDING. */
-  nextExpiry: async (on: Queries) => {
-    const [row] = await on.run<{ wait_ms: number | null }>(nextExpiry, [])
-    return row?.wait_ms == null ? Infinity : Math.max(0, row.wait_ms)
-  },
+  nextExpiry: (on: Queries) => waitOf(on, nextExpiry),
   openUnmatched: async (on: Queries): Promise<number> =>
     (await on.run<{ open: number }>(openUnmatched, []))[0]?.open ?? 0,
   insertUnmatched: (

@@ -10,7 +10,7 @@ import {
   transactionStore,
   type After,
   type HistoryRow,
-  type Order,
+  type SortOrder,
   type Sort,
   type TextRow,
   type TransactionFilters,
@@ -47,7 +47,7 @@ export interface TransactionQuery extends PageQuery {
   readonly date_from?: string
   readonly date_to?: string
   readonly sort_by?: Sort
-  readonly sort_order?: Order
+  readonly sort_order?: SortOrder
 }
 
 /** A transaction, and what happened to it. */

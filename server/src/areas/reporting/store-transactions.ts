@@ -37,7 +37,7 @@ export interface TransactionRow {
 
 export const sorts = { created_at: 'timestamptz', updated_at: 'timestamptz', amount: 'bigint' } as const
 export type Sort = keyof typeof sorts
-export type Order = 'asc' | 'desc'
+export type SortOrder = 'asc' | 'desc'
 
 export interface HistoryRow {
   readonly type: string
@@ -57,7 +57,7 @@ export interface TransactionFilters {
   readonly from: Date | null
   readonly to: Date | null
   readonly sort: Sort
-  readonly order: Order
+  readonly order: SortOrder
 }
 
 /** Lines of a page as one text. Where the last row of the page is, is told of a full page; there is no other after one that is not. */
@@ -117,7 +117,7 @@ function pageOf(caller: Caller, filters: TransactionFilters, after: After | null
   if (filters.paymentMethod !== null) fits.push(`t.payment_method = ${value(filters.paymentMethod)}`)
   if (filters.cardBrand !== null) fits.push(`t.card_brand = ${value(filters.cardBrand)}`)
   // What comes after a row of the list is on its side of this end, too. With both, PostgreSQL begins at the end and passes all pages before.
-  const isPassed = (end: Order) => after !== null && sort === 'created_at' && order === end
+  const isPassed = (end: SortOrder) => after !== null && sort === 'created_at' && order === end
   const created = {
     from: filters.from === null || isPassed('asc') ? null : `${value(filters.from)}::timestamptz`,
     to: filters.to === null || isPassed('desc') ? null : `${value(filters.to)}::timestamptz`,
@@ -224,7 +224,7 @@ interface Walk {
  */
 function updatesOf(
   { from, to }: { readonly from: string | null; readonly to: string | null },
-  order: Order,
+  order: SortOrder,
   place: Place | null,
 ): Walk[] {
   const since =

@@ -1,4 +1,4 @@
-import type { TerminalPrincipal } from '../../identity/terminal-keys.ts'
+import { devicesPerKeyMax, type TerminalPrincipal } from '../../identity/terminal-keys.ts'
 import type { Bus } from '../../kernel/bus.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import { isDuplicate, type Db, type Queries } from '../../kernel/db.ts'
@@ -6,8 +6,8 @@ import { Fault } from '../../kernel/fault.ts'
 import { newId } from '../../kernel/ids.ts'
 import { together } from '../../kernel/together.ts'
 import { happen } from './course.ts'
+import { refuse } from './errors.ts'
 import type { Changed, Ledger } from './ledger.ts'
-import { refuse } from './refusals.ts'
 import {
   connectionStore as store,
   type Gone,
@@ -20,7 +20,6 @@ import { transactionStore } from './store-transactions.ts'
 
 /** How long a terminal whose line is lost counts as reconnecting; business time. */
 const reconnectMs = 60_000
-const devicesPerKeyMax = 100
 const silentMsMax = 15_000
 const socketsAtOnceMax = 200
 const expiredAtOnceMax = 500

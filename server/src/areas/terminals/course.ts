@@ -110,6 +110,9 @@ export interface Step {
   readonly effects: readonly Effect[]
 }
 
+/** Nothing happens, and nothing is written. */
+export const unchanged = (course: Course): Step => ({ course, effects: [] })
+
 /** A result, as far as it is kept. */
 export interface Result {
   readonly authorizationCode?: string | undefined
@@ -186,7 +189,7 @@ const asksVoid = (at: Date): Partial<Course> => ({
 export function happen(before: Course, createdAt: Date, event: TransactionEvent, at: Date, result: Result = {}): Step {
   const standing = { state: before.state, givenUp: before.given_up, announced: before.announced }
   const { standing: after, move } = stand(standing, event)
-  if (move === null) return { course: before, effects: [] }
+  if (move === null) return unchanged(before)
   const effects: Effect[] = []
   const course: { -readonly [Name in keyof Course]: Course[Name] } = {
     ...before,
@@ -293,7 +296,7 @@ function earliest(course: Course): { timer: Timer; at: Date } | null {
 
 /** A void that a person asked for, of a completed payment whose terminal is connected. One that runs is joined. */
 export function askVoid(course: Course, reason: string, at: Date): Step {
-  if (course.void_state === 'ASKED') return { course, effects: [] }
+  if (course.void_state === 'ASKED') return unchanged(course)
   return {
     course: { ...course, ...asksVoid(at), void_reason: reason, void_error: null },
     effects: [{ kind: 'tell', action: 'voidPayment' }],
@@ -318,13 +321,13 @@ export function hearVoid(
   if (answer.success) {
     if (before.state === 'VOIDED' && before.void_state !== 'CONFIRMED')
       return { course: { ...before, void_state: 'CONFIRMED', void_at: null, void_error: null }, effects: [] }
-    if (before.state !== 'COMPLETED') return { course: before, effects: [] }
+    if (before.state !== 'COMPLETED') return unchanged(before)
     // The reason of a void that was refused is not that of another; one that was not answered for a day may be late.
     const isAnswer = before.void_state === 'ASKED' || (before.void_error === 'TIMEOUT' && before.void_step_s !== null)
     const course = isAnswer ? before : { ...before, void_reason: answer.reason ?? null }
     return happen(course, createdAt, 'void_confirmed', at)
   }
-  if (before.void_state !== 'ASKED') return { course: before, effects: [] }
+  if (before.void_state !== 'ASKED') return unchanged(before)
   const refused: Partial<Course> = {
     void_state: 'REFUSED',
     void_at: null,

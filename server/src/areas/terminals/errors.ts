@@ -1,4 +1,15 @@
 import { terminalsErrors, type TerminalsCode } from '@kaha/contract'
+import { Fault } from '../../kernel/fault.ts'
 
 /** Code to status, exhaustively: a code that the contract does not list does not compile. */
 export const statuses: Readonly<Record<TerminalsCode, number>> = terminalsErrors
+
+/** A refusal with one of this area's codes. */
+export const refuse = (code: TerminalsCode, message: string, field?: string, rule?: string): Fault =>
+  new Fault(code, message, { ...(field === undefined ? {} : { field }), ...(rule === undefined ? {} : { rule }) })
+
+/** Of a terminal that is another group's; over a socket it is told in other words. */
+export const terminalOfAnother = 'This terminal belongs to another group.'
+
+/** What a connection is told that was dismissed: another has its place, or it must come anew. */
+export const notConnected = (): Fault => refuse('NOT_FOUND', 'Connection not found')

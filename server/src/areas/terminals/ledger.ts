@@ -5,11 +5,11 @@ import { isAway, type Db, type Queries } from '../../kernel/db.ts'
 import type { Log } from '../../kernel/log.ts'
 import { together } from '../../kernel/together.ts'
 import { putOff } from '../../payments/put-off.ts'
-import { asOf, type Alarm, type Effect, type Step } from './course.ts'
+import { asOf, unchanged, type Alarm, type Effect, type Step } from './course.ts'
+import { notConnected } from './errors.ts'
 import type { TerminalFigures } from './figures.ts'
 import { isOpen } from './machine.ts'
 import { announcementOf } from './notifications.ts'
-import { notConnected } from './refusals.ts'
 import { connectionStore } from './store-connections.ts'
 import { StaleRow, transactionStore as store, type TransactionRow } from './store-transactions.ts'
 import type { Waits } from './waits.ts'
@@ -29,7 +29,7 @@ export interface Changed {
 
 export interface Ledger {
   /** A payment that this process has begun. */
-  begun(row: TransactionRow): void
+  remember(row: TransactionRow): void
   /** An open payment, where this process was the last to write it; what cannot change of it is right. */
   recall(groupId: string, transactionId: string): TransactionRow | undefined
   /**
@@ -100,7 +100,7 @@ function reportStatusOf({ state, error_code, our_code }: Pick<TransactionRow, 's
   }
 }
 
-interface Asked {
+interface ChangeAsked {
   readonly id: string
   readonly stepper: Stepper
   /** By whose word. */
@@ -117,7 +117,6 @@ interface Draft {
 }
 
 const nameOf = (groupId: string, transactionId: string) => `${groupId} ${transactionId}`
-const noStep: Stepper = (course) => ({ course, effects: [] })
 
 /** The one place where a payment changes. */
 export function createLedger({ db, bus, clock, log, figures, waits, eventRow }: LedgerDependencies): Ledger {
@@ -154,13 +153,17 @@ export function createLedger({ db, bus, clock, log, figures, waits, eventRow }: 
     return done
   }
 
-  const lock = (tx: Queries, asked: readonly Asked[]) =>
+  const lock = (tx: Queries, asked: readonly ChangeAsked[]) =>
     store.lock(
       tx,
       asked.map(({ id }) => id),
     )
   /** Of these rows, which are locked, those that are asked for. */
-  const changeRows = (tx: Queries, rows: readonly TransactionRow[], asked: readonly Asked[]): Promise<Changed[]> => {
+  const changeRows = (
+    tx: Queries,
+    rows: readonly TransactionRow[],
+    asked: readonly ChangeAsked[],
+  ): Promise<Changed[]> => {
     const steppers = new Map(asked.map(({ id, stepper }) => [id, stepper]))
     return writeAll(
       tx,
@@ -170,7 +173,7 @@ export function createLedger({ db, bus, clock, log, figures, waits, eventRow }: 
       }),
     )
   }
-  const changeIn = async (tx: Queries, asked: readonly Asked[]): Promise<Changed[]> =>
+  const changeIn = async (tx: Queries, asked: readonly ChangeAsked[]): Promise<Changed[]> =>
     asked.length === 0 ? [] : changeRows(tx, await lock(tx, asked), asked)
 
   // Open payments as this process wrote them last: they are changed from there, unless somebody else was first.
@@ -188,7 +191,7 @@ export function createLedger({ db, bus, clock, log, figures, waits, eventRow }: 
     byName.set(nameOf(row.group_id, row.transaction_id), row.id)
   }
 
-  const changeFromLatest = async (asked: readonly Asked[]): Promise<readonly Changed[] | undefined> => {
+  const changeFromLatest = async (asked: readonly ChangeAsked[]): Promise<readonly Changed[] | undefined> => {
     const rows = asked.flatMap(({ id }) => latest.get(id) ?? [])
     if (rows.length < asked.length) return undefined
     const drafts = asked.map(({ stepper, connectionId }, index) =>
@@ -207,14 +210,14 @@ export function createLedger({ db, bus, clock, log, figures, waits, eventRow }: 
     }
   }
 
-  const goneOf = async (tx: Queries, asked: readonly Asked[]): Promise<ReadonlySet<string>> => {
+  const goneOf = async (tx: Queries, asked: readonly ChangeAsked[]): Promise<ReadonlySet<string>> => {
     const ids = asked.flatMap(({ connectionId }) => connectionId ?? [])
     return new Set(ids.length === 0 ? [] : await connectionStore.missing(tx, ids))
   }
 
   // Changes of many payments in one moment are one transaction: each costs as much as its row, not as much as its way to the disk.
   const change = together({
-    async work(asked: readonly Asked[]) {
+    async work(asked: readonly ChangeAsked[]) {
       let gone: ReadonlySet<string> = new Set()
       const changeLocked = async (tx: Queries) => {
         const rows = await lock(tx, asked)
@@ -281,7 +284,7 @@ export function createLedger({ db, bus, clock, log, figures, waits, eventRow }: 
     try {
       const { found, changes } = await db.tx(async (tx) => {
         const rows = await claim(tx)
-        const drafts = rows.map((row) => draft(row, noStep))
+        const drafts = rows.map((row) => draft(row, unchanged))
         return { found: new Set(rows), changes: await writeAll(tx, drafts) }
       })
       await follow(changes)
@@ -294,7 +297,7 @@ export function createLedger({ db, bus, clock, log, figures, waits, eventRow }: 
   // One that cannot be written holds up no other, now or later.
   const applyApart = async (claim: Claim) => {
     const rows = await db.tx(claim)
-    const done = await Promise.allSettled(rows.map(({ id }) => change({ id, stepper: noStep })))
+    const done = await Promise.allSettled(rows.map(({ id }) => change({ id, stepper: unchanged })))
     const failures = done.filter((one) => one.status === 'rejected').map(({ reason }) => reason as Error)
     const away = failures.find(isAway)
     if (away !== undefined) throw away
@@ -313,12 +316,12 @@ export function createLedger({ db, bus, clock, log, figures, waits, eventRow }: 
     changeIn,
     follow,
     unstored,
-    begun: remember,
+    remember,
     recall: (groupId, transactionId) => latest.get(byName.get(nameOf(groupId, transactionId)) ?? ''),
     change: (id, stepper, connectionId) => change({ id, stepper, connectionId }),
     async upToNow(row) {
       const isNow = asOf(row, row.created_at, clock.now()).course === row
-      return isNow ? row : ((await change({ id: row.id, stepper: noStep })) ?? row)
+      return isNow ? row : ((await change({ id: row.id, stepper: unchanged })) ?? row)
     },
     async applyDue(groupId) {
       try {

@@ -56,6 +56,8 @@ export interface Move {
 export const waitMs = 90_000
 export const graceMs = 60_000
 export const noResultMs = 24 * 3_600_000
+/** For how long a payment that has ended is found, by the way it came in. Its id stays taken. */
+export const retentionDays = { http: 30, socket: 7 } as const
 
 const open = ['PENDING', 'AWAITING_RECONNECT'] as const
 const ended = ['FAILED', 'CANCELLED'] as const

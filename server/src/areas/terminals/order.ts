@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import { alike, holdsAll, parseAsWritten } from '../../kernel/json-digits.ts'
 import { inKeyOrder } from '../../kernel/json-order.ts'
 import { amountMax, currencyOf, decimalToMinor } from '../../kernel/money.ts'
-import { refuse } from './refusals.ts'
+import { refuse } from './errors.ts'
 
 /** A price as the request has it: text, or a number with the digits that it was written with. */
 export type Written = { readonly text: string; readonly isNumber: boolean }
@@ -15,7 +15,7 @@ export interface OrderLine {
 }
 
 /** What a payment request asks for, before it is looked at closely. */
-export interface Asked {
+export interface PaymentAsked {
   readonly transactionId: string | undefined
   readonly amount: Written
   readonly currency: string
@@ -26,7 +26,7 @@ export interface Asked {
   readonly request: Readonly<Record<string, unknown>>
 }
 
-export interface Order extends Asked {
+export interface Order extends PaymentAsked {
   readonly amountMinor: bigint
   /** The request without its transactionId, as JSON: a number in one form of all that it can be written in. */
   readonly text: string
@@ -82,7 +82,7 @@ function lineMinor({ price, quantity }: OrderLine, currency: string, field: stri
 }
 
 /** Checks amount, currency and sums. Throws INVALID_AMOUNT or INVALID_REQUEST. */
-export function checkOrder(asked: Asked, currencies: readonly string[]): Order {
+export function checkOrder(asked: PaymentAsked, currencies: readonly string[]): Order {
   const { currency } = asked
   if (!currencies.includes(currency) || currencyOf(currency) === undefined)
     throw refuse('INVALID_REQUEST', `currency: must be one of ${currencies.join(', ')}.`, 'currency', 'one_of')

@@ -2,15 +2,18 @@ import type {
   TerminalInfo,
   TerminalPaymentResponse,
   TerminalTransaction,
+  TerminalsError,
   TerminalWebhook,
   VoidResult,
 } from '@kaha/contract'
+import type { Static } from 'typebox'
 import type { DestinationRow } from '../../delivery/index.ts'
+import type { Refusal } from '../../kernel/http/area.ts'
 import { ulidOf } from '../../kernel/ids.ts'
 import { parseAsWritten } from '../../kernel/json-digits.ts'
 import { receiptOf } from './course.ts'
+import { refuse } from './errors.ts'
 import { isOpen, type GivenUp } from './machine.ts'
-import { refuse } from './refusals.ts'
 import type { Voided } from './service.ts'
 import type { TerminalRow } from './store-connections.ts'
 import type { TransactionRow } from './store-transactions.ts'
@@ -22,6 +25,17 @@ export const requestOf = (row: TransactionRow) => parseAsWritten(row.request) as
 
 const given = <Value, Name extends string>(name: Name, value: Value | null | undefined) =>
   (value === null || value === undefined ? {} : { [name]: value }) as Partial<Record<Name, Value>>
+
+/** A refusal as area D shows it. */
+export const presentError = (
+  { code, message, field, rule }: Pick<Refusal, 'code' | 'message' | 'field' | 'rule'>,
+  at: Date,
+  requestId: string,
+): Static<typeof TerminalsError> => ({
+  error: { code, message, details: field === undefined || rule === undefined ? null : { field, rule } },
+  timestamp: at.toISOString(),
+  requestId,
+})
 
 export const presentTerminal = (row: TerminalRow): TerminalInfo => ({
   connectionId: row.connection_id,

@@ -1,7 +1,7 @@
 import type { CreateTerminalPayment } from '@kaha/contract'
 import type { Static } from 'typebox'
 import { digitsOf } from '../../kernel/json-digits.ts'
-import { checkBytes, type Asked, type Written } from './order.ts'
+import { checkBytes, type PaymentAsked, type Written } from './order.ts'
 
 type Body = Static<typeof CreateTerminalPayment>
 type ExactTree = { readonly [name: string]: unknown }
@@ -31,7 +31,7 @@ const productFields = ['id', 'name', 'price', 'quantity', 'category', 'sku', 'br
 const customerFields = ['customerId', 'email', 'phone'] as const
 
 /** A payment request, with what tills send beside it left aside. `asWritten` gives it with the digits of its numbers as they were written. */
-export function readAsked(body: Body, asWritten: () => unknown): Asked {
+export function readPayment(body: Body, asWritten: () => unknown): PaymentAsked {
   const { products, customerInfo } = body
   const known = picked(body, requestFields)
   if (products !== undefined) known['products'] = products.map((line) => picked(line, productFields))

@@ -3,12 +3,13 @@ import type { Clock } from '../../kernel/clock.ts'
 import type { Db } from '../../kernel/db.ts'
 import type { Log } from '../../kernel/log.ts'
 import { startLoop } from '../../kernel/loop.ts'
+import { retentionDays } from './machine.ts'
 import { retentionStore } from './store-retention.ts'
 import type { TransactionRow } from './store-transactions.ts'
 
 const hour = 3_600_000
 const day = 24 * hour
-const retentionMs = { http: 30 * day, socket: 7 * day } as const
+const retentionMs = { http: retentionDays.http * day, socket: retentionDays.socket * day }
 const rowsAtOnceMax = 1_000
 
 /** Whether a payment is gone from this API. Its id stays taken. */

@@ -8,8 +8,8 @@ import {
 import type { Clock } from '../../kernel/clock.ts'
 import { route, type Route } from '../../kernel/http/area.ts'
 import { asWritten, holdsAll } from '../../kernel/json-digits.ts'
+import { refuse } from './errors.ts'
 import { presentWebhook } from './present.ts'
-import { refuse } from './refusals.ts'
 import type { Signer } from './routes.ts'
 import type { TerminalWebhooks } from './service-webhooks.ts'
 

@@ -8,21 +8,18 @@ import {
   retrieveTerminalTransaction,
   terminalsWireCodes,
   voidTerminalTransaction,
-  type TerminalsError,
 } from '@kaha/contract'
 import type { FastifyRequest } from 'fastify'
-import type { Static } from 'typebox'
 import type { TerminalIdentity, TerminalPrincipal } from '../../identity/terminal-keys.ts'
 import type { Clock } from '../../kernel/clock.ts'
-import { route, type Area, type Refusal, type Route } from '../../kernel/http/area.ts'
-import { targetOf } from '../../kernel/http/server.ts'
+import { route, type Area, type Route } from '../../kernel/http/area.ts'
+import { requestTargetOf } from '../../kernel/http/server.ts'
 import type { Violation } from '../../kernel/http/validation.ts'
 import { asWritten } from '../../kernel/json-digits.ts'
 import { scrub } from '../../kernel/log.ts'
-import { statuses } from './errors.ts'
-import { presentPayment, presentTerminal, presentTransaction, presentVoid } from './present.ts'
-import { refuse } from './refusals.ts'
-import { readAsked } from './requests.ts'
+import { refuse, statuses } from './errors.ts'
+import { presentError, presentPayment, presentTerminal, presentTransaction, presentVoid } from './present.ts'
+import { readPayment } from './requests.ts'
 import type { TerminalsService } from './service.ts'
 import { isInWindow, isSignedBy, readSignature, readTimestamp } from './signature.ts'
 
@@ -50,17 +47,6 @@ const headerOf = (request: FastifyRequest, name: string): string | undefined => 
   return Array.isArray(value) ? undefined : value
 }
 
-/** A refusal as area D shows it. */
-export const errorOf = (
-  { code, message, field, rule }: Pick<Refusal, 'code' | 'message' | 'field' | 'rule'>,
-  at: Date,
-  requestId: string,
-): Static<typeof TerminalsError> => ({
-  error: { code, message, details: field === undefined || rule === undefined ? null : { field, rule } },
-  timestamp: at.toISOString(),
-  requestId,
-})
-
 /** Refuses a key of another group, where the request names one. */
 export function requireGroup(principal: TerminalPrincipal, groupId: string | undefined): void {
   if (groupId !== undefined && groupId.toLowerCase() !== principal.groupId)
@@ -77,7 +63,7 @@ export function terminalsArea(identity: TerminalIdentity, clock: Clock): Area<Si
     wireCodes: terminalsWireCodes,
     takesExtras: true,
     envelope: ({ code, message, field, rule, correlationId }) =>
-      errorOf({ code, message, field, rule }, clock.now(), correlationId),
+      presentError({ code, message, field, rule }, clock.now(), correlationId),
     codeOf: codeOfField,
     headersOf: (id) => ({ 'x-request-id': id }),
     async authenticate(request) {
@@ -91,7 +77,7 @@ export function terminalsArea(identity: TerminalIdentity, clock: Clock): Area<Si
       return { ...principal, signature, signedAtMs }
     },
     verify(request, principal, body) {
-      const [sent = ''] = targetOf(request.originalUrl).path.split('?')
+      const [sent = ''] = requestTargetOf(request.originalUrl).path.split('?')
       const bare = sent.startsWith(`${terminalsBase}/`) ? [sent.slice(terminalsBase.length)] : []
       const signed = {
         method: request.method,
@@ -132,7 +118,7 @@ export function terminalsRoutes(service: TerminalsService, clock: Clock): Route<
 
     route<typeof createTerminalPayment, Signer>(createTerminalPayment, async ({ principal, params, body, text }) => {
       const { signature, signedAtMs: atMs } = principal
-      const asked = readAsked(body, () => asWritten(text, body))
+      const asked = readPayment(body, () => asWritten(text, body))
       const row = await service.pay(principal, params.terminalId, asked, { way: 'http', signed: { signature, atMs } })
       const answer = presentPayment(row)
       return { status: asked.webhookMode && answer.status === 'PENDING' ? 202 : 200, body: answer }

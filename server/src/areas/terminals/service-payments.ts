@@ -5,9 +5,9 @@ import { newId } from '../../kernel/ids.ts'
 import { together } from '../../kernel/together.ts'
 import { busyMs, newCourse, reachMs } from './course.ts'
 import type { TerminalsDependencies } from './dependencies.ts'
+import { refuse } from './errors.ts'
 import { waitMs } from './machine.ts'
-import { checkOrder, isRequestOf, type Asked, type Order } from './order.ts'
-import { refuse } from './refusals.ts'
+import { checkOrder, isRequestOf, type PaymentAsked, type Order } from './order.ts'
 import { isPastRetention } from './retention.ts'
 import { rememberedMs } from './signature.ts'
 import type { TerminalRow } from './store-connections.ts'
@@ -49,7 +49,7 @@ const togetherMax = 256
 const restMs = 3
 
 /** A payment as it is stored when it begins. */
-function begun({ wanted, here, reach_at }: Offered, looked: Looked): TransactionRow {
+function rowOf({ wanted, here, reach_at }: Offered, looked: Looked): TransactionRow {
   const isHere = here === looked.connection
   return {
     ...newCourse,
@@ -116,7 +116,7 @@ export function paymentCases(
   }
 
   const takenOr = (offered: Offered, looked: Looked): Taken | Fault => {
-    if (looked.is_added) return { begun: begun(offered, looked), connectionId: looked.connection }
+    if (looked.is_added) return { begun: rowOf(offered, looked), connectionId: looked.connection }
     if (looked.repeats !== null) return { used: looked }
     if (looked.standing !== 'online')
       return refuse('TERMINAL_OFFLINE', `The terminal is ${looked.standing}; nothing was sent.`)
@@ -177,7 +177,7 @@ export function paymentCases(
   }
 
   /** Takes a payment and sends it on, or finds the one that it repeats. Committed before anything is sent. */
-  const start = async (principal: TerminalPrincipal, terminalId: string, asked: Asked, way: Way) => {
+  const start = async (principal: TerminalPrincipal, terminalId: string, asked: PaymentAsked, way: Way) => {
     const order = checkOrder(asked, settings.currencies)
     const asking = { principal, terminalId, order, way }
     if (order.webhookMode && !(await hasActiveWebhook(principal.groupId))) {
@@ -206,7 +206,7 @@ export function paymentCases(
       return { row: await ledger.upToNow(repeated(before, asking, taken.used.terminal)), isNew: false }
     }
     const { begun: row, connectionId } = taken
-    ledger.begun(row)
+    ledger.remember(row)
     if (row.sent_to !== null) sending.send(row)
     else bus.say('terminals', ['tell', connectionId, row.group_id, row.id, 'payment'])
     return { row, isNew: true }
@@ -219,14 +219,19 @@ export function paymentCases(
   }
 
   return {
-    startPayment: async (principal: TerminalPrincipal, terminalId: string, asked: Asked, way: Way) =>
+    startPayment: async (principal: TerminalPrincipal, terminalId: string, asked: PaymentAsked, way: Way) =>
       (await start(principal, terminalId, asked, way)).row,
 
     /**
      * The same, and its end: what the terminal said, or that it was given up. Still open only with webhookMode, and where the server
      * stops.
      */
-    async pay(principal: TerminalPrincipal, terminalId: string, asked: Asked, way: Way): Promise<TransactionRow> {
+    async pay(
+      principal: TerminalPrincipal,
+      terminalId: string,
+      asked: PaymentAsked,
+      way: Way,
+    ): Promise<TransactionRow> {
       const { row, isNew } = await start(principal, terminalId, asked, way)
       return asked.webhookMode ? row : waitFor(row, isNew)
     },

@@ -3,11 +3,11 @@ import type { Db } from '../../kernel/db.ts'
 import { scrub, type Log } from '../../kernel/log.ts'
 import { amountMax, currencyOf, decimalToMinor } from '../../kernel/money.ts'
 import { together } from '../../kernel/together.ts'
-import { happen, hearVoid, type Alarm, type Result, type Step } from './course.ts'
+import { happen, hearVoid, unchanged, type Alarm, type Result, type Step } from './course.ts'
+import { notConnected, refuse } from './errors.ts'
 import type { TerminalFigures } from './figures.ts'
 import type { Ledger, Stepper } from './ledger.ts'
 import { isOpen, type TransactionEvent } from './machine.ts'
-import { notConnected, refuse } from './refusals.ts'
 import { connectionStore } from './store-connections.ts'
 import { transactionStore as store, type Named, type TransactionRow } from './store-transactions.ts'
 
@@ -211,9 +211,7 @@ export function createTerminalCases({
       const row = await ledger.change(id, (course) => {
         const isItsOwn = course.terminal_id === terminalId
         goes = isItsOwn && course.state === 'PENDING' && course.sent_to === null && course.given_up === null
-        return goes
-          ? { course: { ...course, sent_to: connectionId, reach_at: null }, effects: [] }
-          : { course, effects: [] }
+        return goes ? { course: { ...course, sent_to: connectionId, reach_at: null }, effects: [] } : unchanged(course)
       })
       return goes ? row : undefined
     },
@@ -223,7 +221,7 @@ export function createTerminalCases({
       ledger.change(id, (course, now) =>
         course.state === 'PENDING'
           ? happen({ ...course, sent_to: null }, course.created_at, 'not_reached', now)
-          : { course, effects: [] },
+          : unchanged(course),
       ),
   }
 }

@@ -8,8 +8,8 @@ import { Fault } from '../../kernel/fault.ts'
 import { largestId, uuidOfUlid } from '../../kernel/ids.ts'
 import { createPlaces } from '../../kernel/places.ts'
 import { webAddressProblem } from '../../kernel/web-address.ts'
+import { refuse } from './errors.ts'
 import { pingMessage, terminalDialect } from './notifications.ts'
-import { refuse } from './refusals.ts'
 
 export interface NewWebhook {
   readonly url: string

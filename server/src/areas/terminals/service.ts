@@ -2,10 +2,10 @@ import type { TerminalPrincipal } from '../../identity/terminal-keys.ts'
 import { idsWithin, isUuid } from '../../kernel/ids.ts'
 import { listedBy, pageSizeDefault, type Listed } from '../../kernel/list.ts'
 import { together } from '../../kernel/together.ts'
-import { askVoid, happen, voidWaitMs } from './course.ts'
+import { askVoid, happen, unchanged, voidWaitMs } from './course.ts'
 import type { TerminalsDependencies } from './dependencies.ts'
+import { refuse, terminalOfAnother } from './errors.ts'
 import { isOpen, type TransactionState } from './machine.ts'
-import { refuse, terminalOfAnother } from './refusals.ts'
 import { isPastRetention } from './retention.ts'
 import { paymentCases } from './service-payments.ts'
 import { connectionStore, type TerminalRow } from './store-connections.ts'
@@ -93,7 +93,7 @@ export function createTerminalsService(deps: TerminalsDependencies) {
         const leftMs = deadline === null ? pollMs : deadline.getTime() - clock.now().getTime()
         // The deadline is a row that a worker claims; whoever waits for it need not wait for the worker.
         if (leftMs <= 0) {
-          const applied = await ledger.change(row.id, (course) => ({ course, effects: [] }))
+          const applied = await ledger.change(row.id, unchanged)
           if (applied === undefined || applied.version === current.version) return applied ?? current
           current = applied
           continue
@@ -170,7 +170,7 @@ export function createTerminalsService(deps: TerminalsDependencies) {
       let refused = false
       const row = await ledger.change(id, (course, now) => {
         refused = !isOpen(course.state)
-        return refused ? { course, effects: [] } : happen(course, course.created_at, 'cancel', now)
+        return refused ? unchanged(course) : happen(course, course.created_at, 'cancel', now)
       })
       if (row === undefined || refused)
         throw refuse('INVALID_TRANSACTION_STATE', 'Only a payment that is open can be cancelled; this one has ended.')
@@ -182,8 +182,7 @@ export function createTerminalsService(deps: TerminalsDependencies) {
       const found = await findTransaction(principal.groupId, transactionId)
       const terminal = await connectionStore.read(db, found.terminal_id, found.group_id)
       const asked = await ledger.change(found.id, (course, now) => {
-        if (course.state !== 'COMPLETED' || runs(course, now) || terminal?.status !== 'online')
-          return { course, effects: [] }
+        if (course.state !== 'COMPLETED' || runs(course, now) || terminal?.status !== 'online') return unchanged(course)
         return askVoid({ ...course, void_state: null }, reason, now)
       })
       if (asked === undefined) throw refuse('TRANSACTION_NOT_FOUND', 'There is no such transaction.')

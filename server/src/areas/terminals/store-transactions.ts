@@ -3,7 +3,7 @@ import { arrayOf } from '../../kernel/array.ts'
 import { refusedBy, statement, type Queries } from '../../kernel/db.ts'
 import { smallestId } from '../../kernel/ids.ts'
 import { newCourse, type Alarm, type Course } from './course.ts'
-import type { TransactionState } from './machine.ts'
+import { retentionDays, type TransactionState } from './machine.ts'
 
 /** A payment at a terminal, as it is stored. */
 export interface TransactionRow extends Course {
@@ -50,6 +50,7 @@ export interface Save {
   readonly report: string | null
 }
 
+const isOpen = `t.state in ('PENDING', 'AWAITING_RECONNECT')`
 // Those that may change: `terminals.save_transactions` names each of them, which a test sees to.
 const courseColumns = Object.keys(newCourse) as (keyof Course)[]
 
@@ -99,7 +100,7 @@ const listTransactions = statement(
   `select ${columns} from terminals.transactions t
     where t.group_id = $1 and t.id >= $2 and t.id < $3 and ($4::text[] is null or t.state = any($4))
       and ($5::text is null or t.device_id = $5 or t.addressed = $5 or t.terminal_id = (select c.id from terminals.terminals c where c.group_id = $1 and c.connection_id::text = $5))
-      and (t.ended_at is null or t.ended_at > $6::timestamptz - case t.way when 'http' then interval '30 days' else interval '7 days' end)
+      and (t.ended_at is null or t.ended_at > $6::timestamptz - case t.way when 'http' then interval '${retentionDays.http} days' else interval '${retentionDays.socket} days' end)
     order by t.id desc limit $7`,
 )
 
@@ -141,13 +142,13 @@ const lockDueOf = statement(
 
 const openOfTerminals = statement(
   'terminals.openOfTerminals',
-  `select t.id from terminals.transactions t where t.terminal_id = any($1::uuid[]) and t.state in ('PENDING', 'AWAITING_RECONNECT') order by t.id`,
+  `select t.id from terminals.transactions t where t.terminal_id = any($1::uuid[]) and ${isOpen} order by t.id`,
 )
 
 const busyWith = statement(
   'terminals.busyWith',
   `select ${columns} from terminals.transactions t
-    where t.terminal_id = $1 and t.state in ('PENDING', 'AWAITING_RECONNECT') and (t.given_up_at is null or t.given_up_at > $2)`,
+    where t.terminal_id = $1 and ${isOpen} and (t.given_up_at is null or t.given_up_at > $2)`,
 )
 
 // Open, or ended without a word of the terminal, or with a void that it has not answered: what a terminal that is back is asked about.
@@ -156,7 +157,7 @@ const toAsk = statement(
   `select ${columns} from unnest($1::uuid[], $2::uuid[]) c(terminal_id, connection_id) cross join lateral (
      select * from terminals.transactions t
       where t.terminal_id = c.terminal_id and t.sent_to is not null and t.sent_to <> c.connection_id
-        and (t.state in ('PENDING', 'AWAITING_RECONNECT') or t.our_code = 'NO_RESULT' and t.state = 'FAILED' or t.void_state = 'ASKED')
+        and (${isOpen} or t.our_code = 'NO_RESULT' and t.state = 'FAILED' or t.void_state = 'ASKED')
       order by t.id desc limit $3) t
     order by t.id`,
 )

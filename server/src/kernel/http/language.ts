@@ -1,4 +1,4 @@
-import type { Language } from '../money.ts'
+import type { Language } from '../language.ts'
 
 export const queryOf = (request: { url: string }): URLSearchParams =>
   new URLSearchParams(request.url.split('?')[1] ?? '')

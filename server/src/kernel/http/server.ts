@@ -143,7 +143,7 @@ function tellWhoseItIs(app: FastifyInstance, error: unknown, request: FastifyReq
 }
 
 /** The host and what is asked of it. A request line may have the whole address, whose host then counts (RFC 9112, 3.2.2). */
-export function targetOf(url = '/', host = ''): { readonly host: string; readonly path: string } {
+export function requestTargetOf(url = '/', host = ''): { readonly host: string; readonly path: string } {
   const [whole = '', authority = host] = wholeAddress.exec(url) ?? []
   const path = url.slice(whole.length)
   return { host: authority.toLowerCase(), path: whole !== '' && !path.startsWith('/') ? `/${path}` : path }
@@ -152,7 +152,7 @@ export function targetOf(url = '/', host = ''): { readonly host: string; readonl
 const wholeAddress = /^https?:\/\/([^/?#]*)/i
 
 function underPrefix(request: IncomingMessage, prefixOfHost: ReadonlyMap<string, string>): string {
-  const { host, path } = targetOf(request.url, request.headers.host)
+  const { host, path } = requestTargetOf(request.url, request.headers.host)
   const prefix = prefixOfHost.get(host) ?? ''
   return path === '/' && prefix !== '' ? prefix : `${prefix}${path}`
 }

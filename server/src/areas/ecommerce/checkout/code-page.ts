@@ -1,12 +1,13 @@
 import { attributes, html } from '../../../kernel/html.ts'
 import type { HtmlText } from '../../../kernel/html.ts'
+import type { Language } from '../../../kernel/language.ts'
 import { isolated, ownAddress, page, type Following } from './page.ts'
 import { moment, plainSentence, sentence, texts } from './texts.ts'
-import type { Locale, Texts } from './texts.ts'
+import type { Texts } from './texts.ts'
 
 /** A QR Ph code that waits for the payer's bank. The amount comes formatted. */
 export interface CodeView {
-  readonly locale: Locale
+  readonly language: Language
   readonly merchantName: string
   readonly amount: string
   readonly expiresAt: Date
@@ -27,10 +28,10 @@ export interface CodeView {
 
 /** The page that shows a code and follows its payment: to scan, to save as a picture, or to copy as a text. */
 export function codePage(view: CodeView): string {
-  const words = texts(view.locale)
+  const words = texts(view.language)
   const { amount, merchantName: merchant } = view
   return page({
-    locale: view.locale,
+    language: view.language,
     title: plainSentence(words.resultTitle, { outcome: words.codeHeading, amount, merchant }),
     sandbox: view.sandbox,
     shape: 'slip',
@@ -57,7 +58,7 @@ function picture(view: CodeView, words: Texts): HtmlText {
   })
   return html`<p class="message">${words.codeSteps}${'seconds' in view.following && ` ${words.codeFollows}`}</p>
 <p class="code-picture"><img${shown}></p>
-<p class="message"><b>${sentence(words.codeUntil, { time: moment(view.locale, view.expiresAt) })}</b></p>
+<p class="message"><b>${sentence(words.codeUntil, { time: moment(view.language, view.expiresAt) })}</b></p>
 <div class="saving"><a class="button"${attributes({ href: url, download: 'qrph.png' })}>${words.codeSave}</a>
 <p class="hint">${words.codeSaveHint}</p></div>`
 }

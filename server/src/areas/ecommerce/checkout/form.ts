@@ -1,7 +1,8 @@
+import type { Language } from '../../../kernel/language.ts'
 import type { CardInput } from '../../../payments/card.ts'
 import type { PaymentMethod } from '../../../payments/machine.ts'
 import type { CardField } from './pay-page.ts'
-import { texts, type Locale } from './texts.ts'
+import { texts } from './texts.ts'
 
 /** What a payer's browser posts. */
 export interface PayForm {
@@ -42,9 +43,9 @@ export function readPayForm(body: URLSearchParams): PayForm {
 export function problemOf(
   refused: { field?: string | undefined; rule?: string | undefined },
   { card, hasExpiry }: Pick<PayForm, 'card' | 'hasExpiry'>,
-  locale: Locale,
+  language: Language,
 ): { message: string; field: CardField } {
-  const words = texts(locale)
+  const words = texts(language)
   const field = refused.field?.split('.').at(-1)
   if (field === 'number')
     return { field: 'number', message: card.number === '' ? words.numberMissing : words.numberWrong }

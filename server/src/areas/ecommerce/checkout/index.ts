@@ -71,11 +71,11 @@ export async function mountCheckout(app: FastifyInstance, deps: CheckoutDependen
     keyring.mac('checkout-form', `${token} ${nonce}`).toString('base64url')
 
   const pageAddressOf = (request: TokenRequest, kind: 'l' | 'i', token = request.params.token): PageAddress => {
-    const locale = languageOf(request)
+    const language = languageOf(request)
     const url = `${addresses.checkout}/${kind}/${token}`
     const asked = queryOf(request).get('lang') !== null
-    const other = locale === 'en' ? 'fil' : 'en'
-    return { locale, sandbox, url: asked ? `${url}?lang=${locale}` : url, otherLanguageUrl: `${url}?lang=${other}` }
+    const other = language === 'en' ? 'fil' : 'en'
+    return { language, sandbox, url: asked ? `${url}?lang=${language}` : url, otherLanguageUrl: `${url}?lang=${other}` }
   }
 
   const payeeOf = async (of: { merchant_id: string } | { merchantId: string }) => {

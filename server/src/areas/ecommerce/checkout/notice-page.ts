@@ -2,11 +2,11 @@ import { html } from '../../../kernel/html.ts'
 import { lineIcon } from './marks.ts'
 import { ownAddress, page } from './page.ts'
 import { sentence, texts } from './texts.ts'
-import type { Locale } from './texts.ts'
+import type { Language } from '../../../kernel/language.ts'
 
 /** A page that says why there is nothing to pay: not found, a bad request, too many requests, a failure of ours. */
 export interface NoticeView {
-  readonly locale: Locale
+  readonly language: Language
   readonly title: string
   readonly message: string
   /** The HTTP status, shown small for whoever is asked for help. */
@@ -17,10 +17,10 @@ export interface NoticeView {
 
 /** A notice in the shape of the other pages. */
 export function noticePage(view: NoticeView): string {
-  const words = texts(view.locale)
+  const words = texts(view.language)
   const retryUrl = ownAddress(view.retryUrl)
   return page({
-    locale: view.locale,
+    language: view.language,
     title: view.title,
     sandbox: false,
     shape: 'slip',

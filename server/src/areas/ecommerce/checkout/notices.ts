@@ -1,8 +1,8 @@
 import { Fault } from '../../../kernel/fault.ts'
 import { noticePage } from './notice-page.ts'
-import type { Locale } from './texts.ts'
+import type { Language } from '../../../kernel/language.ts'
 
-type Words = Readonly<Record<Locale, readonly [title: string, message: string]>>
+type Words = Readonly<Record<Language, readonly [title: string, message: string]>>
 
 const unreadableAddress: Words = {
   en: ['This address could not be read', 'Check the address, or ask the merchant for a new payment link.'],
@@ -101,7 +101,7 @@ const codeForm = /^(\/i\/[^/?]+)\/other(?=\?|$)/
  */
 export function noticeOf(
   error: unknown,
-  locale: Locale,
+  language: Language,
   address: string,
   path: string,
 ): { page: string; status: number; retryAfterSeconds: number | undefined } {
@@ -112,11 +112,11 @@ export function noticeOf(
     typeof error === 'object' && error !== null && 'code' in error && error.code === 'FST_ERR_BAD_URL'
   const told = codeForm.test(path) ? { ...notices, ...noticesOfCode } : notices
   const words = isUnreadable ? unreadableAddress : (told[status] ?? (status < 500 ? told[400] : told[500]))
-  const [title, message] = words?.[locale] ?? ['', '']
+  const [title, message] = words?.[language] ?? ['', '']
   // What is no page of its own leads to the page that it belongs to.
   const url = `${address}${path.replace(codeForm, '$1')}`
   return {
-    page: noticePage({ locale, title, message, status, retryUrl: status === 404 || isUnreadable ? undefined : url }),
+    page: noticePage({ language, title, message, status, retryUrl: status === 404 || isUnreadable ? undefined : url }),
     status,
     retryAfterSeconds: error instanceof Fault ? error.retryAfterSeconds : undefined,
   }

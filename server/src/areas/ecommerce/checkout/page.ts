@@ -1,14 +1,15 @@
 import { attributes, html, htmlString } from '../../../kernel/html.ts'
 import type { HtmlPart, HtmlText } from '../../../kernel/html.ts'
+import type { Language } from '../../../kernel/language.ts'
 import { webAddress } from '../../../kernel/web-address.ts'
 import { icon, script, stylesheet } from './assets.ts'
 import { kahaMark } from './marks.ts'
 import { sentence, texts } from './texts.ts'
-import type { Locale, Texts } from './texts.ts'
+import type { Texts } from './texts.ts'
 
 /** The parts of one page of the checkout. */
 export interface CheckoutPage {
-  readonly locale: Locale
+  readonly language: Language
   /** The document's title, as plain text. */
   readonly title: string
   readonly sandbox: boolean
@@ -37,12 +38,12 @@ export type Following =
 
 /** The whole document, ready to be sent with `pageHeaders()`. */
 export function page(parts: CheckoutPage): string {
-  const words = texts(parts.locale)
+  const words = texts(parts.language)
   const { leaving, following } = parts
   const looking = following !== undefined && 'seconds' in following ? following : undefined
   const refresh = leaving ?? looking
   return htmlString(html`<!doctype html>
-<html lang="${parts.locale}">
+<html lang="${parts.language}">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
@@ -64,7 +65,7 @@ ${followed(parts.following, words)}</div>
 </main>
 <footer class="foot">
 <p class="maker">${kahaMark(24)}<span>${sentence(words.footer, { kaha: html`<strong>Kaha</strong>` })}</span></p>
-${otherLanguage(parts.locale, parts.otherLanguageUrl)}
+${otherLanguage(parts.language, parts.otherLanguageUrl)}
 </footer>
 </body>
 </html>
@@ -110,9 +111,9 @@ function followed(following: Following | undefined, words: Texts): HtmlPart {
 <a${attributes({ href: ownAddress(following.stayUrl) })}>${words.stopLooking}</a></p></noscript>`
 }
 
-function otherLanguage(locale: Locale, url: string | undefined): HtmlPart {
+function otherLanguage(language: Language, url: string | undefined): HtmlPart {
   const address = ownAddress(url)
-  const other = locale === 'en' ? 'fil' : 'en'
+  const other = language === 'en' ? 'fil' : 'en'
   if (address === undefined) return null
   return html`<a class="quiet"${attributes({ href: address, lang: other, hreflang: other })}>${texts(other).language}</a>`
 }

@@ -1,17 +1,18 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import type { Language } from '../../../kernel/language.ts'
 import { assets, script, stylesheet } from './assets.ts'
 import { codePage, type CodeView } from './code-page.ts'
 import type { Following } from './page.ts'
 import { noticePage } from './notice-page.ts'
 import { payPage, type PayView } from './pay-page.ts'
 import { resultPage, type ResultView } from './result-page.ts'
-import { resultKinds, texts, type Locale } from './texts.ts'
+import { resultKinds, texts } from './texts.ts'
 
-const locales: readonly Locale[] = ['en', 'fil']
+const languages: readonly Language[] = ['en', 'fil']
 
 const pay: PayView = {
-  locale: 'en',
+  language: 'en',
   merchantName: 'Kape Tala',
   currency: 'PHP',
   amount: '₱1,234.50',
@@ -49,7 +50,7 @@ const code: CodeView = {
 
 const result: ResultView = {
   kind: 'succeeded',
-  locale: 'en',
+  language: 'en',
   merchantName: 'Kape Tala',
   amount: '₱1,234.50',
   message: 'Your payment was approved.',
@@ -61,27 +62,30 @@ const result: ResultView = {
   otherLanguageUrl: '/i/abc?lang=fil',
 }
 
-const everyPage = locales.flatMap((locale): [string, string][] => {
+const everyPage = languages.flatMap((language): [string, string][] => {
   const problem = { message: 'This card number is not right.', field: 'number' } as const
   return [
-    [`pay ${locale}`, payPage({ ...pay, locale })],
-    [`pay in a sandbox ${locale}`, payPage({ ...pay, locale, sandbox: true })],
-    [`pay with a problem ${locale}`, payPage({ ...pay, locale, problem })],
-    [`pay after a decline ${locale}`, payPage({ ...pay, locale, problem: { message: 'Declined.' }, declined: true })],
+    [`pay ${language}`, payPage({ ...pay, language })],
+    [`pay in a sandbox ${language}`, payPage({ ...pay, language, sandbox: true })],
+    [`pay with a problem ${language}`, payPage({ ...pay, language, problem })],
+    [
+      `pay after a decline ${language}`,
+      payPage({ ...pay, language, problem: { message: 'Declined.' }, declined: true }),
+    ],
     ...resultKinds.flatMap((kind): [string, string][] => [
-      [`${kind} ${locale}`, resultPage({ ...result, locale, kind })],
-      [`${kind} without a link ${locale}`, resultPage({ ...result, locale, kind, withoutLink: true })],
+      [`${kind} ${language}`, resultPage({ ...result, language, kind })],
+      [`${kind} without a link ${language}`, resultPage({ ...result, language, kind, withoutLink: true })],
     ]),
-    [`pay by card or code ${locale}`, payPage({ ...pay, locale, offersCode: true })],
-    [`paid by code ${locale}`, resultPage({ ...result, locale, receipt: { ...receipt, card: null } })],
-    [`refunded ${locale}`, resultPage({ ...result, locale, receipt: { ...receipt, refunded: '₱30.00' } })],
-    [`code ${locale}`, codePage({ ...code, locale })],
-    [`code in a sandbox ${locale}`, codePage({ ...code, locale, sandbox: true, bankUrl: '/sandbox/bank' })],
+    [`pay by card or code ${language}`, payPage({ ...pay, language, offersCode: true })],
+    [`paid by code ${language}`, resultPage({ ...result, language, receipt: { ...receipt, card: null } })],
+    [`refunded ${language}`, resultPage({ ...result, language, receipt: { ...receipt, refunded: '₱30.00' } })],
+    [`code ${language}`, codePage({ ...code, language })],
+    [`code in a sandbox ${language}`, codePage({ ...code, language, sandbox: true, bankUrl: '/sandbox/bank' })],
     ...[true, false].map((isPaid): [string, string] => [
-      `${isPaid ? 'paid before' : 'paying'} ${locale}`,
-      payPage({ ...pay, locale, own: { url: '/i/abc', isPaid } }),
+      `${isPaid ? 'paid before' : 'paying'} ${language}`,
+      payPage({ ...pay, language, own: { url: '/i/abc', isPaid } }),
     ]),
-    [`notice ${locale}`, noticePage({ locale, title: 'Nothing here', message: 'Check the link.', status: 404 })],
+    [`notice ${language}`, noticePage({ language, title: 'Nothing here', message: 'Check the link.', status: 404 })],
   ]
 })
 
@@ -168,7 +172,7 @@ test('hostile words from a merchant or a caller are shown as words', () => {
       text: hostile,
       csrf: hostile,
     }),
-    noticePage({ locale: 'en', title: hostile, message: hostile, status: 400, retryUrl: `/${hostile}` }),
+    noticePage({ language: 'en', title: hostile, message: hostile, status: 400, retryUrl: `/${hostile}` }),
   ]
   for (const page of pages) {
     const tags = tagsOf(page)
@@ -190,7 +194,7 @@ test('an address that is not http or https is never a link, and a receipt stays 
     const pages = [
       payPage({ ...pay, own: { url, isPaid: true }, backUrl: url, otherLanguageUrl: url }),
       resultPage({ ...result, redirect: { url, seconds: 3, stayUrl: url }, retryUrl: url, otherLanguageUrl: url }),
-      noticePage({ locale: 'en', title: 'Too many', message: 'Wait.', status: 429, retryUrl: url }),
+      noticePage({ language: 'en', title: 'Too many', message: 'Wait.', status: 429, retryUrl: url }),
     ]
     for (const page of pages) {
       const tags = tagsOf(page)
@@ -247,18 +251,20 @@ test('a payer whose card was refused is told why, and may try again at once', ()
 })
 
 test('the title and the heading tell the outcomes apart, in each language', () => {
-  for (const locale of locales) {
-    const titles = resultKinds.map((kind) => /<title>(.*)<\/title>/.exec(resultPage({ ...result, locale, kind }))?.[1])
+  for (const language of languages) {
+    const titles = resultKinds.map(
+      (kind) => /<title>(.*)<\/title>/.exec(resultPage({ ...result, language, kind }))?.[1],
+    )
     assert.equal(new Set(titles).size, resultKinds.length)
     assert.ok(titles.every((title) => title?.includes('₱1,234.50') && title.includes('Kape Tala')))
   }
 })
 
 test('a payer who came by no link is told of no link, in each language', () => {
-  for (const locale of ['en', 'fil'] as const) {
+  for (const language of ['en', 'fil'] as const) {
     for (const kind of ['expired', 'cancelled'] as const) {
       const headingOf = (withoutLink: boolean) =>
-        /<h1>(.*)<\/h1>/.exec(resultPage({ ...result, locale, kind, withoutLink }))?.[1] ?? ''
+        /<h1>(.*)<\/h1>/.exec(resultPage({ ...result, language, kind, withoutLink }))?.[1] ?? ''
       assert.match(headingOf(false), /link/)
       assert.doesNotMatch(headingOf(true), /link|^$/)
     }
@@ -346,8 +352,8 @@ test('a page runs only the script, and wears only the style, that it was made fo
   assert.ok(page.includes(`href="${stylesheet.path}" integrity="${stylesheet.integrity}"`))
 })
 
-function holes(locale: Locale): [string, string[] | undefined][] {
-  return Object.entries(texts(locale)).map(([key, text]) => [
+function holes(language: Language): [string, string[] | undefined][] {
+  return Object.entries(texts(language)).map(([key, text]) => [
     key,
     JSON.stringify(text)
       .match(/\{\w+\}/g)

@@ -1,16 +1,17 @@
 import { attributes, html } from '../../../kernel/html.ts'
 import type { HtmlPart, HtmlText } from '../../../kernel/html.ts'
+import type { Language } from '../../../kernel/language.ts'
 import { webAddress } from '../../../kernel/web-address.ts'
 import { brandMarks, lineIcon } from './marks.ts'
 import { isolated, monogram, ownAddress, page } from './page.ts'
 import { moment, plainSentence, sentence, texts } from './texts.ts'
-import type { Locale, Texts } from './texts.ts'
+import type { Texts } from './texts.ts'
 
 export type CardField = 'number' | 'expiry' | 'cvc' | 'name'
 
 /** What the page to pay on shows. Amounts come formatted. There is no place for a card: nothing of it is ever shown again. */
 export interface PayView {
-  readonly locale: Locale
+  readonly language: Language
   readonly merchantName: string
   readonly currency: string
   readonly amount: string
@@ -48,11 +49,11 @@ export interface LineItemView {
 
 /** The page to pay on: what is bought on the lid, the ways to pay on the sheet. */
 export function payPage(view: PayView): string {
-  const words = texts(view.locale)
+  const words = texts(view.language)
   const title = plainSentence(words.payTitle, { amount: view.amount, merchant: view.merchantName })
   const titleOfProblem = view.declined === true ? words.declinedTitle : words.problemTitle
   return page({
-    locale: view.locale,
+    language: view.language,
     title: view.problem === undefined ? title : plainSentence(titleOfProblem, { title }),
     sandbox: view.sandbox,
     shape: 'split',
@@ -82,7 +83,7 @@ function summary(view: PayView, words: Texts): HtmlText {
 ${description && html`<p class="description">${isolated(description)}</p>`}
 ${reference && html`<p class="reference">${sentence(words.orderReference, { reference: isolated(reference) })}</p>`}
 ${items(view, words)}
-<p class="until">${sentence(words.openUntil, { time: moment(view.locale, view.expiresAt) })}</p>`
+<p class="until">${sentence(words.openUntil, { time: moment(view.language, view.expiresAt) })}</p>`
 }
 
 // More items than this fold away on a phone, more than that everywhere, so that the form is in sight.

@@ -1,17 +1,18 @@
 import { html } from '../../../kernel/html.ts'
 import type { HtmlPart, HtmlText } from '../../../kernel/html.ts'
+import type { Language } from '../../../kernel/language.ts'
 import { webAddress } from '../../../kernel/web-address.ts'
 import { cardSchemeName, kahaMark, lineIcon } from './marks.ts'
 import { isolated, ownAddress, page, type Following } from './page.ts'
 import { moment, plainSentence, sentence, texts } from './texts.ts'
-import type { Locale, ResultKind, Texts } from './texts.ts'
+import type { ResultKind, Texts } from './texts.ts'
 
 /** How a payment stands, for the payer. The amount comes formatted, the message in the page's language. */
 export interface ResultView {
   readonly kind: ResultKind
   /** The payer came by no link, or it has not ended so: nothing is said of one. */
   readonly withoutLink?: boolean
-  readonly locale: Locale
+  readonly language: Language
   readonly merchantName: string
   readonly amount: string
   readonly message: string
@@ -44,13 +45,13 @@ export interface ReceiptView {
 
 /** The page after paying, and the page of a link that cannot be paid. */
 export function resultPage(view: ResultView): string {
-  const words = texts(view.locale)
+  const words = texts(view.language)
   const own: Partial<Record<ResultKind, string>> = view.withoutLink === true ? words.resultWithoutLink : {}
   const outcome = own[view.kind] ?? words.result[view.kind]
   const { amount } = view
   const returnUrl = webAddress(view.redirect?.url)?.href
   return page({
-    locale: view.locale,
+    language: view.language,
     title: plainSentence(words.resultTitle, { outcome, amount, merchant: view.merchantName }),
     sandbox: view.sandbox,
     shape: 'slip',
@@ -95,7 +96,7 @@ function receipt(lines: ReceiptView, view: ResultView, words: Texts): HtmlText {
     [words.receiptAmount, view.amount],
     ...(lines.refunded === undefined ? [] : [[words.receiptRefunded, lines.refunded] satisfies [string, HtmlPart]]),
     [words.receiptPaidTo, isolated(view.merchantName)],
-    [words.receiptDate, sentence(words.receiptDateZone, { time: moment(view.locale, lines.completedAt) })],
+    [words.receiptDate, sentence(words.receiptDateZone, { time: moment(view.language, lines.completedAt) })],
     ...paidBy,
     [words.receiptInvoiceNumber, lines.invoiceNumber],
     [words.receiptTransactionId, lines.transactionId],

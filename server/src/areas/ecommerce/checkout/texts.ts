@@ -1,8 +1,6 @@
 import { html } from '../../../kernel/html.ts'
 import type { HtmlPart } from '../../../kernel/html.ts'
-
-/** The languages of the payer's pages, as `lang` and `hreflang` name them. */
-export type Locale = 'en' | 'fil'
+import type { Language } from '../../../kernel/language.ts'
 
 /** How a payment, or the link to it, can stand for the payer. */
 export const resultKinds = [
@@ -256,11 +254,11 @@ const fil: Texts = {
   footer: 'Mga bayad sa pamamagitan ng {kaha}',
 }
 
-const textsOfLocale: Readonly<Record<Locale, Texts>> = { en, fil }
+const textsIn: Readonly<Record<Language, Texts>> = { en, fil }
 
 /** The words in one language. */
-export function texts(locale: Locale): Texts {
-  return textsOfLocale[locale]
+export function texts(language: Language): Texts {
+  return textsIn[language]
 }
 
 /** A sentence as markup, its `{names}` replaced by the given parts. A name without a part stays as it is. */
@@ -274,17 +272,17 @@ export function plainSentence(text: string, values: Readonly<Record<string, stri
 }
 
 /** A moment in the Philippines, for a person, with the exact moment beside it for a program. */
-export function moment(locale: Locale, at: Date): HtmlPart {
-  return html`<time datetime="${at.toISOString()}">${momentFormat(locale).format(at)}</time>`
+export function moment(language: Language, at: Date): HtmlPart {
+  return html`<time datetime="${at.toISOString()}">${momentFormat(language).format(at)}</time>`
 }
 
-const momentFormats = new Map<Locale, Intl.DateTimeFormat>()
-const tags: Readonly<Record<Locale, string>> = { en: 'en-PH', fil: 'fil-PH' }
+const momentFormats = new Map<Language, Intl.DateTimeFormat>()
+const tags: Readonly<Record<Language, string>> = { en: 'en-PH', fil: 'fil-PH' }
 
 // Slow to make, so not before a page shows a time.
-function momentFormat(locale: Locale): Intl.DateTimeFormat {
+function momentFormat(language: Language): Intl.DateTimeFormat {
   const options = { dateStyle: 'medium', timeStyle: 'short', timeZone: 'Asia/Manila' } as const
-  const format = momentFormats.get(locale) ?? new Intl.DateTimeFormat(tags[locale], options)
-  momentFormats.set(locale, format)
+  const format = momentFormats.get(language) ?? new Intl.DateTimeFormat(tags[language], options)
+  momentFormats.set(language, format)
   return format
 }

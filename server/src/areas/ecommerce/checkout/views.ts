@@ -1,3 +1,4 @@
+import type { Language } from '../../../kernel/language.ts'
 import { formatMoney } from '../../../kernel/money.ts'
 import type { Intent, Receipt } from '../../../payments/intent.ts'
 import { attemptsMax, type ShownStatus } from '../../../payments/machine.ts'
@@ -8,11 +9,11 @@ import type { Following } from './page.ts'
 import type { LineItemView, PayView } from './pay-page.ts'
 import type { ResultView } from './result-page.ts'
 import { texts } from './texts.ts'
-import type { Locale, ResultKind, Texts } from './texts.ts'
+import type { ResultKind, Texts } from './texts.ts'
 
 /** Where a page stands: its language, and its own address in that language and in the other. */
 export interface PageAddress {
-  readonly locale: Locale
+  readonly language: Language
   readonly sandbox: boolean
   readonly url: string
   readonly otherLanguageUrl: string
@@ -31,18 +32,18 @@ const redirectSeconds = 8
 const followSeconds = 3
 const challengeFollowSeconds = 10
 
-const lines = (link: LinkRow, locale: Locale): LineItemView[] =>
+const lines = (link: LinkRow, language: Language): LineItemView[] =>
   link.line_items.map((item) => ({
     name: item.name,
     quantity: item.quantity,
-    unitPrice: formatMoney(BigInt(item.unit_price), link.currency, locale),
-    total: formatMoney(BigInt(item.unit_price) * BigInt(item.quantity), link.currency, locale),
+    unitPrice: formatMoney(BigInt(item.unit_price), link.currency, language),
+    total: formatMoney(BigInt(item.unit_price) * BigInt(item.quantity), link.currency, language),
   }))
 
 export type FormOf = Pick<PayView, 'nonce' | 'csrf'> & Partial<Pick<PayView, 'problem' | 'declined' | 'offersCode'>>
 
-const common = ({ locale, sandbox, otherLanguageUrl }: PageAddress, { merchantName }: Payee) => ({
-  locale,
+const common = ({ language, sandbox, otherLanguageUrl }: PageAddress, { merchantName }: Payee) => ({
+  language,
   sandbox,
   otherLanguageUrl,
   merchantName,
@@ -53,10 +54,10 @@ export function payViewOfLink(link: LinkRow, payee: Payee, address: PageAddress,
     ...common(address, payee),
     ...form,
     currency: link.currency,
-    amount: formatMoney(link.amount, link.currency, address.locale),
+    amount: formatMoney(link.amount, link.currency, address.language),
     description: link.description ?? undefined,
     orderReference: link.order_reference ?? undefined,
-    lineItems: lines(link, address.locale),
+    lineItems: lines(link, address.language),
     expiresAt: link.expires_at,
     action: address.url,
   }
@@ -71,19 +72,19 @@ export function payViewOfIntent(
   form: FormOf,
 ): PayView {
   const refused = intent.shown.status === 'DECLINED' || intent.shown.status === 'FAILED'
-  const message = intent.shown.userMessage?.[address.locale]
+  const message = intent.shown.userMessage?.[address.language]
   return {
     ...common(address, payee),
     currency: intent.currency,
-    amount: formatMoney(intent.amount, intent.currency, address.locale),
+    amount: formatMoney(intent.amount, intent.currency, address.language),
     description: intent.description ?? undefined,
     orderReference: intent.orderReference ?? undefined,
-    lineItems: link === undefined ? [] : lines(link, address.locale),
+    lineItems: link === undefined ? [] : lines(link, address.language),
     expiresAt: intent.expiresAt,
     action: address.url,
     backUrl: refused ? intent.redirectUrls?.['declined'] : undefined,
     ...(refused && message !== undefined ? { problem: { message }, declined: true } : {}),
-    ...(codeRanOut(intent) ? { problem: codeIsOver(texts(address.locale)) } : {}),
+    ...(codeRanOut(intent) ? { problem: codeIsOver(texts(address.language)) } : {}),
     ...form,
   }
 }
@@ -109,8 +110,8 @@ export const codeRanOut = ({ shown, latestAttempt }: Intent): boolean =>
 const codeIsOver = ({ codeExpired: message, codeExpiredHeading: heading }: Texts) => ({ message, heading })
 
 /** What an open intent says whose challenge was passed while others had the last use of its link, once one is free. */
-export const problemWhenFree = (intent: Intent, { locale }: PageAddress): FormOf['problem'] => {
-  const { freeAgain: message, freeAgainHeading: heading } = texts(locale)
+export const problemWhenFree = (intent: Intent, { language }: PageAddress): FormOf['problem'] => {
+  const { freeAgain: message, freeAgainHeading: heading } = texts(language)
   return intent.shown.status === 'ACTIVE' && !leavesCode(intent) ? { message, heading } : undefined
 }
 
@@ -125,7 +126,7 @@ export function codeViewOfIntent(
   if (!waitsForBank(intent) || code == null) return undefined
   return {
     ...common(address, payee),
-    amount: formatMoney(intent.amount, intent.currency, address.locale),
+    amount: formatMoney(intent.amount, intent.currency, address.language),
     expiresAt: code.expiresAt,
     imageUrl: at.imageUrl,
     text: code.text,
@@ -151,8 +152,8 @@ export function endViewOfLink(link: LinkRow, payee: Payee, address: PageAddress)
   return {
     ...common(address, payee),
     kind: kindOfEnd[link.state],
-    amount: formatMoney(link.amount, link.currency, address.locale),
-    message: message?.[address.locale] ?? '',
+    amount: formatMoney(link.amount, link.currency, address.language),
+    message: message?.[address.language] ?? '',
     redirect: back === undefined ? undefined : { url: back },
   }
 }
@@ -162,8 +163,8 @@ export function busyViewOfLink(link: LinkRow, payee: Payee, address: PageAddress
   return {
     ...common(address, payee),
     kind: 'fully_reserved',
-    amount: formatMoney(link.amount, link.currency, address.locale),
-    message: busyMessage(intent)[address.locale],
+    amount: formatMoney(link.amount, link.currency, address.language),
+    message: busyMessage(intent)[address.language],
     retryUrl: address.url,
   }
 }
@@ -205,14 +206,14 @@ export function resultViewOfIntent(
     ...common(address, payee),
     // An intent may end before its link, by its own time or its merchant's word.
     withoutLink: link?.state !== status,
-    amount: formatMoney(intent.amount, intent.currency, address.locale),
-    message: userMessage?.[address.locale] ?? '',
+    amount: formatMoney(intent.amount, intent.currency, address.language),
+    message: userMessage?.[address.language] ?? '',
   }
   switch (status) {
     case 'SUCCEEDED': {
       const back = intent.redirectUrls?.['success']
       const { receipt } = intent
-      const given = refunded > 0n ? formatMoney(refunded, intent.currency, address.locale) : undefined
+      const given = refunded > 0n ? formatMoney(refunded, intent.currency, address.language) : undefined
       return {
         ...base,
         kind: 'succeeded',
@@ -224,7 +225,7 @@ export function resultViewOfIntent(
       }
     }
     case 'PROCESSING': {
-      const { processing, processingStopped } = texts(address.locale)
+      const { processing, processingStopped } = texts(address.language)
       return {
         ...base,
         kind: 'processing',
@@ -237,7 +238,7 @@ export function resultViewOfIntent(
       return {
         ...base,
         kind: 'challenge',
-        message: texts(address.locale).challenge,
+        message: texts(address.language).challenge,
         goOnUrl: challengeUrl,
         following: following(address, intent, challengeFollowSeconds, stay),
       }
@@ -250,7 +251,7 @@ export function resultViewOfIntent(
       return {
         ...base,
         kind: kindOfEnd[status],
-        message: leavesCode(intent) ? base.message : paidLink.CONSUMED[address.locale],
+        message: leavesCode(intent) ? base.message : paidLink.CONSUMED[address.language],
       }
     case 'CANCELLED':
       return { ...base, kind: kindOfEnd[status] }
@@ -260,7 +261,7 @@ export function resultViewOfIntent(
       if (intent.attemptCount < attemptsMax) return undefined
       const back = intent.redirectUrls?.['declined']
       const kind = status === 'DECLINED' ? 'declined' : 'failed'
-      const { tooManyTries, tooManyTriesAfterCode } = texts(address.locale)
+      const { tooManyTries, tooManyTriesAfterCode } = texts(address.language)
       const message = leavesCode(intent) ? tooManyTriesAfterCode : tooManyTries
       return { ...base, kind, message, redirect: back === undefined ? undefined : { url: back } }
     }

@@ -10,10 +10,9 @@ import { nestingMax, nestsTooDeep } from '../../../kernel/json-depth.ts'
 import { asWritten } from '../../../kernel/json-digits.ts'
 import { repeatsKey } from '../../../kernel/json-keys.ts'
 import type { Connections } from '../connections.ts'
-import { statuses } from '../errors.ts'
+import { notConnected, refuse, statuses, terminalOfAnother } from '../errors.ts'
 import { presentTerminal, presentVoid } from '../present.ts'
-import { notConnected, refuse, terminalOfAnother } from '../refusals.ts'
-import { readAsked } from '../requests.ts'
+import { readPayment } from '../requests.ts'
 import { codeOfField } from '../routes.ts'
 import type { TerminalsService } from '../service.ts'
 import type { TransactionRow } from '../store-transactions.ts'
@@ -32,9 +31,6 @@ const utf8 = new TextDecoder('utf-8', { fatal: true })
 const hasKeyTwice = 'An object of the message has a key twice; send it once.'
 const isTooDeep = `The message is nested deeper than ${nestingMax} levels.`
 const cannotBeKept = 'The message holds text or a key that cannot be kept: NUL, half a surrogate pair, or __proto__.'
-
-/** An error pair of the specification. */
-const pair = (code: string, message: string) => new Fault(code, message)
 
 const isAction = (name: unknown): name is Action => typeof name === 'string' && Object.hasOwn(terminalRequests, name)
 /** Undefined where a terminal sent nothing by null or by an empty text. */
@@ -81,7 +77,7 @@ export function createActions(deps: ActionsDependencies): Act {
   }
   // A request like one over HTTP, and counted with those. What a terminal reports is never too much: it tells of money.
   const desktopOnly = async ({ principal, connectionId }: Link, message: string) => {
-    if (principal.role !== 'desktop') throw pair('GROUP_MISMATCH', message)
+    if (principal.role !== 'desktop') throw refuse('GROUP_MISMATCH', message)
     identity.count(principal)
     if (!(await connections.isHeld(connectionId, principal.keyId))) throw notConnected()
   }
@@ -98,7 +94,7 @@ export function createActions(deps: ActionsDependencies): Act {
       await desktopOnly(link, 'Only desktop devices can start payments.')
       // Nobody waits here: webhookMode is for those who do, and is left aside as other properties are that a socket does not know.
       const asked = {
-        ...readAsked(message.paymentRequest, () => (asWritten(text, message) as typeof message).paymentRequest),
+        ...readPayment(message.paymentRequest, () => (asWritten(text, message) as typeof message).paymentRequest),
         webhookMode: false,
       }
       const row = await service.startPayment(link.principal, message.terminalId, asked, { way: 'socket' })
@@ -118,7 +114,7 @@ export function createActions(deps: ActionsDependencies): Act {
       const answering = service
         .void(link.principal, transactionId, reason)
         .then((voided) => link.send({ action: 'voidResult', ...presentVoid(voided), ...echo(requestId) }))
-        .catch((error: unknown) => void link.send(errorOf(error, requestId)))
+        .catch((error: unknown) => void link.send(errorMessageOf(error, requestId)))
       void answering
       return undefined
     },
@@ -159,7 +155,7 @@ export function createActions(deps: ActionsDependencies): Act {
   const echo = (requestId: unknown) =>
     typeof requestId === 'string' || Number.isSafeInteger(requestId) ? { requestId } : {}
 
-  const errorOf = (error: unknown, requestId: unknown) => {
+  const errorMessageOf = (error: unknown, requestId: unknown) => {
     const fault = error instanceof Fault ? error : undefined
     const status = fault === undefined ? 500 : ((statuses as Record<string, number>)[fault.code] ?? 500)
     if (fault === undefined || status === 500) onError(error)
@@ -184,7 +180,7 @@ export function createActions(deps: ActionsDependencies): Act {
     } catch {
       // Told below.
     }
-    throw pair('INVALID_REQUEST', 'Invalid JSON in message body')
+    throw refuse('INVALID_REQUEST', 'Invalid JSON in message body')
   }
 
   const wrongIn = (action: Action, value: Record<string, unknown>, text: string): Fault | undefined => {
@@ -201,8 +197,8 @@ export function createActions(deps: ActionsDependencies): Act {
 
   const check = async (link: Link, action: Action, value: Record<string, unknown>, text: string) => {
     if (action === 'payment') {
-      if (isEmpty(value['terminalId'])) throw pair('INVALID_REQUEST', 'terminalId is required')
-      if (isEmpty(value['paymentRequest'])) throw pair('INVALID_REQUEST', 'paymentRequest is required')
+      if (isEmpty(value['terminalId'])) throw refuse('INVALID_REQUEST', 'terminalId is required')
+      if (isEmpty(value['paymentRequest'])) throw refuse('INVALID_REQUEST', 'paymentRequest is required')
     }
     const wrong = wrongIn(action, value, text)
     if (wrong === undefined) return
@@ -229,8 +225,8 @@ export function createActions(deps: ActionsDependencies): Act {
       // Word for word, where a connection or terminal of another group is meant.
       const isForeign = error instanceof Fault && error.message === terminalOfAnother
       link.send(
-        errorOf(
-          isForeign ? pair('GROUP_MISMATCH', 'Cannot send message to connection in different group') : error,
+        errorMessageOf(
+          isForeign ? refuse('GROUP_MISMATCH', 'Cannot send message to connection in different group') : error,
           requestId,
         ),
       )

@@ -11,12 +11,12 @@ import { Fault } from '../../../kernel/fault.ts'
 import { newId } from '../../../kernel/ids.ts'
 import type { Log } from '../../../kernel/log.ts'
 import type { Metrics } from '../../../kernel/metrics.ts'
+import { refuse, statuses } from '../errors.ts'
 import type { TerminalFigures } from '../figures.ts'
 import type { Connections } from '../connections.ts'
 import type { Sending } from '../dependencies.ts'
-import { statuses } from '../errors.ts'
-import { refuse } from '../refusals.ts'
-import { errorOf, requireGroup } from '../routes.ts'
+import { presentError } from '../present.ts'
+import { requireGroup } from '../routes.ts'
 import type { TerminalsService } from '../service.ts'
 import type { TerminalCases } from '../service-terminal.ts'
 import { createActions } from './actions.ts'
@@ -301,7 +301,7 @@ function decline(socket: Duplex, error: unknown, at: Date): void {
   const status = (statuses as Record<string, number>)[fault.code] ?? 500
   const id = newId(at)
   const body = JSON.stringify(
-    errorOf({ code: fault.code, message: fault.message, field: fault.field, rule: fault.rule }, at, id),
+    presentError({ code: fault.code, message: fault.message, field: fault.field, rule: fault.rule }, at, id),
   )
   const retry = fault.retryAfterSeconds === undefined ? '' : `retry-after: ${fault.retryAfterSeconds}\r\n`
   socket.end(

@@ -13,7 +13,7 @@ export interface Pace extends Disposable {
 const freedWorthAClaim = 64
 const waitMs = 20
 
-export function createPace(wake: () => void): Pace {
+export function createClaimPace(wake: () => void): Pace {
   let hungry = false
   let freed = 0
   let half = 0

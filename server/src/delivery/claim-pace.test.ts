@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createPace } from './pace.ts'
+import { createClaimPace } from './claim-pace.ts'
 
 function counted() {
   let wakes = 0
-  const pace = createPace(() => (wakes += 1))
+  const pace = createClaimPace(() => (wakes += 1))
   pace.looking()
   return { pace, wakes: () => wakes }
 }

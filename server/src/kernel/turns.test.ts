@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { oneByOne } from './one-by-one.ts'
+import { createTurns } from './turns.ts'
 
 test('one begins when the one before has ended, well or not, and each tells how its own ended', async () => {
-  const inTurn = oneByOne()
+  const inTurn = createTurns()
   const said: string[] = []
   const ends: (() => void)[] = []
   const slow = inTurn(async () => {

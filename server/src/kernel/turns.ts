@@ -1,5 +1,5 @@
 /** Runs what it is given one after another, each when the one before has ended, well or not. */
-export function oneByOne(): <T>(turn: () => Promise<T>) => Promise<T> {
+export function createTurns(): <T>(turn: () => Promise<T>) => Promise<T> {
   let last: Promise<unknown> = Promise.resolve()
   return (turn) => {
     const taken = last.then(turn)
