@@ -255,3 +255,29 @@ test('a payment that was stored as sent and could not be written is settled late
   await sleep(20)
   assert.deepEqual([told, unsent], [[away], ['id']])
 })
+
+test('a payment whose word was ahead of the socket of its terminal is sent when that is here, once', async () => {
+  const row = {
+    ...payment,
+    ...newCourse,
+    terminal_id: 't1',
+    request: '{}',
+  } as Partial<TransactionRow> as TransactionRow
+  const asked: string[] = []
+  const cases = {
+    async beforeSending(id: string) {
+      asked.push(id)
+      return row
+    },
+  } as Partial<TerminalCases> as TerminalCases
+  const { sent, told, link, links, hear, deliverer } = gateway(async () => [], cases, 't1')
+  links.remove(link)
+  hear(['tell', 'c', 'g', 'before', 'payment'])
+  hear(['tell', 'c', 'g', 'id', 'payment'])
+  hear(['tell', 'c', 'g', 'other', 'cancelPayment'])
+  links.add(link)
+  deliverer.arrived(link)
+  deliverer.arrived(link)
+  await sleep(20)
+  assert.deepEqual([asked, sent, told], [['id'], ['payment'], []])
+})

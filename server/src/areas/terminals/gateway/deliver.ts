@@ -6,6 +6,7 @@ import type { Sending } from '../dependencies.ts'
 import type { TerminalCases } from '../service-terminal.ts'
 import { connectionStore } from '../store-connections.ts'
 import { transactionStore as store } from '../store-transactions.ts'
+import { createEarly } from './early.ts'
 import type { Link, Links } from './links.ts'
 import { stamp, type ReadRow } from './stamp.ts'
 import { createToDesktops, type ToDesktops } from './to-desktops.ts'
@@ -15,7 +16,6 @@ export type DisconnectReason =
   'api_key_used_elsewhere' | 'stale_connection_timeout' | 'admin_action' | 'server_restarting' | 'other'
 
 const readTogetherMax = 128
-const earlyMax = 1_000
 
 /** The code that a socket is closed with, for each reason. */
 const closeCodes: Readonly<Record<DisconnectReason, number>> = {
@@ -39,7 +39,7 @@ export interface Deliverer {
   readonly desktops: ToDesktops
   /** Says why, and closes. */
   dismiss(link: Link, reason: DisconnectReason): void
-  /** One whose place was taken before its socket was here is told now. */
+  /** One that was said something before its socket was here is told now. */
   arrived(link: Link): void
   stop(): void
 }
@@ -104,15 +104,12 @@ export function createDeliverer({
     }
   }
 
-  // Connections of other processes, and those whose answer from the database was behind this word.
-  const early = new Map<string, DisconnectReason>()
+  const early = createEarly<DisconnectReason>()
   const close = ([connectionId = '', word = '']: Words) => {
     const link = links.find(connectionId)
     const reason = Object.hasOwn(closeCodes, word) ? (word as DisconnectReason) : 'other'
-    if (link === undefined) {
-      early.set(connectionId, reason)
-      for (const oldest of early.size > earlyMax ? early.keys().take(1) : []) early.delete(oldest)
-    } else if (!link.dismissed) void dismissGone(link, reason)
+    if (link === undefined) early.note(connectionId, reason)
+    else if (!link.dismissed) void dismissGone(link, reason)
   }
 
   const act: Readonly<Record<string, (words: Words) => void>> = {
@@ -131,8 +128,9 @@ export function createDeliverer({
     desktops,
     dismiss,
     arrived(link) {
-      const reason = early.get(link.connectionId)
+      const reason = early.take(link.connectionId)
       if (reason !== undefined) void dismissGone(link, reason)
+      terminals.arrived(link)
     },
     stop() {
       for (const one of forget) one()

@@ -150,6 +150,7 @@ export function createGateway(deps: GatewayDependencies): Gateway {
     let waiting = 0
     const noteLife = () => {
       link.lastFrameMs = clock.wall()
+      link.offsetMs = clock.offsetMs
       link.unanswered = 0
     }
     socket.on('message', (data: RawData, isBinary: boolean) => {

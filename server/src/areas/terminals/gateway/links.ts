@@ -25,6 +25,8 @@ export class Link {
   readonly deviceId: string | null
   /** System time of the last frame. */
   lastFrameMs: number
+  /** How far business time was ahead of it then. */
+  offsetMs = 0
   /** System time of the last frame that is stored, or of the beginning. */
   storedFrameMs: number
   /** Pings since the last frame. */
@@ -119,6 +121,11 @@ export class Link {
         this.#tellings -= 1
       }
     })
+  }
+
+  /** More has come than is worked on: it is read no further for now. */
+  get isPaused(): boolean {
+    return this.#socket.isPaused
   }
 
   ping(): void {

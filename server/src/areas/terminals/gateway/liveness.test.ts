@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { setImmediate as turn } from 'node:timers/promises'
-import { mock, test } from 'node:test'
+import { mock, test, type TestContext } from 'node:test'
 import { createClock } from '../../../kernel/clock.ts'
 import type { Connections, Seen } from '../connections.ts'
 import type { Link, Links } from './links.ts'
@@ -40,8 +40,8 @@ function beating({ connections, links = [], settle = async () => {} }: Surroundi
 }
 
 test('what a terminal said is stored once, also where that could not be at first; one that has only connected has nothing to store', async () => {
-  const link = { connectionId: 'c1', terminalId: 't1', lastFrameMs: 1_000, storedFrameMs: 1_000 } as Link
-  const till = { connectionId: 'c2', terminalId: null, lastFrameMs: 2_000, storedFrameMs: 1_000 } as Link
+  const link = { connectionId: 'c1', terminalId: 't1', lastFrameMs: 1_000, storedFrameMs: 1_000, offsetMs: 0 } as Link
+  const till = { connectionId: 'c2', terminalId: null, lastFrameMs: 2_000, storedFrameMs: 1_000, offsetMs: 0 } as Link
   const stored: string[][] = []
   let locked = false
   const touch = async (seen: readonly Seen[]) => {
@@ -105,22 +105,12 @@ test('a check that is asked for while another is under way is made after it', as
   assert.equal(checks, 2)
 })
 
-test('a socket is pinged whenever as long again has passed since it came, and is given up at its third turn without a word', async () => {
+/** Sockets that come and are pinged, on timers of the test's own; what was done to them. */
+function pinging(t: TestContext) {
   mock.timers.enable({ apis: ['setInterval'] })
-  const pingMs = 15_000
   const stepMs = 250
   let nowMs = 0
   const did: string[] = []
-  const comes = (name: string): Link =>
-    ({
-      connectionId: name,
-      terminalId: null,
-      lastFrameMs: nowMs,
-      storedFrameMs: nowMs,
-      unanswered: 0,
-      ping: () => did.push(`${nowMs} ping ${name}`),
-      terminate: () => did.push(`${nowMs} end ${name}`),
-    }) as Partial<Link> as Link
   const open = new Set<Link>()
   const liveness = startLiveness({
     links: { all: () => open.values() } as Partial<Links> as Links,
@@ -128,38 +118,87 @@ test('a socket is pinged whenever as long again has passed since it came, and is
     connections: {
       beat: async () => {},
       touch: async () => [],
+      missing: async () => [],
       leave: async () => {},
     } as Partial<Connections> as Connections,
     onError: (error) => assert.fail(String(error)),
-    pingMs,
+    pingMs: 15_000,
     dismiss: (link) => void open.delete(link),
     settle: async () => {},
   })
-  const untilMs = (endMs: number) => {
-    while (nowMs < endMs) {
-      nowMs += stepMs
-      mock.timers.tick(stepMs)
-    }
-  }
-  try {
-    const early = comes('early')
-    open.add(early)
-    untilMs(4_000)
-    open.add(comes('late'))
-    untilMs(16_000)
-    early.lastFrameMs = nowMs
-    early.unanswered = 0
-    untilMs(50_000)
-    assert.deepEqual(did, [
-      '15250 ping early',
-      '19250 ping late',
-      '30250 ping early',
-      '34250 ping late',
-      '45250 ping early',
-      '49250 end late',
-    ])
-  } finally {
+  t.after(async () => {
     await liveness[Symbol.asyncDispose]()
     mock.timers.reset()
+  })
+  return {
+    did,
+    comes(name: string) {
+      const link = {
+        connectionId: name,
+        terminalId: null,
+        lastFrameMs: nowMs,
+        storedFrameMs: nowMs,
+        unanswered: 0,
+        isPaused: false,
+        ping: () => did.push(`${nowMs} ping ${name}`),
+        terminate: () => did.push(`${nowMs} end ${name}`),
+      }
+      open.add(link as Partial<Link> as Link)
+      return {
+        speaks: () => Object.assign(link, { lastFrameMs: nowMs, unanswered: 0 }),
+        isPaused: (isPaused: boolean) => Object.assign(link, { isPaused }),
+      }
+    },
+    untilMs(endMs: number) {
+      while (nowMs < endMs) {
+        nowMs += stepMs
+        mock.timers.tick(stepMs)
+      }
+    },
+    /** As a machine that is suspended: its timers are not made up for. */
+    sleeps(ms: number) {
+      nowMs += ms
+    },
   }
+}
+
+test('a socket is pinged whenever as long again has passed since it came, and is given up at its third turn without a word', async (t) => {
+  const { comes, untilMs, did } = pinging(t)
+  const early = comes('early')
+  untilMs(4_000)
+  comes('late')
+  untilMs(16_000)
+  early.speaks()
+  untilMs(50_000)
+  assert.deepEqual(did, [
+    '15250 ping early',
+    '19250 ping late',
+    '30250 ping early',
+    '34250 ping late',
+    '45250 ping early',
+    '49250 end late',
+  ])
+})
+
+test('what a process did not hear while it was asleep is no silence of theirs', async (t) => {
+  const { comes, untilMs, sleeps, did } = pinging(t)
+  comes('one')
+  untilMs(10_000)
+  sleeps(60_000)
+  untilMs(76_000)
+  assert.deepEqual(did, ['75250 ping one'])
+  untilMs(110_000)
+  assert.deepEqual(did.slice(1), ['90250 ping one', '105250 end one'])
+})
+
+test('nor is what waits unread of a socket that is read no further for now', async (t) => {
+  const { comes, untilMs, did } = pinging(t)
+  const one = comes('one')
+  one.isPaused(true)
+  untilMs(100_000)
+  assert.deepEqual(did, [])
+  one.isPaused(false)
+  one.speaks()
+  untilMs(106_000)
+  assert.deepEqual(did, ['105250 ping one'])
 })

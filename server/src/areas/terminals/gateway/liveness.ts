@@ -33,14 +33,19 @@ export function startLiveness({
   let turn = 0
   const turnOf = new WeakMap<Link, number>()
 
+  // A process that was asleep has heard nobody meanwhile, and system time may be set.
+  let [pingedAt, awakeSince] = [clock.wall(), clock.wall()]
   const pings = setInterval(() => {
     turn = (turn + 1) % turns
     const now = clock.wall()
+    if (now - pingedAt > silenceMsMax + pingMs / turns) awakeSince = now
+    pingedAt = now
     for (const link of links.all()) {
       const own = turnOf.get(link)
       if (own === undefined) turnOf.set(link, turn)
-      if (own !== turn) continue
-      const isSilent = now - link.lastFrameMs >= silentPingsMax * pingMs
+      // Of one that is read no further for now nothing is heard.
+      if (own !== turn || link.isPaused) continue
+      const isSilent = now - Math.max(link.lastFrameMs, awakeSince) >= silentPingsMax * pingMs
       if (link.unanswered >= missedPingsMax || isSilent) {
         dismiss(link, 'stale_connection_timeout')
         link.terminate()
@@ -59,7 +64,7 @@ export function startLiveness({
     const said = [...links.all()].flatMap((link) => {
       const { connectionId, terminalId, lastFrameMs, storedFrameMs } = link
       if (terminalId === null || lastFrameMs === storedFrameMs) return []
-      return [{ link, lastFrameMs, connectionId, at: new Date(lastFrameMs + clock.offsetMs) }]
+      return [{ link, lastFrameMs, connectionId, at: new Date(lastFrameMs + link.offsetMs) }]
     })
     const left = new Set((await connections.touch(said)).map(({ connectionId }) => connectionId))
     for (const { link, lastFrameMs } of said) if (!left.has(link.connectionId)) link.storedFrameMs = lastFrameMs

@@ -7,6 +7,7 @@ import { isOpen } from '../machine.ts'
 import { requestOf } from '../present.ts'
 import type { TerminalCases } from '../service-terminal.ts'
 import { transactionStore as store, type TransactionRow } from '../store-transactions.ts'
+import { createEarly } from './early.ts'
 import type { Link, Links } from './links.ts'
 import { stamp, terminalIdOf, type ReadRow } from './stamp.ts'
 
@@ -19,6 +20,8 @@ const isToEnd = ({ state, cancel_asked, given_up }: TransactionRow): boolean =>
 export interface ToTerminals {
   /** Tells a connection of this process something about a payment, as it stands when it is told. */
   tell(words: Words): void
+  /** One that a payment came for before its socket was here is sent it. */
+  arrived(link: Link): void
   /** Writes a payment that was stored as sent to one of the sockets here. */
   sendStored(row: TransactionRow): void
   /** A terminal that has connected is asked about what it may have missed. */
@@ -80,6 +83,9 @@ export function createToTerminals({
     if (link === undefined || link.dismissed || !writePayment(link, row)) notSent(row.id).catch(onError)
   }
 
+  // Its payment: a terminal has one at a time.
+  const early = createEarly<string>()
+
   const toAsk = together({
     async work(those: readonly { readonly terminalId: string; readonly connectionId: string }[]) {
       const rows = Map.groupBy(await store.toAsk(db, those), ({ terminal_id }) => terminal_id)
@@ -113,6 +119,7 @@ export function createToTerminals({
   return {
     tell([connectionId = '', groupId = '', id = '', action = '']) {
       const link = links.find(connectionId)
+      if (link === undefined && action === 'payment') early.note(connectionId, id)
       if (link === undefined || link.dismissed) return
       link.tellInTurn(async () => {
         if (action === 'payment') return sendPayment(link, id)
@@ -122,6 +129,10 @@ export function createToTerminals({
         if (action === 'cancelPayment' && isToEnd(row)) tellCancel(link, row)
         if (action === 'voidPayment' && row.void_state === 'ASKED') tellVoid(link, row)
       })
+    },
+    arrived(link) {
+      const id = early.take(link.connectionId)
+      if (id !== undefined) link.tellInTurn(() => sendPayment(link, id))
     },
     sendStored,
     ask,
