@@ -147,6 +147,42 @@ test('a virtual terminal that cannot come back gives up after five tries, and co
   assert.equal(await start(deviceId), 'online')
 })
 
+test('a virtual terminal whose line is lost comes back by itself', async (t) => {
+  const { line, start, takes } = await oneProcess(t)
+  const deviceId = 'sim-approve-lost'
+  assert.equal(await start(deviceId), 'online')
+  line.becomes('closed')
+  await until('that it comes back', async () => (await tasksOf(deviceId)).length === 1)
+  assert.equal(await start(deviceId), 'offline')
+  takes()
+  await p.advance(10)
+  await approves(deviceId)
+})
+
+test('a virtual terminal whose report was not taken makes it again until it is', async (t) => {
+  const { start } = await oneProcess(t)
+  const deviceId = 'sim-approve-untaken'
+  assert.equal(await start(deviceId), 'online')
+  await sql(
+    db,
+    `create function public.refuse() returns trigger language plpgsql as $$
+     begin perform nextval('public.refused'); raise exception 'planted'; end $$`,
+  )
+  await sql(db, 'create sequence public.refused')
+  await sql(
+    db,
+    `create trigger refuse before update on terminals.transactions for each row
+     when (new.device_id = '${deviceId}' and new.state = 'COMPLETED') execute function public.refuse()`,
+  )
+  const paying = shop.pay({}, deviceId)
+  await until('that it is refused', async () => {
+    const [row] = await sql<{ is_called: boolean }>(db, 'select is_called from public.refused')
+    return row?.is_called === true
+  })
+  await sql(db, 'drop trigger refuse on terminals.transactions')
+  assert.equal((await paying).json.status, 'SUCCESS')
+})
+
 test('a virtual terminal that is started twice at once in a process is one, by one socket, and both are told when it is there', async (t) => {
   const { line, start } = await oneProcess(t)
   const deviceId = 'sim-approve-twice'

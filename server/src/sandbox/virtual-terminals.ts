@@ -6,13 +6,14 @@ import type { Bus } from '../kernel/bus.ts'
 import type { Clock } from '../kernel/clock.ts'
 import type { Db } from '../kernel/db.ts'
 import { Fault } from '../kernel/fault.ts'
-import { newId, randomText } from '../kernel/ids.ts'
+import { newId, smallestId } from '../kernel/ids.ts'
 import type { Log } from '../kernel/log.ts'
 import { startLoop } from '../kernel/loop.ts'
 import type { Keyring } from '../kernel/seal.ts'
 import { scriptOf, scripts, type Script } from './scripts.ts'
 import { terminalTaskStore as store, virtualKeyPlace, type HeldRow, type TaskRow } from './store-terminals.ts'
 import { createTerminalLeases, nameOf } from './terminal-leases.ts'
+import { createActing, type Message, type Unit } from './virtual-terminal.ts'
 
 export interface VirtualTerminals extends AsyncDisposable {
   /** Connects one over the real protocol, with a key of its own. One that runs goes on; one that was closed connects anew. Throws NOT_FOUND, BAD_REQUEST, DEVICE_ID_IN_USE, UNAVAILABLE. */
@@ -34,37 +35,14 @@ export interface VirtualTerminalsDependencies {
   readonly socketUrl: () => string
 }
 
-interface Unit {
-  readonly partnerId: string
-  readonly groupId: string
-  readonly deviceId: string
-  readonly apiKey: string
-  readonly script: Script
-  /** Results that were made, by payment. */
-  readonly made: Map<string, Record<string, unknown>>
-  /** Payments that have arrived, with their requests. */
-  readonly known: Map<string, { amount: unknown; currency: unknown; paymentMethod: unknown }>
-  readonly pongs: Map<string, () => void>
-  socket: WebSocket | null
-  /** Its script has taken it off the line, and brings it back. */
-  comesBack: boolean
-  /** Tries to come back that failed, in a row. */
-  failures: number
-}
-
-interface Message {
-  readonly action?: string
-  readonly transactionId?: string
-  readonly requestId?: string
-  readonly paymentRequest?: { amount: unknown; currency: unknown; paymentMethod: unknown }
-}
-
-const rememberedMax = 1_000
 const runningMax = 100
 const connectMsMax = 5_000
 // What keeps one from the line may pass: a database that is away, a gateway that restarts. Business time, so that no advance waits for it.
 const comeBackTriesMax = 5
 const comeBackEveryS = 5
+const comeBackAfterS = 1
+// By another connection of its key, by an operator, and by the end of this process: whoever closed it so wants it closed.
+const closedForGood: readonly number[] = [4001, 4003, 4004]
 
 /**
  * Terminals that play a script, for sandboxes. They follow the sandbox's clock: what they will do are rows, for the process that runs
@@ -75,87 +53,8 @@ export function createVirtualTerminals(deps: VirtualTerminalsDependencies): Virt
   const units = new Map<string, Unit>()
   const nodeId = newId(clock.now())
 
-  const later = (unit: Unit, task: TaskRow['task'], transactionId: string | null, seconds: number) => {
-    const at = clock.now()
-    const row = { id: newId(at), group_id: unit.groupId, device_id: unit.deviceId, transaction_id: transactionId, task }
-    return store.insertTask(db, row, new Date(at.getTime() + seconds * 1_000))
-  }
-
-  const say = (unit: Unit, message: Record<string, unknown>) => {
-    if (unit.socket?.readyState === WebSocket.OPEN) unit.socket.send(JSON.stringify(message))
-  }
-
-  /** Resolves when the platform has worked through everything that was said before. */
-  const heard = (unit: Unit) =>
-    new Promise<void>((done) => {
-      if (unit.socket?.readyState !== WebSocket.OPEN) return done()
-      const requestId = randomText(12)
-      unit.pongs.set(requestId, done)
-      say(unit, { action: 'ping', requestId })
-    })
-
-  const resultOf = (unit: Unit, transactionId: string): Record<string, unknown> => {
-    const made = unit.made.get(transactionId)
-    if (made !== undefined) return made
-    const { amount, currency, paymentMethod } = unit.known.get(transactionId) ?? {}
-    const status = unit.script.reports
-    const more =
-      status === 'SUCCESS'
-        ? { authorizationCode: randomText(6, '0123456789'), receiptData: 'KAHA SANDBOX' }
-        : status === 'FAILED'
-          ? { errorCode: 'DECLINED', errorMessage: 'The card was declined.' }
-          : {}
-    const timestamp = clock.now().toISOString()
-    const result = { transactionId, status, amount, currency, paymentMethod, ...more, timestamp }
-    remember(unit.made, transactionId, result)
-    return result
-  }
-
-  const report = (unit: Unit, transactionId: string) => {
-    const paymentResponse = resultOf(unit, transactionId)
-    say(unit, { action: 'paymentResponse', transactionId, paymentResponse })
-    if (unit.script.twice === true) say(unit, { action: 'paymentResponse', transactionId, paymentResponse })
-  }
-
-  const pay = async (unit: Unit, transactionId: string): Promise<void> => {
-    const { reports, afterSeconds, dropsForSeconds } = unit.script
-    if (dropsForSeconds !== undefined) {
-      await later(unit, 'connect', null, dropsForSeconds)
-      unit.comesBack = true
-      unit.socket?.terminate()
-      return
-    }
-    if (reports === null) return
-    if (afterSeconds === undefined) report(unit, transactionId)
-    else await later(unit, 'approve', transactionId, afterSeconds)
-  }
-
-  const act = async (unit: Unit, message: Message): Promise<void> => {
-    const { action, transactionId = '', requestId = '', paymentRequest } = message
-    if (action === 'pong') {
-      unit.pongs.get(requestId)?.()
-      unit.pongs.delete(requestId)
-      return
-    }
-    if (unit.script.reports === null) return
-    if (action === 'payment' && paymentRequest !== undefined) {
-      remember(unit.known, transactionId, paymentRequest)
-      return pay(unit, transactionId)
-    }
-    const isKnown = unit.known.has(transactionId)
-    if (action === 'paymentStatus') {
-      const isDecided = unit.made.has(transactionId) || unit.script.dropsForSeconds !== undefined
-      if (isKnown && isDecided) report(unit, transactionId)
-      else say(unit, { action: 'paymentStatus', transactionId, status: isKnown ? 'PENDING' : 'UNKNOWN' })
-    }
-    if (action === 'voidPayment') say(unit, { action: 'voidResult', transactionId, success: true })
-    if (action === 'cancelPayment' && unit.script.heedsCancel === true && isKnown) {
-      if ((await store.dropOf(db, unit.groupId, unit.deviceId, transactionId)) === 0) return
-      const cancelled = { ...resultOf(unit, transactionId), status: 'CANCELLED' }
-      remember(unit.made, transactionId, cancelled)
-      report(unit, transactionId)
-    }
-  }
+  const isRunning = (unit: Unit) => units.get(nameOf(unit.groupId, unit.deviceId)) === unit
+  const { act, heard, later, report } = createActing({ db, clock, isRunning })
 
   const connect = async (unit: Unit): Promise<void> => {
     const headers = { 'x-api-key': unit.apiKey, 'x-device-id': unit.deviceId }
@@ -175,6 +74,7 @@ export function createVirtualTerminals(deps: VirtualTerminalsDependencies): Virt
     unit.socket = socket
     try {
       await once(socket, 'open')
+      socket.on('close', (code) => void noteLoss(unit, socket, code))
     } catch (cause) {
       // Asked again at once it would be refused again.
       const refused = (code: string, why: string) =>
@@ -186,6 +86,17 @@ export function createVirtualTerminals(deps: VirtualTerminalsDependencies): Virt
         cause,
       })
     }
+  }
+
+  /** A line that was lost, or closed by the platform, is taken up again, as any terminal does. */
+  const noteLoss = async (unit: Unit, socket: WebSocket, code: number): Promise<void> => {
+    if (!isRunning(unit) || unit.socket !== socket || unit.comesBack || unit.script.staysOffline === true) return
+    if (closedForGood.includes(code)) return
+    unit.comesBack = true
+    await later(unit, 'connect', null, comeBackAfterS).catch((error: unknown) => {
+      unit.comesBack = false
+      log.warn({ err: error, deviceId: unit.deviceId }, 'a virtual terminal stays off the line')
+    })
   }
 
   /** False where it is to be tried again. */
@@ -291,9 +202,9 @@ export function createVirtualTerminals(deps: VirtualTerminalsDependencies): Virt
   const forget = bus.listen('clock', () => loop.wake())
 
   const ownKey = async (merchantId: string, groupId: string, deviceId: string) => {
-    const page = { after: '00000000-0000-0000-0000-000000000000', rowsMax: 1 }
+    const page = { after: smallestId, rowsMax: 1 }
     const [branch] = await identity.branchesUnder({ level: 'merchant', entityId: merchantId }, page)
-    if (branch === undefined) throw new Fault('NOT_FOUND', 'The merchant of this group has no branch.')
+    if (branch === undefined) throw new Fault('NOT_FOUND', 'The merchant of this group has no branch; make one.')
     return db.tx(async (tx) => {
       await store.lockKey(tx, groupId, deviceId)
       const sealed = await store.findKey(tx, groupId, deviceId)
@@ -388,9 +299,3 @@ export function createVirtualTerminals(deps: VirtualTerminalsDependencies): Virt
 }
 
 const noScript = `device_id: is that of no script; take one of ${Object.keys(scripts).join(', ')}, or one with more behind a hyphen, as sim-approve-2.`
-
-function remember<Value>(in_: Map<string, Value>, name: string, value: Value): void {
-  const oldest = in_.size >= rememberedMax ? in_.keys().next() : undefined
-  if (oldest?.done === false) in_.delete(oldest.value)
-  in_.set(name, value)
-}

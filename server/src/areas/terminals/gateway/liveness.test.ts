@@ -51,12 +51,13 @@ test('what a terminal said is stored once, also where that could not be at first
   await using liveness = beating({ links: [link, till], connections: { touch } })
   await liveness.beat()
   link.lastFrameMs = 3_000
+  link.offsetMs = 60_000
   locked = true
   await liveness.beat()
   locked = false
   await liveness.beat()
   await liveness.beat()
-  const said = 'c1 1970-01-01T00:00:03.000Z'
+  const said = 'c1 1970-01-01T00:01:03.000Z'
   assert.deepEqual(stored, [[], [said], [said], []])
 })
 
