@@ -173,6 +173,12 @@ export type TerminalTransaction = Static<typeof TerminalTransaction>
 export type VoidResult = Static<typeof VoidResult>
 
 /** The parameter of paths that name a terminal. */
+/** For a client that says which group it means. */
+export const GroupHeader = Closed({
+  'x-group-id': Type.Optional(
+    Type.String({ description: "The key's group. One that is another group's is refused; it may be left out." }),
+  ),
+})
 export const ByTerminal = Closed({ terminalId: Name('The device id of a terminal, or its connection id.') })
 export const ByTransaction = Closed({
   transactionId: Type.String({

@@ -1,6 +1,7 @@
 import Type, { type Static } from 'typebox'
 import { operation } from './operation.ts'
 import { Closed, OneOf, Text, Timestamp, WebAddress } from './primitives.ts'
+import { GroupHeader } from './terminal-types.ts'
 
 export const terminalEventTypes = [
   'payment.completed',
@@ -35,7 +36,7 @@ export const CreateTerminalWebhook = Type.Object({
   url: WebAddress(address),
   events: Events,
   description: Type.Optional(Text(255, 'A label of your own.')),
-  metadata: Type.Optional(AnyObject('Yours: kept, and given back unchanged.')),
+  metadata: Type.Optional(AnyObject('Yours: kept, and given back unchanged; an empty one is left out.')),
 })
 
 export const UpdateTerminalWebhook = Type.Object({
@@ -52,7 +53,7 @@ const fields = {
   events: Events,
   description: Type.Optional(Type.String({ description: 'Your label.' })),
   status: Status,
-  metadata: Type.Optional(AnyObject('As it was sent.')),
+  metadata: Type.Optional(AnyObject('As it was sent; left out where it is empty.')),
   createdAt: Timestamp('When it was made.'),
   updatedAt: Timestamp('When it last changed.'),
 }
@@ -126,6 +127,7 @@ export const createTerminalWebhook = operation({
   description:
     "Registers a URL for what becomes of the payments of the key's group, at most 16 of them. The URL is sent a signed ping first; where that fails nothing is made, and the answer is the same whatever the cause. The answer alone has the secret.",
   auth: 'signed',
+  headers: GroupHeader,
   body: CreateTerminalWebhook,
   success: { 201: { description: 'The endpoint, with its secret.', schema: CreatedTerminalWebhook } },
   errors: ['ENDPOINT_LIMIT_REACHED'],
@@ -140,6 +142,7 @@ export const listTerminalWebhooks = operation({
   summary: 'List webhook endpoints',
   description: "All endpoints of the key's group.",
   auth: 'signed',
+  headers: GroupHeader,
   success: { 200: { description: 'The endpoints.', schema: TerminalWebhookList } },
   errors: [],
 })
@@ -152,6 +155,7 @@ export const retrieveTerminalWebhook = operation({
   summary: 'Retrieve a webhook endpoint',
   description: 'Without its secret.',
   auth: 'signed',
+  headers: GroupHeader,
   params: ByEndpoint,
   success: { 200: { description: 'The endpoint.', schema: TerminalWebhook } },
   errors: ['NOT_FOUND'],
@@ -166,6 +170,7 @@ export const updateTerminalWebhook = operation({
   description:
     'Changes what is named and nothing else; `status` pauses and resumes. Another URL is sent a signed ping first; where that fails nothing is changed.',
   auth: 'signed',
+  headers: GroupHeader,
   params: ByEndpoint,
   body: UpdateTerminalWebhook,
   success: { 200: { description: 'The endpoint.', schema: TerminalWebhook } },
@@ -181,6 +186,7 @@ export const deleteTerminalWebhook = operation({
   summary: 'Delete a webhook endpoint',
   description: 'For good: what was queued for it is dropped.',
   auth: 'signed',
+  headers: GroupHeader,
   params: ByEndpoint,
   success: { 204: { description: 'It is gone.', schema: Type.Undefined(), empty: true } },
   errors: ['NOT_FOUND'],

@@ -5,6 +5,7 @@ import {
   ByTerminal,
   ByTransaction,
   CreateTerminalPayment,
+  GroupHeader,
   TerminalList,
   TerminalPaymentResponse,
   TerminalTransaction,
@@ -62,6 +63,7 @@ export const listTerminals = operation({
   summary: 'List terminals',
   description: "Terminals of the key's group that are online or reconnecting.",
   auth: 'signed',
+  headers: GroupHeader,
   success: { 200: { description: 'The terminals.', schema: TerminalList } },
   errors: [],
 })
@@ -75,6 +77,7 @@ export const createTerminalPayment = operation({
   description:
     'Sends a payment to a terminal and waits for its result, 90 seconds at most. The transactionId is the idempotency key: the same one with the same body joins the running wait, or gives the answer again, and never charges twice. After a lost answer repeat the call, or read the transaction.',
   auth: 'signed',
+  headers: GroupHeader,
   params: ByTerminal,
   body: CreateTerminalPayment,
   success: {
@@ -106,6 +109,7 @@ export const listTerminalTransactions = operation({
   summary: 'List transactions',
   description: "Payments of the key's group, newest first, until their retention ends.",
   auth: 'signed',
+  headers: GroupHeader,
   query: Closed({
     status: Type.Optional(CommaList(terminalTransactionStates, 'Only these states.')),
     terminalId: Type.Optional(
@@ -134,6 +138,7 @@ export const retrieveTerminalTransaction = operation({
   summary: 'Retrieve a transaction',
   description: 'How a payment stands: the truth after a lost answer.',
   auth: 'signed',
+  headers: GroupHeader,
   params: ByTransaction,
   success: { 200: { description: 'The transaction.', schema: TerminalTransaction } },
   errors: ['TRANSACTION_NOT_FOUND'],
@@ -148,6 +153,7 @@ export const voidTerminalTransaction = operation({
   description:
     'Asks the terminal to void a completed payment and waits for its answer, 30 seconds at most. An answer that says success false tells why; one that comes later still counts.',
   auth: 'signed',
+  headers: GroupHeader,
   params: ByTransaction,
   body: VoidTerminalTransaction,
   bodyOptional: true,
@@ -165,6 +171,7 @@ export const cancelTerminalTransaction = operation({
   description:
     'Asks the terminal to cancel, now or when it is back. The payment stays as it is: the result of the terminal decides.',
   auth: 'signed',
+  headers: GroupHeader,
   params: ByTransaction,
   success: { 200: { description: 'The transaction as it stands.', schema: TerminalTransaction } },
   errors: ['TRANSACTION_NOT_FOUND', 'INVALID_TRANSACTION_STATE'],

@@ -199,6 +199,9 @@ test('[D5.pay.webhook-mode, D5.given-up.webhook-mode, D5.webhook.always-sent] we
   assertRefused('/terminal/v1', noWebhook, 400, 'NO_WEBHOOK_ENDPOINTS')
   terminal.send(result('order-3'))
   assert.equal((await waited).json.status, 'SUCCESS')
+  // Of what has ended nothing is left for a webhook.
+  const ended = await p.shop.pay({ transactionId: 'order-3', webhookMode: true })
+  assert.deepEqual([ended.status, ended.json.status], [200, 'SUCCESS'])
 })
 
 test('an end that no endpoint of the group subscribes to is an event that nobody is sent, and waits for no dispatcher', async (t) => {

@@ -197,8 +197,13 @@ test('[D5.amount.sum, D5.amount.line, D5.amount.quantity, D5.amount.tax-discount
     { products: [{ ...line, quantity: 3.0001 }] },
     { products: [{ ...line, price: '-50' }] },
     { products: [{ ...line, price: 'fifty' }] },
+    { products: [{ ...line, price: '' }] },
+    { products: [{ ...line, price: null }] },
+    { products: [{ ...line, quantity: '2' }] },
+    { products: [{ ...line, tax: '' }] },
   ])
     await refusesAmount(wrong)
+  await refuses({ products: [{ quantity: 1 }] })
 })
 
 test('[D5.request.customer-info, X0.input.unknown-property.terminals, X0.input.unknown-property.terminals-unstored] customerInfo may name the customer, and what else a till sends is left aside', async () => {

@@ -80,7 +80,19 @@ test('[X0.clocks.business.retention, X0.clocks.system.sockets, D5.retention.http
   await terminal.settled()
   await till.settled()
   assert.deepEqual([terminal.closed, till.closed], [null, null])
+
+  // Whatever is with the terminal now.
+  const busy = shop.pay({ transactionId: 'busy' })
+  await terminal.next('payment')
+  assert.deepEqual(await refusal('by-http'), conflict)
+  assert.deepEqual(await refusal('another'), [409, 'PAYMENT_IN_PROGRESS'])
+  terminal.send(result('busy'))
+  await busy
   await terminal.close()
+  assert.deepEqual(await refusal('by-http'), conflict)
+  assert.deepEqual(await refusal('another'), [503, 'TERMINAL_OFFLINE'])
+  const nowhere = await shop.pay({ transactionId: 'by-http' }, 'no-such-terminal')
+  assert.deepEqual([nowhere.status, nowhere.json.error.code], conflict)
 })
 
 test('[D5.signature.replay] a signed payment that comes again when its own is gone is refused, and charges nothing', async () => {

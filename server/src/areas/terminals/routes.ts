@@ -102,11 +102,12 @@ export function terminalsArea(identity: TerminalIdentity, clock: Clock): Area<Si
 const wantedTime = (nowMs: number) =>
   `x-timestamp must be an ISO 8601 time with Z or an offset, within 5 minutes of the system time here, ${new Date(nowMs).toISOString()}.`
 
+// Of a payment or of a line of its products.
+const amounts = /^(amount|products\.\d+\.(price|quantity|tax|discount))(\.|$)/
+
 /** An amount that is there and wrong has a code of its own. */
-export function codeOfField({ field, rule }: Violation): string {
-  const [top] = field.split('.')
-  return top === 'amount' && rule !== 'required' ? 'INVALID_AMOUNT' : 'INVALID_REQUEST'
-}
+export const codeOfField = ({ field, rule }: Violation): string =>
+  amounts.test(field) && rule !== 'required' ? 'INVALID_AMOUNT' : 'INVALID_REQUEST'
 
 export function terminalsRoutes(service: TerminalsService, clock: Clock): Route<Signer>[] {
   const timestamp = () => clock.now().toISOString()

@@ -1,12 +1,12 @@
 import type { TerminalPrincipal } from '../../identity/terminal-keys.ts'
 import { isAway, isFull } from '../../kernel/db.ts'
-import type { Fault } from '../../kernel/fault.ts'
+import { Fault } from '../../kernel/fault.ts'
 import { newId } from '../../kernel/ids.ts'
 import { together } from '../../kernel/together.ts'
 import { busyMs, newCourse, reachMs } from './course.ts'
 import type { TerminalsDependencies } from './dependencies.ts'
 import { refuse } from './errors.ts'
-import { waitMs } from './machine.ts'
+import { isOpen, waitMs } from './machine.ts'
 import { checkOrder, isRequestOf, type PaymentAsked, type Order } from './order.ts'
 import { isPastRetention } from './retention.ts'
 import { rememberedMs } from './signature.ts'
@@ -45,6 +45,7 @@ type Taken =
   | { readonly used: Looked }
   | { readonly busy: Looked }
 
+const ofTerminal: readonly string[] = ['TERMINAL_NOT_FOUND', 'TERMINAL_OFFLINE', 'PAYMENT_IN_PROGRESS']
 const togetherMax = 256
 const restMs = 3
 
@@ -176,27 +177,38 @@ export function paymentCases(
     return taken
   }
 
+  /** Under an id whose payment is gone none is taken, whatever may be with the terminal now: to repeat the call would be in vain. */
+  const orPast =
+    ({ principal: { groupId }, order: { transactionId } }: Asking) =>
+    async (failure: unknown): Promise<never> => {
+      const isOfTerminal = failure instanceof Fault && ofTerminal.includes(failure.code)
+      if (isOfTerminal && transactionId !== undefined && (await store.isPast(db, groupId, transactionId)))
+        throw conflict()
+      throw failure
+    }
+
   /** Takes a payment and sends it on, or finds the one that it repeats. Committed before anything is sent. */
   const start = async (principal: TerminalPrincipal, terminalId: string, asked: PaymentAsked, way: Way) => {
     const order = checkOrder(asked, settings.currencies)
     const asking = { principal, terminalId, order, way }
     if (order.webhookMode && !(await hasActiveWebhook(principal.groupId))) {
-      // One that was taken so while there was an endpoint is still itself.
-      if ((await findKnown(asking))?.webhook_mode !== true)
+      // One that was taken so while there was an endpoint is still itself, and of one that has ended nothing is left to tell.
+      const known = await findKnown(asking)
+      if (known === undefined || (isOpen(known.state) && !known.webhook_mode))
         throw refuse(
           'NO_WEBHOOK_ENDPOINTS',
           'webhookMode needs an active webhook endpoint of the group; there is none.',
         )
     }
-    let taken = await takeOnceFree({ ...asking, terminal: undefined })
+    let taken = await takeOnceFree({ ...asking, terminal: undefined }).catch(orPast(asking))
     if (taken === undefined) {
       const terminal = await findTerminal(principal.groupId, terminalId).catch(async (failure: unknown) => {
         const before = await findKnown(asking)
-        if (before === undefined) throw failure
+        if (before === undefined) return orPast(asking)(failure)
         return ledger.upToNow(repeated(before, asking))
       })
       if ('transaction_id' in terminal) return { row: terminal, isNew: false }
-      taken = await takeOnceFree({ ...asking, terminal })
+      taken = await takeOnceFree({ ...asking, terminal }).catch(orPast(asking))
     }
     if (taken === undefined) throw refuse('TERMINAL_NOT_FOUND', 'The group has no such terminal.')
     if ('used' in taken) {

@@ -82,6 +82,11 @@ const transactionExists = statement(
   'terminals.transactionExists',
   `select exists (select from terminals.transactions where transaction_id = $1 and group_id <> $2) as found`,
 )
+// Of a payment that is gone.
+const isPast = statement(
+  'terminals.isPast',
+  `select exists (select from terminals.past_ids where group_id = $1 and transaction_id = $2) as found`,
+)
 const readTransactions = statement(
   'terminals.readTransactions',
   `select t.* from unnest($1::uuid[], $2::uuid[]) n(id, group_id) cross join lateral (
@@ -151,14 +156,15 @@ const busyWith = statement(
     where t.terminal_id = $1 and ${isOpen} and (t.given_up_at is null or t.given_up_at > $2)`,
 )
 
-// Open, or ended without a word of the terminal, or with a void that it has not answered: what a terminal that is back is asked about.
+// Open, or ended without a word of the terminal, or with a void that it has not answered: what a terminal that is back is asked about. There may be
+// many that it never answered; they come last.
 const toAsk = statement(
   'terminals.toAsk',
   `select ${columns} from unnest($1::uuid[], $2::uuid[]) c(terminal_id, connection_id) cross join lateral (
      select * from terminals.transactions t
       where t.terminal_id = c.terminal_id and t.sent_to is not null and t.sent_to <> c.connection_id
         and (${isOpen} or t.our_code = 'NO_RESULT' and t.state = 'FAILED' or t.void_state = 'ASKED')
-      order by t.id desc limit $3) t
+      order by t.our_code is not distinct from 'NO_RESULT', t.id desc limit $3) t
     order by t.id`,
 )
 
@@ -278,6 +284,8 @@ export const transactionStore = {
   /** In another group. */
   exists: async (on: Queries, transactionId: string, groupId: string): Promise<boolean> =>
     one(await on.run<{ found: boolean }>(transactionExists, [transactionId, groupId]))?.found ?? false,
+  isPast: async (on: Queries, groupId: string, transactionId: string): Promise<boolean> =>
+    one(await on.run<{ found: boolean }>(isPast, [groupId, transactionId]))?.found ?? false,
   readAll: (on: Queries, those: readonly { readonly id: string; readonly groupId: string }[]) =>
     on.run<TransactionRow>(readTransactions, [
       arrayOf(those.map(({ id }) => id)),
@@ -326,7 +334,7 @@ export const transactionStore = {
     (await on.run<{ id: string }>(openOfTerminals, [arrayOf(terminalIds)])).map(({ id }) => id),
   /** What a terminal is busy with: open, and not given up before then. */
   busyWith: (on: Queries, terminalId: string, after: Date) => on.run<TransactionRow>(busyWith, [terminalId, after]),
-  /** Of terminals on these new connections of theirs; the newest of each, in the order in which they came. */
+  /** Of terminals on these new connections of theirs; the first so many of each, in the order in which they came. */
   toAsk: (on: Queries, those: readonly { readonly terminalId: string; readonly connectionId: string }[]) =>
     on.run<TransactionRow>(toAsk, [
       arrayOf(those.map(({ terminalId }) => terminalId)),
