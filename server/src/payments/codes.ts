@@ -175,8 +175,11 @@ export function createCodes({
   }
 }
 
-/** Whether a code can still be paid: it waits, and its time is not over. */
-const isOpen = (row: IntentRow): boolean => asOf(storedOf(row), row.read_at).latest?.state === 'REQUIRES_ACTION'
+/** Whether a code can still be paid: it waits, its time is not over, and its intent has not ended. */
+const isOpen = (row: IntentRow): boolean => {
+  const { state, latest } = asOf(storedOf(row), row.read_at)
+  return state === 'ACTIVE' && latest?.state === 'REQUIRES_ACTION'
+}
 
 /** The bank has one name for a payment; it stands wherever a card's processor has several. */
 const approvalOf = (attemptId: string, bankReference: string, at: Date): Approval => ({

@@ -187,13 +187,14 @@ const cancelIntent = statement(
 )
 
 // A statement of its own after the intents are locked: in the one that waited for the locks, an attempt that was started meanwhile
-// would not be seen. A challenge whose time was over before that end is left: it was declined then, and says so. A code too: it expired.
+// would not be seen. A challenge whose time was over before that end is left: it was declined then, and says so. A code too: it expired. Whoever
+// ends an intent may be ahead of the database, by whose time that is decided.
 const abandonChallenges = statement(
   'payments.abandonChallenges',
   `with abandoned as (
      update payments.attempts a set state = 'ABANDONED', state_at = i.state_at from payments.intents i
       where i.id = any ($1) and a.intent_id = i.id and a.method = any ($2)
-        and a.state = 'REQUIRES_ACTION' and a.challenge_expires_at >= i.state_at
+        and a.state = 'REQUIRES_ACTION' and a.challenge_expires_at >= least(i.state_at, kernel.now())
      returning a.id, a.method, a.state_at, case i.state when 'EXPIRED' then 'EXPIRED' else 'CANCELLED' end as status
    )
    update payments.transactions t set status = abandoned.status, updated_at = abandoned.state_at
