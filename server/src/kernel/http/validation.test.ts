@@ -109,6 +109,10 @@ const broken: readonly (readonly [value: unknown, field: string, rule: string])[
   [{ ...right, notes: { a: 'bcde' } }, 'notes.a', 'max_length'],
   [{ ...right, notes: { '/~1': 'bcde' } }, 'notes./~1', 'max_length'],
   [{ ...right, '4242424242424242': 1 }, '[removed]', 'unknown'],
+  [{ ...right, n4242424242424242: 1 }, '[removed]', 'unknown'],
+  [{ ...right, '4242.4242.4242.4242': 1 }, '[removed]', 'unknown'],
+  [{ ...right, '4242_4242_4242_4242': 1 }, '[removed]', 'unknown'],
+  [{ ...right, n12345678: 1 }, 'n12345678', 'unknown'],
   [{ ...right, ['k'.repeat(500)]: 1 }, 'k'.repeat(100), 'unknown'],
 ]
 for (const [value, field, rule] of broken) {

@@ -94,8 +94,12 @@ function violationOf(error: ErrorObject, all: readonly ErrorObject[]): Violation
   return { field: fieldOf(parts), rule, ...(allowed === undefined ? {} : { allowed }) }
 }
 
-/** Names as they may be told: a caller's own may be anything. */
-const fieldOf = (names: readonly string[]): string => scrub(names.join('.')).slice(0, charactersMax)
+// Whatever stands between them, and before: a caller's own names may be anything.
+const digitsOfCard = /(?:\d[^0-9A-Za-z]?){12,}\d/
+
+/** Names as they may be told. */
+const fieldOf = (names: readonly string[]): string =>
+  scrub(names.map((name) => (digitsOfCard.test(name) ? '[removed]' : name)).join('.')).slice(0, charactersMax)
 
 export type Validator = (value: unknown) => Violation | null
 
