@@ -35,7 +35,9 @@ try {
     )
   }
   await install({ root, needs: task.needs, say: (line) => process.stderr.write(`${line}\n`) })
-  hand(nodeForKaha(major), task, args)
+  // The server runs with its flags however it is called.
+  const isStart = name === 'kaha' && args[0] === 'start'
+  hand(nodeForKaha(major), isStart ? tasks.start : task, isStart ? args.slice(1) : args)
 } catch (error) {
   if (!(error instanceof InstallFault)) throw error
   process.stderr.write(`kaha: ${error.message}\n`)

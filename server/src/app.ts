@@ -364,7 +364,8 @@ export async function startKaha(options: {
   const gateway = config.roles.includes('gateway')
     ? await terminals.gateway({ ...choices.terminals, pathOf: pathOfSocket })
     : undefined
-  gateway?.attach(http.server)
+  if (gateway === undefined) terminals.declineSockets(http.server)
+  else gateway.attach(http.server)
   // Taken down first: no request is let in any more while the workers end what they have in hand. Both at once, for one after the other would
   // leave the workers none of the time that a stop may take.
   building.defer(async () => {

@@ -95,7 +95,7 @@ withNats(
     line.becomes('closed')
     assert.match(
       await refusal(at(port, { secret })),
-      /cannot be used: .*unset KAHA_NATS_URL to go through the database/,
+      /cannot be used: .*unset KAHA_NATS_URL for all processes to go through the database/,
     )
     await line[Symbol.asyncDispose]()
     assert.match(await refusal(at(port, { secret })), /cannot be used: nothing listens there/)

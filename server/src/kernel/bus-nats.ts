@@ -201,7 +201,7 @@ function startFault({ servers, subject }: NatsBusOptions, error: Error): StartFa
   const code = 'code' in error && typeof error.code === 'string' ? error.code : ''
   const why = reasons[code] ?? error.message
   return new StartFault(
-    `${where} cannot be used: ${why}; start it, correct the address, or unset KAHA_NATS_URL to go through the database`,
+    `${where} cannot be used: ${why}; start it, correct the address, or unset KAHA_NATS_URL for all processes to go through the database`,
     { cause: error },
   )
 }

@@ -56,6 +56,23 @@ test('[D5.handshake.unauthorized, D5.handshake.forbidden] a handshake without a 
   await refusedWith(wire(p.url, shop.first, { deviceId: 'x'.repeat(65) }), 400, 'INVALID_REQUEST')
 })
 
+test('a handshake that comes to a process which takes no sockets is refused for now, and seen by an operator', async () => {
+  const api = await p.another({ KAHA_ROLES: 'api' })
+  await refusedWith(wire(api.localUrl, shop.first), 503, 'UNAVAILABLE')
+  await refusedWith(wire(p.url, { api_key: 'x', api_secret: '' }), 401, 'UNAUTHORIZED')
+  for (const [url, status] of [
+    [api.localUrl, 503],
+    [p.url, 401],
+  ] as const) {
+    const { text } = await call(url, { path: '/metrics' })
+    assert.match(
+      text,
+      new RegExp(`^kaha_http_requests_total{operation="terminals.connect",status="${status}"} [1-9]`, 'm'),
+    )
+  }
+  assert.ok(p.logged.some((line) => line.includes('a handshake was refused') && line.includes('"status":401')))
+})
+
 test('a request that is no whole handshake is 400, and takes the place of no socket', async () => {
   const one = await shop.connect()
   const { connectionId } = await update()

@@ -19,7 +19,7 @@ test('a NATS broker that is not there ends the start with one line, and what its
   assert.equal(
     stderr.replaceAll(/^\{"level".*\}\n/gm, ''),
     `kaha: the NATS broker of KAHA_NATS_URL (127.0.0.1:${port}) cannot be used: nothing listens there; ` +
-      'start it, correct the address, or unset KAHA_NATS_URL to go through the database\n',
+      'start it, correct the address, or unset KAHA_NATS_URL for all processes to go through the database\n',
   )
   assert.ok(!stderr.includes('hunter2'), 'no password is shown')
 })

@@ -1,4 +1,4 @@
-import type { IncomingMessage } from 'node:http'
+import type { IncomingMessage, Server } from 'node:http'
 import type { Egress } from '../../delivery/egress.ts'
 import type { Delivery } from '../../delivery/index.ts'
 import type { TerminalIdentity } from '../../identity/terminal-keys.ts'
@@ -12,6 +12,7 @@ import { startLoop, type Loop } from '../../kernel/loop.ts'
 import type { Metrics } from '../../kernel/metrics.ts'
 import { createConnections } from './connections.ts'
 import type { Sending } from './dependencies.ts'
+import { declineSockets } from './gateway/decline.ts'
 import { createGateway, type Gateway, type GatewayOptions } from './gateway/index.ts'
 import { createTerminalFigures } from './figures.ts'
 import { createLedger } from './ledger.ts'
@@ -32,6 +33,8 @@ export interface Terminals extends AsyncDisposable {
   readonly webhooks: TerminalWebhooks
   /** Sockets in this process. It counts as one that holds some from here on. */
   gateway(options: { pathOf: (request: IncomingMessage) => string | null } & GatewayOptions): Promise<Gateway>
+  /** In a process without a gateway: refuses handshakes for now. */
+  declineSockets(server: Server): void
   /** Applies deadlines, ends what dead processes held. */
   worker(): AsyncDisposable
 }
@@ -95,6 +98,7 @@ export function createTerminals(deps: {
       })
       return gatewayHere
     },
+    declineSockets: (server) => declineSockets(server, { clock, log, metrics }),
     worker() {
       const parts = new AsyncDisposableStack()
       const dueLoop: Loop = startLoop('terminals.due', log, async () => {

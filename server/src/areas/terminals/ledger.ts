@@ -250,7 +250,8 @@ export function createLedger({ db, bus, clock, log, figures, waits, eventRow }: 
       remember(row)
       for (const cause of raised) {
         figures.attention(cause)
-        log.warn({ transaction: row.id, cause }, 'a terminal payment needs a person')
+        const about = { transaction: row.id, payment: row.transaction_id, device: row.device_id ?? row.addressed }
+        log.warn({ ...about, cause }, 'a terminal payment needs a person')
       }
       bus.say('terminals', ['changed', row.id])
       waits.give(row)

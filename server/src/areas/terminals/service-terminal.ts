@@ -126,7 +126,8 @@ export function createTerminalCases({
     })
     if (raised === 'again') return
     figures.attention('unmatched_result')
-    const about = { terminal: from.terminalId, cause: 'unmatched_result' }
+    const device = from.deviceId ?? from.connectionId
+    const about = { terminal: from.terminalId, device, payment: transactionId, cause: 'unmatched_result' }
     if (raised === 'new') log.warn(about, 'a terminal payment needs a person')
     else log.warn(about, 'an approval of no payment is not kept: too many of the group wait for a person')
   }

@@ -1,6 +1,5 @@
 import type { IncomingMessage, Server } from 'node:http'
 import type { Duplex } from 'node:stream'
-import { STATUS_CODES } from 'node:http'
 import { terminalFrameBytesMax } from '@kaha/contract'
 import { WebSocketServer, type RawData, type WebSocket } from 'ws'
 import type { TerminalIdentity, TerminalPrincipal } from '../../../identity/terminal-keys.ts'
@@ -11,15 +10,15 @@ import { Fault } from '../../../kernel/fault.ts'
 import { newId } from '../../../kernel/ids.ts'
 import type { Log } from '../../../kernel/log.ts'
 import type { Metrics } from '../../../kernel/metrics.ts'
-import { refuse, statuses } from '../errors.ts'
+import { refuse } from '../errors.ts'
 import type { TerminalFigures } from '../figures.ts'
 import type { Connections } from '../connections.ts'
 import type { Sending } from '../dependencies.ts'
-import { presentError } from '../present.ts'
 import { requireGroup } from '../routes.ts'
 import type { TerminalsService } from '../service.ts'
 import type { TerminalCases } from '../service-terminal.ts'
 import { createActions } from './actions.ts'
+import { decline, handshake, noteRefusals } from './decline.ts'
 import { createDeliverer } from './deliver.ts'
 import { createLinks, Link } from './links.ts'
 import { silentPingsMax, startLiveness } from './liveness.ts'
@@ -77,6 +76,7 @@ export function createGateway(deps: GatewayDependencies): Gateway {
     metrics.unexpectedErrors.inc({ where })
     log.error({ err: error }, 'work for a socket failed for a cause of ours')
   }
+  const refused = noteRefusals(log, metrics)
   figures.countSockets(() => links.size)
   const server = new WebSocketServer({
     noServer: true,
@@ -229,6 +229,7 @@ export function createGateway(deps: GatewayDependencies): Gateway {
       let taken = false
       server.handleUpgrade(request, socket, head, (opened) => {
         taken = true
+        metrics.requests.inc({ operation: handshake, status: '101' })
         const about = { connectionId, principal, terminalId, deviceId: device }
         const link = new Link(opened, about, clock.wall(), onError, silentPingsMax * pingMs)
         links.add(link)
@@ -241,7 +242,7 @@ export function createGateway(deps: GatewayDependencies): Gateway {
       if (link !== undefined && orders.changes !== changesBefore) orders.check(link)
     } catch (error) {
       if (!(error instanceof Fault)) onError(error)
-      decline(socket, error, clock.now())
+      refused(decline(socket, error, clock.now()))
     }
   }
 
@@ -295,19 +296,3 @@ const areProtocols = (text: string | undefined): boolean => {
 }
 
 const single = (value: string | string[] | undefined): string | undefined => (Array.isArray(value) ? value[0] : value)
-
-/** A handshake that is refused, in HTTP. */
-function decline(socket: Duplex, error: unknown, at: Date): void {
-  const fault = error instanceof Fault ? error : new Fault('INTERNAL_ERROR', 'Something failed on our side.')
-  const status = (statuses as Record<string, number>)[fault.code] ?? 500
-  const id = newId(at)
-  const body = JSON.stringify(
-    presentError({ code: fault.code, message: fault.message, field: fault.field, rule: fault.rule }, at, id),
-  )
-  const retry = fault.retryAfterSeconds === undefined ? '' : `retry-after: ${fault.retryAfterSeconds}\r\n`
-  socket.end(
-    `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\nconnection: close\r\ncontent-type: application/json; charset=utf-8\r\n` +
-      `content-length: ${Buffer.byteLength(body)}\r\nx-request-id: ${id}\r\n${retry}\r\n${body}`,
-    () => socket.destroy(),
-  )
-}

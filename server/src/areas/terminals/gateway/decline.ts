@@ -1,0 +1,62 @@
+import { STATUS_CODES, type Server } from 'node:http'
+import type { Duplex } from 'node:stream'
+import type { Clock } from '../../../kernel/clock.ts'
+import { Fault } from '../../../kernel/fault.ts'
+import { newId } from '../../../kernel/ids.ts'
+import type { Log } from '../../../kernel/log.ts'
+import type { Metrics } from '../../../kernel/metrics.ts'
+import { statuses } from '../errors.ts'
+import { presentError } from '../present.ts'
+
+/** How figures and the log name it. */
+export const handshake = 'terminals.connect'
+
+interface Declined {
+  readonly status: number
+  readonly code: string
+  readonly requestId: string
+}
+
+/** Refuses a handshake, in HTTP. */
+export function decline(socket: Duplex, error: unknown, at: Date): Declined {
+  const fault = error instanceof Fault ? error : new Fault('INTERNAL_ERROR', 'Something failed on our side.')
+  const { code, message, field, rule, retryAfterSeconds } = fault
+  const status = (statuses as Record<string, number>)[code] ?? 500
+  const requestId = newId(at)
+  const body = JSON.stringify(presentError({ code, message, field, rule }, at, requestId))
+  const retry = retryAfterSeconds === undefined ? '' : `retry-after: ${retryAfterSeconds}\r\n`
+  socket.end(
+    `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\nconnection: close\r\ncontent-type: application/json; charset=utf-8\r\n` +
+      `content-length: ${Buffer.byteLength(body)}\r\nx-request-id: ${requestId}\r\n${retry}\r\n${body}`,
+    () => socket.destroy(),
+  )
+  return { status, code, requestId }
+}
+
+/** Counts and logs handshakes that were refused. */
+export const noteRefusals =
+  (log: Log, metrics: Metrics) =>
+  ({ status, code, requestId }: Declined): void => {
+    metrics.requests.inc({ operation: handshake, status: String(status) })
+    log.info({ operation: handshake, status, code, correlation_id: requestId }, 'a handshake was refused')
+  }
+
+/**
+ * Where no sockets are taken a handshake is refused for now, not for good: a proxy that leads it here once may lead the next one to a process
+ * that takes it.
+ */
+export function declineSockets(
+  server: Server,
+  { clock, log, metrics }: { readonly clock: Clock; readonly log: Log; readonly metrics: Metrics },
+): void {
+  const refused = noteRefusals(log, metrics)
+  const elsewhere = new Fault(
+    'UNAVAILABLE',
+    'This process takes no sockets: connect again, by a way that leads to one with the role gateway.',
+    { retryAfterSeconds: 2 },
+  )
+  server.on('upgrade', (_request, socket) => {
+    socket.on('error', () => socket.destroy())
+    refused(decline(socket, elsewhere, clock.now()))
+  })
+}
