@@ -1,10 +1,10 @@
 import type { Config } from '../config.ts'
-import { createDb, type Db } from '../kernel/db.ts'
+import type { Db } from '../kernel/db.ts'
 import { StartFault } from '../kernel/fault.ts'
 import { isUuid } from '../kernel/ids.ts'
 import { minorToDecimal, minorToNumber } from '../kernel/money.ts'
 import { argumentsOf, takesOnly } from './arguments.ts'
-import { joinDatabase, migrateOrExplain } from './database.ts'
+import { withDatabase } from './database.ts'
 import { attentionStore as store } from './store-attention.ts'
 import { say } from './words.ts'
 
@@ -35,13 +35,12 @@ export async function attentionCommand(config: Config, args: readonly string[]):
     )
   takesOnly('attention', action, values, action === 'settle' ? ['note'] : [])
   const settled = action === 'settle' ? { id: idOf(id), note: noteOf(values.note) } : undefined
-  await using database = await joinDatabase(config)
-  await migrateOrExplain(database.target)
-  await using db = createDb({ target: database.target, connectionsMax: 1, onError: () => {} })
-  if (settled === undefined) return await list(db, values.json === true)
-  if (!(await store.settle(db, settled.id, settled.note)))
-    throw new StartFault(`nothing of the id ${settled.id} is open: \`kaha attention list\` shows what is`)
-  say(values.json === true ? JSON.stringify(settled) : `${settled.id} is settled.`)
+  await withDatabase(config, { begins: false }, async (db) => {
+    if (settled === undefined) return await list(db, values.json === true)
+    if (!(await store.settle(db, settled.id, settled.note)))
+      throw new StartFault(`nothing of the id ${settled.id} is open: \`kaha attention list\` shows what is`)
+    say(values.json === true ? JSON.stringify(settled) : `${settled.id} is settled.`)
+  })
 }
 
 async function list(db: Db, json: boolean): Promise<void> {

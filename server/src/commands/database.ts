@@ -5,9 +5,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { roles, type Config } from '../config.ts'
 import { createClock } from '../kernel/clock.ts'
-import { connectionConfig, type Db, type DbTarget } from '../kernel/db.ts'
+import { connectionConfig, createDb, type Db, type DbTarget } from '../kernel/db.ts'
 import { StartFault } from '../kernel/fault.ts'
-import { migrate } from '../kernel/migrate.ts'
+import { migrate, type MayMigrate } from '../kernel/migrate.ts'
 import { startEmbeddedPostgres } from '../kernel/postgres/embedded.ts'
 import { DirectoryHeld, HeldByCommand, isHeldByCommand } from '../kernel/postgres/lock.ts'
 import { warn } from './words.ts'
@@ -101,14 +101,38 @@ async function runningOn(dataDir: string): Promise<DbTarget | undefined> {
   }
 }
 
+/**
+ * Work of a command on the database of the settings, beside a running server or without one. The schema of another version is left as it is; only
+ * with `begins` a new database is given one.
+ */
+export async function withDatabase(
+  config: Config,
+  { begins }: { readonly begins: boolean },
+  work: (db: Db) => Promise<void>,
+): Promise<void> {
+  await using database = await joinDatabase(config, { begins })
+  await migrateOrExplain(database.target, { may: begins ? 'begin' : 'look' })
+  await using db = createDb({ target: database.target, connectionsMax: 1, onError: () => {} })
+  await work(db)
+}
+
 /** Migrates, and says in one line why a database could not be reached, and that another process is at it. */
 export async function migrateOrExplain(
   target: DbTarget,
-  { signal, tell = warn }: { readonly signal?: AbortSignal | undefined; readonly tell?: (line: string) => void } = {},
+  {
+    signal,
+    may = 'upgrade',
+    tell = warn,
+  }: {
+    readonly signal?: AbortSignal | undefined
+    readonly may?: MayMigrate
+    readonly tell?: (line: string) => void
+  } = {},
 ): Promise<string[]> {
   try {
     return await migrate(target, {
       signal,
+      may,
       onWait: () => tell('another process brings the schema up to date; this one goes on when it has'),
     })
   } catch (error) {

@@ -3,12 +3,12 @@ import { createBranch, createMerchant, createPartner, issueActivationCode } from
 import type { Level } from '../identity/principal.ts'
 import { accountsStore } from '../identity/store-accounts.ts'
 import { identityStore, type EntityRow } from '../identity/store.ts'
-import { createDb, refusedBy, type Db } from '../kernel/db.ts'
+import { refusedBy, type Db } from '../kernel/db.ts'
 import { StartFault } from '../kernel/fault.ts'
 import { isUuid } from '../kernel/ids.ts'
 import { refuseOtherMode } from '../kernel/installation.ts'
 import { argumentsOf, takesOnly } from './arguments.ts'
-import { joinDatabase, migrateOrExplain, timeIn } from './database.ts'
+import { timeIn, withDatabase } from './database.ts'
 import { noneYet, say } from './words.ts'
 
 export const entitiesHelp = [
@@ -62,19 +62,18 @@ export async function entitiesCommand(config: Config, args: readonly string[]): 
     throw new StartFault('say which branch: `kaha entities code ID`, with an id of `kaha entities list`')
   takesOnly('entities', action, values, action === 'create' ? ['level', 'name', 'parent', 'reference'] : [])
   const wanted = action === 'create' ? wantedEntity(values) : undefined
-  await using database = await joinDatabase(config, { begins: wanted !== undefined })
-  await migrateOrExplain(database.target)
-  await using db = createDb({ target: database.target, connectionsMax: 1, onError: () => {} })
-  if (branchId !== undefined) return await tellCode(db, branchId, values.json === true)
-  if (wanted === undefined) return await list(db, config, values.json === true)
-  await refuseOtherMode(db, config.mode)
-  const { id, level, name, partner_id, merchant_id, reference_number, activation_code } = await create(db, wanted)
-  const code = activation_code === undefined ? '' : ` Its activation code is ${activation_code}.`
-  say(
-    values.json === true
-      ? JSON.stringify({ id, level, name, partner_id, merchant_id, reference_number, activation_code })
-      : `${id} is the ${level} ${name}.${code}`,
-  )
+  await withDatabase(config, { begins: wanted !== undefined }, async (db) => {
+    if (branchId !== undefined) return await tellCode(db, branchId, values.json === true)
+    if (wanted === undefined) return await list(db, config, values.json === true)
+    await refuseOtherMode(db, config.mode)
+    const { id, level, name, partner_id, merchant_id, reference_number, activation_code } = await create(db, wanted)
+    const code = activation_code === undefined ? '' : ` Its activation code is ${activation_code}.`
+    say(
+      values.json === true
+        ? JSON.stringify({ id, level, name, partner_id, merchant_id, reference_number, activation_code })
+        : `${id} is the ${level} ${name}.${code}`,
+    )
+  })
 }
 
 /** Branches that were made before they got a code with it get theirs here. */

@@ -4,11 +4,11 @@ import { issueEncryptionKey, issueKey } from '../identity/issue.ts'
 import { identityStore } from '../identity/store.ts'
 import { terminalKeyStore } from '../identity/store-terminal-keys.ts'
 import { hintOnce } from '../kernel/bus-postgres.ts'
-import { createDb, type Db } from '../kernel/db.ts'
+import type { Db } from '../kernel/db.ts'
 import { StartFault } from '../kernel/fault.ts'
 import { isUuid } from '../kernel/ids.ts'
 import { argumentsOf, takesOnly } from './arguments.ts'
-import { joinDatabase, migrateOrExplain, timeIn } from './database.ts'
+import { timeIn, withDatabase } from './database.ts'
 import { issuingOf } from './issuing.ts'
 import { noneYet, say } from './words.ts'
 
@@ -53,13 +53,12 @@ export async function keysCommand(config: Config, args: readonly string[]): Prom
   takesOnly('keys', action, values, takenBy[action])
   const wanted = action === 'issue' ? wantedKey(values) : undefined
   const merchantId = action === 'encryption' ? wantedMerchant(values) : undefined
-  await using database = await joinDatabase(config, { begins: wanted !== undefined })
-  await migrateOrExplain(database.target)
-  await using db = createDb({ target: database.target, connectionsMax: 1, onError: () => {} })
-  if (action === 'list') return await list(db, config, values.json === true)
-  if (wanted !== undefined) return await issue(db, config, wanted, values.json === true)
-  if (merchantId !== undefined) return await issueForTokens(db, config, merchantId, values.json === true)
-  return await move(db, action as keyof typeof moves, id ?? '', values.json === true)
+  await withDatabase(config, { begins: wanted !== undefined }, async (db) => {
+    if (action === 'list') return await list(db, config, values.json === true)
+    if (wanted !== undefined) return await issue(db, config, wanted, values.json === true)
+    if (merchantId !== undefined) return await issueForTokens(db, config, merchantId, values.json === true)
+    return await move(db, action as keyof typeof moves, id ?? '', values.json === true)
+  })
 }
 
 async function list(db: Db, config: Config, json: boolean): Promise<void> {

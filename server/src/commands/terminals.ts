@@ -4,13 +4,13 @@ import { identityStore } from '../identity/store.ts'
 import { terminalKeyStore } from '../identity/store-terminal-keys.ts'
 import { devicesPerKeyMax } from '../identity/terminal-keys.ts'
 import { hintOnce } from '../kernel/bus-postgres.ts'
-import { createDb, type Db } from '../kernel/db.ts'
+import type { Db } from '../kernel/db.ts'
 import { StartFault } from '../kernel/fault.ts'
 import { isUuid } from '../kernel/ids.ts'
 import { holdsAll, parseAsWritten } from '../kernel/json-digits.ts'
 import { repeatsKey } from '../kernel/json-keys.ts'
 import { argumentsOf, takesOnly } from './arguments.ts'
-import { joinDatabase, migrateOrExplain, timeIn } from './database.ts'
+import { timeIn, withDatabase } from './database.ts'
 import { issuingOf } from './issuing.ts'
 import { operatorStore } from './store-terminals.ts'
 import { say } from './words.ts'
@@ -56,10 +56,7 @@ export async function terminalsCommand(config: Config, args: readonly string[]):
     )
   takesOnly('terminals', name, values, takenBy[name])
   const act = plan(values, subject)
-  await using database = await joinDatabase(config)
-  await migrateOrExplain(database.target)
-  await using db = createDb({ target: database.target, connectionsMax: 1, onError: () => {} })
-  await act(db, config, values.json === true)
+  await withDatabase(config, { begins: false }, (db) => act(db, config, values.json === true))
 }
 
 const takenBy: Readonly<Record<string, readonly string[]>> = {

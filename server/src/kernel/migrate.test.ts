@@ -52,6 +52,24 @@ test('an empty database gets every migration in order, and a second time none', 
   )
 })
 
+test('whoever only looks leaves a database as it is, and who begins leaves one of an older program', async (t) => {
+  const { target, client } = await empty(t)
+  const schemas = async () =>
+    (await client.query(`select 1 from information_schema.schemata where schema_name = 'kernel'`)).rowCount
+  const nothing = 'there is nothing of Kaha in this database: start Kaha with it first, or correct KAHA_DATABASE_URL'
+  await assert.rejects(migrate(target, { may: 'look' }), new StartFault(nothing))
+  assert.equal(await schemas(), 0)
+  assert.deepEqual(await migrate(target, { may: 'begin' }), files)
+  assert.deepEqual(await migrate(target, { may: 'look' }), [])
+
+  const last = files.at(-1) ?? ''
+  await client.query('delete from kernel.migrations where name = $1', [last])
+  const older = `the database is of an older Kaha, and lacks ${last}: start this one, or bring the database up to date by \`kaha migrate\``
+  for (const may of ['look', 'begin'] as const) await assert.rejects(migrate(target, { may }), new StartFault(older))
+  const { rowCount } = await client.query('select name from kernel.migrations')
+  assert.equal(rowCount, files.length - 1)
+})
+
 test('who waits for another process that migrates says so, and stops waiting when asked to', async (t) => {
   const { target, client } = await empty(t)
   await client.query('select pg_advisory_lock(5242001)')

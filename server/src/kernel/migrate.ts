@@ -10,19 +10,23 @@ const serverVersionMin = 150_000
 // Whatever the database has for its sessions: a large table takes as long as it takes, and so does whoever is at it.
 const unlimited = { statement_timeout: '0', lock_timeout: '0', idle_in_transaction_session_timeout: '0' }
 
+/** What may be done to a schema that is not this program's: bring up an older one, make one where there is none, or neither. */
+export type MayMigrate = 'upgrade' | 'begin' | 'look'
+
 /**
  * Brings the schema up to this program's version, one transaction per file, and resolves to the names applied. Safe to run from
  * several processes at once: an advisory lock lets one through. Throws a StartFault when the database is older than PostgreSQL 15,
- * keeps text as anything but UTF-8, or is newer than this program. `onWait` is called where another process has the lock; the signal ends
+ * keeps text as anything but UTF-8, is newer than this program, or is not as it must be for what `may` allows. `onWait` is called where another process has the lock; the signal ends
  * the wait, and a migration that is under way, of which nothing is kept.
  */
 export async function migrate(
   target: DbTarget,
   {
     signal,
+    may = 'upgrade',
     onWait = () => {},
     answerMsMax = 5_000,
-  }: { signal?: AbortSignal | undefined; onWait?: () => void; answerMsMax?: number } = {},
+  }: { signal?: AbortSignal | undefined; may?: MayMigrate; onWait?: () => void; answerMsMax?: number } = {},
 ): Promise<string[]> {
   const client = new pg.Client({ ...connectionConfig(target, unlimited), connectionTimeoutMillis: answerMsMax })
   // A connection that breaks also fails the query in hand, and that is where it is told.
@@ -38,7 +42,7 @@ export async function migrate(
       onWait()
       await client.query('select pg_advisory_lock($1)', [lockId])
     }
-    return await applyMissing(client)
+    return await applyMissing(client, may)
   } catch (error) {
     signal?.throwIfAborted()
     throw error
@@ -75,7 +79,15 @@ async function refuseUnfit(client: pg.Client, answerMsMax: number): Promise<void
   }
 }
 
-async function applyMissing(client: pg.Client): Promise<string[]> {
+async function applyMissing(client: pg.Client, may: MayMigrate): Promise<string[]> {
+  const { rows: found } = await client.query<{ is_new: boolean }>(
+    `select to_regclass('kernel.migrations') is null as is_new`,
+  )
+  const isNew = found[0]?.is_new === true
+  if (isNew && may === 'look')
+    throw new StartFault(
+      'there is nothing of Kaha in this database: start Kaha with it first, or correct KAHA_DATABASE_URL',
+    )
   await client.query(`create schema if not exists kernel`)
   await client.query(
     `create table if not exists kernel.migrations (name text primary key, applied_at timestamptz not null default clock_timestamp())`,
@@ -90,6 +102,10 @@ async function applyMissing(client: pg.Client): Promise<string[]> {
     )
   }
   const missing = files.filter((name) => !applied.has(name))
+  if (missing[0] !== undefined && !isNew && may !== 'upgrade')
+    throw new StartFault(
+      `the database is of an older Kaha, and lacks ${missing[0]}: start this one, or bring the database up to date by \`kaha migrate\``,
+    )
   for (const name of missing) {
     await client.query('begin')
     await client.query(await readFile(join(folder, name), 'utf8')).catch((error: unknown) => {
