@@ -10,7 +10,7 @@ import { Fault, StartFault } from './kernel/fault.ts'
 
 /** `kaha start | migrate | entities | keys | terminals | attention`: one line and exit code 1 for whatever a person can mend. */
 async function main([command = 'help', ...args]: readonly string[]): Promise<void> {
-  const wantsHelp = args.includes('--help')
+  const wantsHelp = ['--help', '-h'].some((flag) => args.includes(flag))
   const env = process.env
   // Whoever reads what a command says, such as `head`, may have enough of it. `start` goes on whatever becomes of it.
   if (command !== 'start' || wantsHelp) process.stdout.once('error', tellUnlessUnread).on('error', () => {})
@@ -34,6 +34,7 @@ async function main([command = 'help', ...args]: readonly string[]): Promise<voi
       return wantsHelp ? say(attentionHelp) : attentionCommand(readConfig(env), args)
     case 'help':
     case '--help':
+    case '-h':
       return say(help())
     default:
       throw new StartFault(`there is no command ${command}; \`kaha --help\` lists them`)

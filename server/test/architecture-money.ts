@@ -52,20 +52,14 @@ export const exactAllTheSame: Exceptions = {
     'a count of attempts',
   'server/src/areas/ecommerce/checkout/index.ts: return submit(request, reply, intent, form, Number(form.nonce), (problem) =>':
     'a count of attempts',
-  "server/src/areas/ecommerce/checkout/notices.ts: const thrown = typeof error === 'object' && error !== null && 'statusCode' in error ? Number(error.statusCode) : 500":
-    'an HTTP status',
   'server/src/areas/qr/routes-webhooks.ts: id: Number(row.number),': 'the number of a webhook',
   'server/src/areas/qr/text.ts: const number = Array.from(label).reduce((sum, digit) => sum * 36n + BigInt(Number.parseInt(digit, 36)), 0n)':
     'one digit of a label',
   'server/src/areas/reporting/csv.ts: return [type, q === undefined ? 1 : Number(q.slice(2))]': 'a weight of Accept',
-  'server/src/areas/terminals/gateway/liveness.ts: }, pingMs / turns)': 'milliseconds',
+  'server/src/areas/terminals/gateway/liveness.ts: const turnMs = pingMs / turns': 'milliseconds',
   'server/src/payments/card.ts: const digit = Number(number[number.length - 1 - place])': 'a digit of a card',
   'server/src/payments/inquiry.ts: export const inquiryWaitMs = (ageMs: number): number => Math.min(inquiryWaitMsMax, Math.max(firstInquiryMs, ageMs / 20))':
     'milliseconds',
-  "server/src/sandbox/bank-pages.ts: const thrown = typeof error === 'object' && error !== null && 'statusCode' in error ? Number(error.statusCode) : 500":
-    'an HTTP status',
-  "server/src/sandbox/challenges.ts: const thrown = typeof error === 'object' && error !== null && 'statusCode' in error ? Number(error.statusCode) : 500":
-    'an HTTP status',
   "server/src/sandbox/inbox.ts: const [id, timestamp] = [header('webhook-id'), Number(header('webhook-timestamp'))]":
     'seconds',
   'server/src/sandbox/inbox.ts: const fresh = Math.abs(wall() / 1000 - timestamp) <= toleranceSeconds': 'seconds',

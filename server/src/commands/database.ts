@@ -110,9 +110,9 @@ export async function withDatabase(
   { begins }: { readonly begins: boolean },
   work: (db: Db) => Promise<void>,
 ): Promise<void> {
-  await using database = await joinDatabase(config, { begins })
-  await migrateOrExplain(database.target, { may: begins ? 'begin' : 'look' })
-  await using db = createDb({ target: database.target, connectionsMax: 1, onError: () => {} })
+  await using joined = await joinDatabase(config, { begins })
+  await migrateOrExplain(joined.target, { may: begins ? 'begin' : 'look' })
+  await using db = createDb({ target: joined.target, connectionsMax: 1, onError: () => {} })
   await work(db)
 }
 

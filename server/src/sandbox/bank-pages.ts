@@ -3,7 +3,7 @@ import { imageBytesMax, textCharactersMax } from '@kaha/qrph'
 import { Fault } from '../kernel/fault.ts'
 import { languageOf, queryOf } from '../kernel/http/language.ts'
 import { pageHeaders } from '../kernel/http/page-headers.ts'
-import { readForms } from '../kernel/http/page-room.ts'
+import { readForms, statusOfPage } from '../kernel/http/page-room.ts'
 import type { Log } from '../kernel/log.ts'
 import { outcomes, type BankApp, type Outcome } from './bank.ts'
 import { bankNotice, codePage, refusedPage, scanPage, script, stylesheet, type BankPlace } from './bank-page.ts'
@@ -54,7 +54,7 @@ export async function mountBank(
   const refuse = (error: unknown, request: FastifyRequest, reply: FastifyReply) => {
     const place = placeOf(request)
     const words = bankWords[place.language]
-    const status = statusOf(error)
+    const status = statusOfPage(error, statuses)
     if (status === 413) return send(reply, scanPage(place, { problem: words.tooLarge }), status)
     if (status === 503)
       return send(reply.header('retry-after', '2'), scanPage(place, { problem: words.broken }), status)
@@ -167,10 +167,4 @@ const statuses: Readonly<Record<string, number>> = {
   NOT_FOUND: 404,
   MISDIRECTED_REQUEST: 421,
   UNAVAILABLE: 503,
-}
-
-const statusOf = (error: unknown): number => {
-  if (error instanceof Fault) return statuses[error.code] ?? 500
-  const thrown = typeof error === 'object' && error !== null && 'statusCode' in error ? Number(error.statusCode) : 500
-  return thrown >= 400 && thrown < 500 ? thrown : 500
 }

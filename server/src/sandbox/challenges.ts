@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { Fault } from '../kernel/fault.ts'
 import { languageOf, queryOf } from '../kernel/http/language.ts'
 import { elsewhere, pageHeaders } from '../kernel/http/page-headers.ts'
-import { preparePageRoom } from '../kernel/http/page-room.ts'
+import { preparePageRoom, statusOfPage } from '../kernel/http/page-room.ts'
 import type { Log } from '../kernel/log.ts'
 import {
   challengeResults,
@@ -51,7 +51,7 @@ export async function mountChallenges(
     reply.code(303).headers(headersOf(held)).header('location', wayBack(held, request)).send()
 
   const refuse = (error: unknown, request: FastifyRequest, reply: FastifyReply) => {
-    const status = statusOf(error)
+    const status = statusOfPage(error, statuses)
     if (status >= 500) log.error({ err: error, correlation_id: request.id }, 'a page failed for a cause of ours')
     return reply
       .code(status)
@@ -115,10 +115,4 @@ const statuses: Readonly<Record<string, number>> = {
   NOT_FOUND: 404,
   METHOD_NOT_ALLOWED: 405,
   UNAVAILABLE: 503,
-}
-
-const statusOf = (error: unknown): number => {
-  if (error instanceof Fault) return statuses[error.code] ?? 500
-  const thrown = typeof error === 'object' && error !== null && 'statusCode' in error ? Number(error.statusCode) : 500
-  return thrown >= 400 && thrown < 500 ? thrown : 500
 }

@@ -1,18 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { statement, type Db, type Queries } from '../kernel/db.ts'
+import type { Db, Queries } from '../kernel/db.ts'
 import { Fault } from '../kernel/fault.ts'
 import { createTurns } from '../kernel/turns.ts'
+import { clockStore as store } from './store-clock.ts'
 
 const turnWaitMsMax = 120_000
 const askEveryMs = 40
 /** More often than the database ends a transaction that says nothing. */
 const holdEveryMs = 1_000
-
-// Taken again by whoever has it, which says that it is still held.
-const takeTurn = statement(
-  'sandbox.takeClockTurn',
-  `select pg_try_advisory_xact_lock(hashtext('sandbox.clock')) as taken`,
-)
 
 /**
  * Runs moves of the clock one after another, whichever processes begin them. A transaction holds the turn and nothing else: what a move does is
@@ -23,7 +18,7 @@ export function clockTurns(db: Db): (turn: () => Promise<void>) => Promise<void>
 
   const taken = async (tx: Queries): Promise<void> => {
     const until = performance.now() + turnWaitMsMax
-    while ((await tx.run<{ taken: boolean }>(takeTurn, []))[0]?.taken !== true) {
+    while (!(await store.takeTurn(tx))) {
       if (performance.now() > until)
         throw new Fault('UNAVAILABLE', 'Another move of the clock has not ended in two minutes; try again.', {
           retryAfterSeconds: 5,
@@ -37,7 +32,7 @@ export function clockTurns(db: Db): (turn: () => Promise<void>) => Promise<void>
       db.tx(async (tx) => {
         await taken(tx)
         // Where it is lost, the end of the transaction tells.
-        const hold = setInterval(() => void tx.run(takeTurn, []).catch(() => {}), holdEveryMs)
+        const hold = setInterval(() => void store.takeTurn(tx).catch(() => {}), holdEveryMs)
         try {
           await turn()
         } finally {

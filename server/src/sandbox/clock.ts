@@ -1,10 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Bus } from '../kernel/bus.ts'
 import type { Clock } from '../kernel/clock.ts'
-import { isFull, statement, type Db, type Statement } from '../kernel/db.ts'
+import { isFull, type Db } from '../kernel/db.ts'
 import { Fault } from '../kernel/fault.ts'
 import { workersOf } from '../kernel/workers.ts'
 import { clockTurns } from './clock-turns.ts'
+import { clockStore as store } from './store-clock.ts'
 
 /** Moves business time, and knows when there is nothing left to do at its present. */
 export interface SandboxClock {
@@ -37,16 +38,6 @@ const askEveryMs = 1_000
 const pollMs = 4
 const pollMsMax = 40
 
-// Every room publishes when its earliest open thing falls due. A row in flight keeps its time, so it counts until it is settled.
-const readDue = statement(
-  'sandbox.readDue',
-  `select due.at as next, due.at <= kernel.now() as busy
-     from (select least(delivery.next_due(), payments.next_due(), payments.next_settlement_due(), ecommerce.next_due(), terminals.next_due(), qr.next_due(), sandbox.next_due()) as at) due`,
-)
-
-const moveClock = statement('sandbox.moveClock', 'select kernel.move_clock_to($1)')
-const raiseOffset = statement('sandbox.raiseOffset', 'select kernel.raise_clock_offset($1)')
-
 // Later times could not be written with four digits of year, nor could what falls due a day or a month after them.
 const timeEnds = new Date('9999-01-01T00:00:00Z')
 
@@ -66,11 +57,6 @@ export function createSandboxClock({ db, bus, clock, ensurePartitions }: Sandbox
         if (!isFull(error) || performance.now() > until) throw error
       }
     }
-  }
-
-  const read = async (): Promise<{ next: Date | null; busy: boolean }> => {
-    const [row] = await patiently(() => db.run<{ next: Date | null; busy: boolean | null }>(readDue, []))
-    return { next: row?.next ?? null, busy: row?.busy ?? false }
   }
 
   const workers = workersOf(bus)
@@ -101,7 +87,7 @@ export function createSandboxClock({ db, bus, clock, ensurePartitions }: Sandbox
     const until = performance.now() + idleWaitMsMax
     const watch = watchWorkers()
     for (let waitMs = pollMs; ; waitMs = Math.min(pollMsMax, waitMs * 2)) {
-      const { next, busy } = await read()
+      const { next, busy } = await patiently(() => store.due(db))
       if (!busy) return next
       watch(next)
       if (performance.now() > until) {
@@ -113,12 +99,13 @@ export function createSandboxClock({ db, bus, clock, ensurePartitions }: Sandbox
     }
   }
 
-  const move = async (query: Statement, to: Date | number, around: Date) => {
+  const move = async (write: () => Promise<unknown>, around: Date) => {
     await patiently(() => ensurePartitions(around))
-    await patiently(() => db.run(query, [to]))
+    await patiently(write)
     await patiently(() => clock.refresh(db))
     bus.hint('clock')
   }
+  const moveTo = (at: Date) => move(() => store.moveTo(db, at), at)
 
   // One move at a time, or two would run each other's timers out of order, and go the way of one by their seconds.
   const inTurn = clockTurns(db)
@@ -133,8 +120,7 @@ export function createSandboxClock({ db, bus, clock, ensurePartitions }: Sandbox
   }
 
   const passThrough = async (target: () => Date) => {
-    for (let next = await idle(); next !== null && next <= target(); next = await idle())
-      await move(moveClock, next, next)
+    for (let next = await idle(); next !== null && next <= target(); next = await idle()) await moveTo(next)
   }
 
   return {
@@ -153,7 +139,7 @@ export function createSandboxClock({ db, bus, clock, ensurePartitions }: Sandbox
       refuseBeyondEnd('to', to)
       await inTurn(async () => {
         await passThrough(() => to)
-        await move(moveClock, to, to)
+        await moveTo(to)
         await idle()
       }).catch((error: unknown) => {
         throw toldHow(error, to)
@@ -168,7 +154,7 @@ export function createSandboxClock({ db, bus, clock, ensurePartitions }: Sandbox
         const target = () => new Date(clock.wall() + whole)
         refuseBeyondEnd('seconds', target())
         await passThrough(target)
-        await move(raiseOffset, whole, target())
+        await move(() => store.raiseOffset(db, whole), target())
         await idle()
       }).catch((error: unknown) => {
         throw offsetMs === undefined ? error : toldHow(error, new Date(clock.wall() + offsetMs))

@@ -15,7 +15,7 @@ import {
 } from '@kaha/contract'
 import { requireScopes, type Principal } from '../../identity/principal.ts'
 import type { Identity } from '../../identity/service.ts'
-import { errorWithDetails } from '../../kernel/error-envelope.ts'
+import { errorWithDetails } from '../../kernel/http/error-envelope.ts'
 import { Fault } from '../../kernel/fault.ts'
 import { listEnvelope } from '../../kernel/list.ts'
 import { visitorOf, type RateLimit } from '../../kernel/rate-limit.ts'

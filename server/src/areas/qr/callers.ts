@@ -1,9 +1,10 @@
 import type { QrErrorCode } from '@kaha/contract'
-import { tokenKey, type TokenKey } from '@kaha/qrph/token'
+import type { TokenKey } from '@kaha/qrph/token'
 import type { Accounts } from '../../identity/accounts.ts'
 import type { Principal } from '../../identity/principal.ts'
 import type { Identity, KeyStanding } from '../../identity/service.ts'
 import { refuse } from './errors.ts'
+import { createTokenKeys } from './token-keys.ts'
 
 /** Whoever acts for an account. */
 export interface Account extends Principal {
@@ -17,8 +18,6 @@ export interface QrCaller {
 }
 
 export type Callers = ReturnType<typeof createCallers>
-
-const keysKeptMax = 1_000
 
 /** The codes of keys and accounts that are not ACTIVE; their texts are the names that the contract gives them. */
 const ofKey: Readonly<Record<Exclude<KeyStanding['key'], 'ACTIVE'>, readonly [QrErrorCode, string]>> = {
@@ -37,21 +36,13 @@ export const challenge = 'Basic realm="Kaha", charset="UTF-8"'
 
 /** Who calls, by the header Authorization: HTTP Basic (RFC 7617) with the secret key as the user name and no password. */
 export function createCallers({ identity, accounts }: { identity: Identity; accounts: Accounts }) {
-  // Made ready once each. A principal lives for a second at most, so a new encryption key is noticed as fast as a new state of a key.
-  const ready = new Map<string, Promise<TokenKey>>()
+  // A principal lives for a second at most, so a new encryption key is noticed as fast as a new state of a key.
+  const tokenKeyOf = createTokenKeys()
   const keyOfCaller = new WeakMap<Principal, Promise<TokenKey | undefined>>()
 
   const prepare = async (merchantId: string): Promise<TokenKey | undefined> => {
     const found = await accounts.encryptionKey(merchantId)
-    if (found === undefined) return undefined
-    const known = ready.get(found.id) ?? tokenKey(found.text)
-    ready.delete(found.id)
-    if (ready.size >= keysKeptMax) {
-      const oldest = ready.keys().next()
-      if (!oldest.done) ready.delete(oldest.value)
-    }
-    ready.set(found.id, known)
-    return known
+    return found && tokenKeyOf(found)
   }
 
   const keyFor = async (principal: Principal, merchantId: string): Promise<TokenKey | undefined> => {

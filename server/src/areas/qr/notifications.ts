@@ -1,4 +1,4 @@
-import { sealToken, tokenKey, type TokenKey } from '@kaha/qrph/token'
+import { sealToken } from '@kaha/qrph/token'
 import type { Dialect } from '../../delivery/dialects.ts'
 import type { NewEvent } from '../../delivery/index.ts'
 import type { Accounts } from '../../identity/accounts.ts'
@@ -7,6 +7,7 @@ import { newId } from '../../kernel/ids.ts'
 import { minorToNumber } from '../../kernel/money.ts'
 import type { Code } from './service.ts'
 import { webhooksStore as store } from './store-webhooks.ts'
+import { createTokenKeys } from './token-keys.ts'
 
 /** Writes what an account is told of a code, in the transaction that brought it about; nothing for an expiry. */
 export type Announce = (tx: Queries, code: Code) => Promise<void>
@@ -60,21 +61,13 @@ export function createAnnounce(appendEvent: (tx: Queries, event: NewEvent) => Pr
 }
 
 const minuteMs = 60_000
-const keysKeptMax = 1_000
 
 /**
  * How notifications are sent: encrypted anew for each attempt, under the key that registered the webhook or the one that stands in for
  * it. While the account has none the delivery waits, and spends no attempt.
  */
 export function encryptedDialect({ db, accounts }: { db: Db; accounts: Accounts }): Dialect {
-  const ready = new Map<string, Promise<TokenKey>>()
-
-  const keyOf = ({ id, text }: { id: string; text: string }): Promise<TokenKey> => {
-    const known = ready.get(id) ?? tokenKey(text)
-    if (ready.size >= keysKeptMax) ready.clear()
-    ready.set(id, known)
-    return known
-  }
+  const keyOf = createTokenKeys()
 
   return {
     async prepare({ destinationId, body }) {

@@ -1,5 +1,6 @@
 import { Fault } from '../../../kernel/fault.ts'
 import { noticePage } from './notice-page.ts'
+import { statusOfPage } from '../../../kernel/http/page-room.ts'
 import type { Language } from '../../../kernel/language.ts'
 
 type Words = Readonly<Record<Language, readonly [title: string, message: string]>>
@@ -105,9 +106,7 @@ export function noticeOf(
   address: string,
   path: string,
 ): { page: string; status: number; retryAfterSeconds: number | undefined } {
-  const thrown = typeof error === 'object' && error !== null && 'statusCode' in error ? Number(error.statusCode) : 500
-  const status =
-    error instanceof Fault ? (statusOfCode[error.code] ?? 500) : thrown >= 400 && thrown < 500 ? thrown : 500
+  const status = statusOfPage(error, statusOfCode)
   const isUnreadable =
     typeof error === 'object' && error !== null && 'code' in error && error.code === 'FST_ERR_BAD_URL'
   const told = codeForm.test(path) ? { ...notices, ...noticesOfCode } : notices

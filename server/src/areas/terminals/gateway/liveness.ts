@@ -30,6 +30,7 @@ export function startLiveness({
   /** Makes up for what could not be stored when it happened. */
   readonly settle: () => Promise<void>
 }): AsyncDisposable & { checkSoon(): void } {
+  const turnMs = pingMs / turns
   let turn = 0
   const turnOf = new WeakMap<Link, number>()
 
@@ -38,7 +39,7 @@ export function startLiveness({
   const pings = setInterval(() => {
     turn = (turn + 1) % turns
     const now = clock.wall()
-    if (now - pingedAt > silenceMsMax + pingMs / turns) awakeSince = now
+    if (now - pingedAt > silenceMsMax + turnMs) awakeSince = now
     pingedAt = now
     for (const link of links.all()) {
       const own = turnOf.get(link)
@@ -54,7 +55,7 @@ export function startLiveness({
       link.unanswered += 1
       link.ping()
     }
-  }, pingMs / turns)
+  }, turnMs)
 
   let beatAt = clock.wall()
   let mustCheck = false

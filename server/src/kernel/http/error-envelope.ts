@@ -1,6 +1,6 @@
 import type { EcommerceError } from '@kaha/contract'
 import type { Static } from 'typebox'
-import type { Refusal } from './http/area.ts'
+import type { Refusal } from './area.ts'
 
 /** The error as area C and the sandbox's controls show it: with details where a field is to blame. */
 export const errorWithDetails = ({
