@@ -48,6 +48,11 @@ export interface QrPhCode {
   readonly objects: readonly DataObject[]
 }
 
+/**
+ * Why a text is refused, for programs: `empty`, `too_long`, `characters` that cannot be printed, `not_emvco`, of its data objects `truncated`, an
+ * `id` or a `length` that is no number, a `duplicate` tag, a checksum that is `crc_missing`, `crc_not_last` or wrong (`crc`), a tag that is
+ * `missing` or has a `value` of another form, and a sound code of another scheme (`not_qr_ph`).
+ */
 export const qrPhRefusals = [
   'empty',
   'too_long',

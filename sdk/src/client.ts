@@ -51,6 +51,7 @@ import {
   type Send,
 } from './request.ts'
 
+/** What a client for one secret key is made with. */
 export interface KahaOptions extends ConnectionOptions {
   /** A secret key, exactly as issued. It belongs on a server, never in a browser. */
   readonly apiKey: string
@@ -58,6 +59,7 @@ export interface KahaOptions extends ConnectionOptions {
   readonly sandboxUrl?: string | undefined
 }
 
+/** The operations of links, intents, refunds, webhooks, reports and a sandbox's controls. */
 export type Kaha = ReturnType<typeof clientOf>
 
 /** A client for one secret key. Every method is the operation of the contract with the same meaning, and throws what `Send` throws. */

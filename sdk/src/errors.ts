@@ -81,6 +81,7 @@ export class KahaConnectionError extends Error {
   }
 }
 
+/** Which check a delivery failed: a header that is missing or malformed, its time, its signature, or a signed body that is no event. */
 export type WebhookRefusal = 'headers' | 'timestamp' | 'signature' | 'payload'
 
 /** A delivery that must not be believed. `reason` says which check it failed; the message tells nothing secret. */

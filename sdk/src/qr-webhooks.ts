@@ -13,6 +13,7 @@ import { openToken, tokenKey, TokenError } from '@kaha/qrph/token'
 import { mustBeObject, mustBeText, mustFitHeader } from './arguments.ts'
 import { createSend, unexpected, type CallOptions, type ConnectionOptions } from './request.ts'
 
+/** What a client of the webhook service is made with. */
 export interface KahaQrWebhooksOptions extends Omit<ConnectionOptions, 'baseUrl'> {
   /** Where the webhook service answers, as in `https://pay.example.com/webhooks`. */
   readonly webhooksUrl: string
@@ -42,6 +43,7 @@ export interface KahaQrWebhooks {
   ping(options?: CallOptions): Promise<'Pong!'>
 }
 
+/** A client of the encrypted webhooks. It throws KahaError, whose `code` is one of the webhook service, and KahaConnectionError. */
 export function createKahaQrWebhooks(account: KahaQrWebhooksOptions): KahaQrWebhooks {
   const { webhooksUrl, secretKey, ...connection } = mustBeObject('options', account)
   const sendAs = (headers: Readonly<Record<string, string>> = {}) =>

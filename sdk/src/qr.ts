@@ -11,6 +11,7 @@ import { openToken, sealToken, tokenKey, type TokenKey } from '@kaha/qrph/token'
 import { mustBeObject, mustBeText } from './arguments.ts'
 import { createSend, type CallOptions, type ConnectionOptions } from './request.ts'
 
+/** What a client of the QR service is made with. */
 export interface KahaQrOptions extends Omit<ConnectionOptions, 'baseUrl'> {
   /** Where the QR service answers, as in `https://pay.example.com/qr`. */
   readonly qrUrl: string

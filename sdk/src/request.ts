@@ -3,6 +3,7 @@ import { checkedBase, checkedKey, checkInput, isObject, search, segment } from '
 import { KahaConnectionError, KahaError } from './errors.ts'
 import { isRepeatable, pause, retryAfterSecondsOf, waitBeforeRetry } from './retry.ts'
 
+/** What every client is made with. Throws TypeError or RangeError, as it is made, for what cannot be. */
 export interface ConnectionOptions {
   /** Where the installation answers, as in `https://pay.example.com`. */
   readonly baseUrl: string
@@ -17,6 +18,7 @@ export interface ConnectionOptions {
   readonly maxRetries?: number
 }
 
+/** For one call; what it says goes before what its client says. */
 export interface CallOptions {
   /**
    * Ends the call at once; it rejects with the signal's reason. A create or a cancel without a key of yours, or a payment at a terminal without
@@ -27,6 +29,7 @@ export interface CallOptions {
   readonly maxRetries?: number
 }
 
+/** For a call that makes or moves something, and may be sent again without doing it twice. */
 export interface CreateOptions extends CallOptions {
   /** Your name for this request, 8 to 64 of `A-Z a-z 0-9 . _ -`. Made when absent; the retries of one call share it, and an error tells it. */
   readonly idempotencyKey?: string
@@ -75,7 +78,7 @@ export interface Manner {
 }
 
 /** The parts of sending that a test steps itself. */
-export interface Waiting {
+export interface Timing {
   readonly random: () => number
   readonly pause: (ms: number, signal: AbortSignal | undefined) => Promise<void>
 }
@@ -92,7 +95,7 @@ const timerMsMax = 2 ** 31 - 1
  */
 export function createSend(
   options: ConnectionOptions & Manner,
-  { random, pause: wait }: Waiting = { random: Math.random, pause },
+  { random, pause: wait }: Timing = { random: Math.random, pause },
   sign?: Sign,
 ): Send {
   const base = checkedBase(options.baseUrl)

@@ -29,6 +29,7 @@ export type TerminalPush = TerminalAnswer[Exclude<keyof TerminalAnswer, Answerin
 /** `reconnecting`: the line is lost and will be there again. `closed`: for good. */
 export type TerminalLineState = 'open' | 'reconnecting' | 'closed'
 
+/** What a line is opened with. */
 export interface TerminalLineOptions {
   /** The address of the terminal service, as in `https://pay.example.com/terminal`. */
   readonly baseUrl: string
@@ -48,6 +49,7 @@ export interface TerminalLineOptions {
   readonly random?: () => number
 }
 
+/** For one question over a line. */
 export type LineCallOptions = Pick<CallOptions, 'signal'>
 
 /** The line of a till or a terminal to the platform. */

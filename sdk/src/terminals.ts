@@ -25,10 +25,11 @@ import {
   type CallOptions,
   type ConnectionOptions,
   type Sign,
-  type Waiting,
+  type Timing,
 } from './request.ts'
 import { backOff, isUnanswered, pause, waitBeforeRetry } from './retry.ts'
 
+/** What a till's client is made with. */
 export interface TerminalsOptions extends ConnectionOptions {
   /** The API key of a till (role desktop), exactly as issued. */
   readonly apiKey: string
@@ -38,6 +39,7 @@ export interface TerminalsOptions extends ConnectionOptions {
   readonly now?: () => Date
 }
 
+/** The operations of a till: payments at its group's terminals, their voids and cancels, transactions, and webhooks. */
 export type Terminals = ReturnType<typeof createTerminals>
 
 /** A payment waits 90 s for its terminal, a void 30 s. */
@@ -62,7 +64,7 @@ function signer(apiSecret: string, now: () => Date): Sign {
 /** A till's client of the terminal service. `baseUrl` is the address of that service. Methods throw what `createKaha`'s throw. */
 export function createTerminals(
   given: TerminalsOptions,
-  { random, pause: wait }: Waiting = { random: Math.random, pause },
+  { random, pause: wait }: Timing = { random: Math.random, pause },
 ) {
   const { apiSecret, now = () => new Date(), ...options } = mustBeObject('options', given)
   const send = createSend(options, undefined, signer(mustBeText('apiSecret', apiSecret), now))

@@ -7,6 +7,7 @@ import { WebhookVerificationError, type WebhookRefusal } from './errors.ts'
 export type DeliveryHeaders =
   { get(name: string): string | null } | Readonly<Record<string, string | readonly string[] | undefined>>
 
+/** A delivery as it came, and what it is held against. */
 export interface Delivered {
   /** The body exactly as it came, before any parsing. */
   readonly payload: string | Uint8Array
