@@ -1,8 +1,8 @@
 import { html } from '../../../kernel/html.ts'
+import type { Language } from '../../../kernel/language.ts'
 import { lineIcon } from './marks.ts'
 import { ownAddress, page } from './page.ts'
 import { sentence, texts } from './texts.ts'
-import type { Language } from '../../../kernel/language.ts'
 
 /** A page that says why there is nothing to pay: not found, a bad request, too many requests, a failure of ours. */
 export interface NoticeView {

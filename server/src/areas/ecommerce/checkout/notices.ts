@@ -1,7 +1,7 @@
 import { Fault } from '../../../kernel/fault.ts'
-import { noticePage } from './notice-page.ts'
 import { statusOfPage } from '../../../kernel/http/page-room.ts'
 import type { Language } from '../../../kernel/language.ts'
+import { noticePage } from './notice-page.ts'
 
 type Words = Readonly<Record<Language, readonly [title: string, message: string]>>
 
@@ -28,18 +28,21 @@ const notices: Readonly<Record<number, Words>> = {
   400: {
     en: [
       'This form could not be read',
-      'Open the payment page again and fill in the form there. You have not been charged.',
+      'Open the payment page again and fill in the form there. Nothing was charged just now.',
     ],
-    fil: ['Hindi mabasa ang form', 'Buksang muli ang pahina ng pagbabayad at doon punan ang form. Hindi ka siningil.'],
+    fil: [
+      'Hindi mabasa ang form',
+      'Buksang muli ang pahina ng pagbabayad at doon punan ang form. Walang siningil ngayon.',
+    ],
   },
   403: {
     en: [
       'This form is out of date',
-      'Open the payment page again and fill in the form there. You have not been charged.',
+      'Open the payment page again and fill in the form there. Nothing was charged just now.',
     ],
     fil: [
       'Luma na ang form na ito',
-      'Buksang muli ang pahina ng pagbabayad at doon punan ang form. Hindi ka siningil.',
+      'Buksang muli ang pahina ng pagbabayad at doon punan ang form. Walang siningil ngayon.',
     ],
   },
   404: {

@@ -1,5 +1,4 @@
-import { html } from '../../../kernel/html.ts'
-import type { HtmlPart } from '../../../kernel/html.ts'
+import { html, type HtmlPart } from '../../../kernel/html.ts'
 import type { Language } from '../../../kernel/language.ts'
 
 /** How a payment, or the link to it, can stand for the payer. */
