@@ -51,8 +51,6 @@ export interface Payments {
   readIntent(id: string): Promise<Intent | undefined>
   findIntentByToken(tokenHash: Buffer): Promise<Intent | undefined>
   findIntentByForm(linkId: string, nonce: string): Promise<Intent | undefined>
-  /** Throws INTENT_PROCESSING, INTENT_INVALID_STATE where no payment can be made. */
-  requireOpen(intent: Intent): void
   /** Pays; with `attemptCount`, only while the intent has had just so many attempts. Throws INTENT_PROCESSING, INTENT_INVALID_STATE, INVALID_CARD, ATTEMPT_LIMIT_REACHED, LINK_FULLY_RESERVED. */
   confirm(intent: Intent, card: CardInput, correlationId: string | null, attemptCount?: number): Promise<Confirmed>
   /** Where the payer goes on with the challenge that the intent waits for; undefined while it waits for none. */
@@ -189,8 +187,6 @@ export function createPayments({
     readIntent: (id) => store.readIntent(db, id).then(intentIfAny),
     findIntentByToken: (tokenHash) => store.findIntentByToken(db, tokenHash).then(intentIfAny),
     findIntentByForm: (linkId, nonce) => store.findIntentByForm(db, linkId, nonce).then(intentIfAny),
-
-    requireOpen: (intent) => attempts.refuseUnlessOpen(intent),
 
     async confirm(intent, input, correlationId, attemptCount) {
       attempts.refuseUnlessOpen(intent)

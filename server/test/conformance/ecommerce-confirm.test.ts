@@ -303,7 +303,6 @@ test('C4.confirm.order: where several things are wrong the first check tells: cl
   // Each line has everything wrong that the next one has, and one thing more.
   assert.equal(refusal(await merchant.confirmAsPayer(paid.id, worn.client_secret, bad)), '401 UNAUTHORIZED')
   assert.equal(refusal(await merchant.confirmAsPayer(paid.id, paid.client_secret, bad)), '409 INVALID_STATE')
-  assert.equal(refusal(await merchant.confirmBy({ type: 'card' }, paid.id)), '409 INVALID_STATE')
   assert.equal(refusal(await merchant.confirm(worn.id, bad)), '400 INVALID_CARD payment_method.card.number luhn')
   assert.equal(refusal(await merchant.confirm(worn.id, cards.ineligible)), '409 ATTEMPT_LIMIT_REACHED')
   assert.equal(refusal(await merchant.confirm(fresh.id, cards.ineligible)), '409 LINK_FULLY_RESERVED')

@@ -130,10 +130,7 @@ export function intentCases({ db, clock, keyring, identity, payments, idempotenc
       correlationId: string | null,
       attemptCount?: number,
     ): Promise<Confirmed> {
-      if ((card === undefined) !== (type === 'qrph')) {
-        payments.requireOpen(intent)
-        throw wrongCard(type)
-      }
+      if ((card === undefined) !== (type === 'qrph')) throw wrongCard(type)
       if (card !== undefined) return payments.confirm(intent, card, correlationId, attemptCount)
       const waiting = await payments.codes.make(intent, correlationId, attemptCount)
       return { ...waiting, nextUrl: checkoutUrlOf(keyring, settings.addresses.checkout, intent.id) }
