@@ -35,7 +35,7 @@ try {
     )
   }
   await install({ root, needs: task.needs, say: (line) => process.stderr.write(`${line}\n`) })
-  // The server runs with its flags however it is called.
+  // So the server has its flags, too.
   const isStart = name === 'kaha' && args[0] === 'start'
   hand(nodeForKaha(major), isStart ? tasks.start : task, isStart ? args.slice(1) : args)
 } catch (error) {

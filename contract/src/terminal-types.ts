@@ -172,13 +172,14 @@ export type TerminalInfo = Static<typeof TerminalInfo>
 export type TerminalTransaction = Static<typeof TerminalTransaction>
 export type VoidResult = Static<typeof VoidResult>
 
-/** The parameter of paths that name a terminal. */
 /** For a client that says which group it means. */
 export const GroupHeader = Closed({
   'x-group-id': Type.Optional(
     Type.String({ description: "The key's group. One that is another group's is refused; it may be left out." }),
   ),
 })
+
+/** The parameter of paths that name a terminal. */
 export const ByTerminal = Closed({ terminalId: Name('The device id of a terminal, or its connection id.') })
 export const ByTransaction = Closed({
   transactionId: Type.String({

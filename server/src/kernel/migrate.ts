@@ -80,20 +80,24 @@ async function refuseUnfit(client: pg.Client, answerMsMax: number): Promise<void
 }
 
 async function applyMissing(client: pg.Client, may: MayMigrate): Promise<string[]> {
-  const { rows: found } = await client.query<{ is_new: boolean }>(
-    `select to_regclass('kernel.migrations') is null as is_new`,
+  const { rows: found } = await client.query<{ is_there: boolean }>(
+    `select to_regclass('kernel.migrations') is not null as is_there`,
   )
-  const isNew = found[0]?.is_new === true
-  if (isNew && may === 'look')
+  const isThere = found[0]?.is_there === true
+  const { rows } = isThere
+    ? await client.query<{ name: string }>('select name from kernel.migrations')
+    : { rows: [] as const }
+  const applied = new Set<string>(rows.map(({ name }) => name))
+  if (applied.size === 0 && may === 'look')
     throw new StartFault(
       'there is nothing of Kaha in this database: start Kaha with it first, or correct KAHA_DATABASE_URL',
     )
-  await client.query(`create schema if not exists kernel`)
-  await client.query(
-    `create table if not exists kernel.migrations (name text primary key, applied_at timestamptz not null default clock_timestamp())`,
-  )
-  const { rows } = await client.query<{ name: string }>('select name from kernel.migrations')
-  const applied = new Set(rows.map((row) => row.name))
+  if (!isThere) {
+    await client.query(`create schema if not exists kernel`)
+    await client.query(
+      `create table kernel.migrations (name text primary key, applied_at timestamptz not null default clock_timestamp())`,
+    )
+  }
   const files = (await readdir(folder)).filter((name) => name.endsWith('.sql')).toSorted()
   const unknown = [...applied].filter((name) => !files.includes(name))
   if (unknown.length > 0) {
@@ -102,7 +106,7 @@ async function applyMissing(client: pg.Client, may: MayMigrate): Promise<string[
     )
   }
   const missing = files.filter((name) => !applied.has(name))
-  if (missing[0] !== undefined && !isNew && may !== 'upgrade')
+  if (missing[0] !== undefined && applied.size > 0 && may !== 'upgrade')
     throw new StartFault(
       `the database is of an older Kaha, and lacks ${missing[0]}: start this one, or bring the database up to date by \`kaha migrate\``,
     )

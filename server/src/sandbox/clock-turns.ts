@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Db, Queries } from '../kernel/db.ts'
+import { isFull, type Db, type Queries } from '../kernel/db.ts'
 import { Fault } from '../kernel/fault.ts'
 import { createTurns } from '../kernel/turns.ts'
 import { clockStore as store } from './store-clock.ts'
@@ -8,6 +8,17 @@ const turnWaitMsMax = 120_000
 const askEveryMs = 40
 /** More often than the database ends a transaction that says nothing. */
 const holdEveryMs = 1_000
+
+/** What falls due may have all connections for a while: that ends no move, which waits for it anyway, two minutes at most. */
+export async function patiently<Value>(work: () => Promise<Value>): Promise<Value> {
+  for (const until = performance.now() + turnWaitMsMax; ;) {
+    try {
+      return await work()
+    } catch (error) {
+      if (!isFull(error) || performance.now() > until) throw error
+    }
+  }
+}
 
 /**
  * Runs moves of the clock one after another, whichever processes begin them. A transaction holds the turn and nothing else: what a move does is
@@ -27,17 +38,16 @@ export function clockTurns(db: Db): (turn: () => Promise<void>) => Promise<void>
     }
   }
 
-  return (turn) =>
-    inTurn(() =>
-      db.tx(async (tx) => {
-        await taken(tx)
-        // Where it is lost, the end of the transaction tells.
-        const hold = setInterval(() => void store.takeTurn(tx).catch(() => {}), holdEveryMs)
-        try {
-          await turn()
-        } finally {
-          clearInterval(hold)
-        }
-      }),
-    )
+  const held = (turn: () => Promise<void>) =>
+    db.tx(async (tx) => {
+      await taken(tx)
+      // Where it is lost, the end of the transaction tells.
+      const hold = setInterval(() => void store.takeTurn(tx).catch(() => {}), holdEveryMs)
+      try {
+        await turn()
+      } finally {
+        clearInterval(hold)
+      }
+    })
+  return (turn) => inTurn(() => patiently(() => held(turn)))
 }

@@ -24,13 +24,17 @@ test('a move of the clock waits while what falls due has all other connections',
   })
 
   const isBusy = Promise.withResolvers<void>()
-  const work = db.tx(async (tx) => {
-    await tx.run(statement('test.work', 'select 1'), [])
-    isBusy.resolve()
-    await gotNone.promise
-  })
+  let begun = 0
+  const work = [1, 2].map(() =>
+    db.tx(async (tx) => {
+      await tx.run(statement('test.work', 'select 1'), [])
+      begun += 1
+      if (begun === 2) isBusy.resolve()
+      await gotNone.promise
+    }),
+  )
   await isBusy.promise
   await sandboxClock.advanceBy(60_000)
-  await work
+  await Promise.all(work)
   assert.equal(clock.offsetMs, 60_000)
 })

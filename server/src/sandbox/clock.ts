@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Bus } from '../kernel/bus.ts'
 import type { Clock } from '../kernel/clock.ts'
-import { isFull, type Db } from '../kernel/db.ts'
+import type { Db } from '../kernel/db.ts'
 import { Fault } from '../kernel/fault.ts'
 import { workersOf } from '../kernel/workers.ts'
-import { clockTurns } from './clock-turns.ts'
+import { clockTurns, patiently } from './clock-turns.ts'
 import { clockStore as store } from './store-clock.ts'
 
 /** Moves business time, and knows when there is nothing left to do at its present. */
@@ -48,17 +48,6 @@ function refuseBeyondEnd(field: 'seconds' | 'to', target: Date): void {
 }
 
 export function createSandboxClock({ db, bus, clock, ensurePartitions }: SandboxClockDependencies): SandboxClock {
-  /** What falls due may have all connections for a while: that ends no move, which waits for it anyway. */
-  const patiently = async <Value>(work: () => Promise<Value>): Promise<Value> => {
-    for (const until = performance.now() + idleWaitMsMax; ;) {
-      try {
-        return await work()
-      } catch (error) {
-        if (!isFull(error) || performance.now() > until) throw error
-      }
-    }
-  }
-
   const workers = workersOf(bus)
 
   /** Throws when nobody does what is due: none of it is done, and no worker answers, as far as one could be heard. */

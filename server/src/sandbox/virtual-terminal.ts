@@ -16,6 +16,8 @@ export interface Unit {
   readonly made: Map<string, Record<string, unknown>>
   /** Payments that have arrived, with their requests. */
   readonly known: Map<string, { amount: unknown; currency: unknown; paymentMethod: unknown }>
+  /** Those of them that are about to be reported again. */
+  readonly repeated: Set<string>
   readonly pongs: Map<string, () => void>
   socket: WebSocket | null
   /** It is off the line, by its script or for a cause that may pass, and comes back by itself. */
@@ -107,15 +109,23 @@ export function createActing({
 
   /** A report that was not taken for a cause of the platform is made again until it is. */
   const reportAgain = (unit: Unit, { code = '', requestId = '' }: Message) => {
-    if (!unit.made.has(requestId) || !['UNAVAILABLE', 'INTERNAL_ERROR'].includes(code)) return
-    setTimeout(() => isRunning(unit) && report(unit, requestId), reportAgainMs).unref()
+    const isOurs = unit.made.has(requestId) && !unit.repeated.has(requestId)
+    if (!isOurs || !['UNAVAILABLE', 'INTERNAL_ERROR'].includes(code)) return
+    unit.repeated.add(requestId)
+    setTimeout(() => {
+      unit.repeated.delete(requestId)
+      if (isRunning(unit)) report(unit, requestId)
+    }, reportAgainMs).unref()
   }
 
   const pay = async (unit: Unit, transactionId: string): Promise<void> => {
     const { reports, afterSeconds, dropsForSeconds } = unit.script
     if (dropsForSeconds !== undefined) {
-      await later(unit, 'connect', null, dropsForSeconds)
       unit.comesBack = true
+      await later(unit, 'connect', null, dropsForSeconds).catch((error: unknown) => {
+        unit.comesBack = false
+        throw error
+      })
       unit.socket?.terminate()
       return
     }

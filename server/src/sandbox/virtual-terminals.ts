@@ -74,6 +74,7 @@ export function createVirtualTerminals(deps: VirtualTerminalsDependencies): Virt
     unit.socket = socket
     try {
       await once(socket, 'open')
+      unit.failures = 0
       socket.on('close', (code) => void noteLoss(unit, socket, code))
     } catch (cause) {
       // Asked again at once it would be refused again.
@@ -95,7 +96,8 @@ export function createVirtualTerminals(deps: VirtualTerminalsDependencies): Virt
     unit.comesBack = true
     await later(unit, 'connect', null, comeBackAfterS).catch((error: unknown) => {
       unit.comesBack = false
-      log.warn({ err: error, deviceId: unit.deviceId }, 'a virtual terminal stays off the line')
+      log.warn({ err: error, deviceId: unit.deviceId }, 'a virtual terminal cannot come back yet')
+      setTimeout(() => void noteLoss(unit, socket, code), comeBackAfterS * 1_000).unref()
     })
   }
 
@@ -109,7 +111,6 @@ export function createVirtualTerminals(deps: VirtualTerminalsDependencies): Virt
       unit.comesBack = unit.failures < comeBackTriesMax
       return !unit.comesBack
     }
-    unit.failures = 0
     unit.comesBack = false
     // What it is asked after a connect comes first, and what it answers is worked through second.
     await heard(unit)
@@ -267,6 +268,7 @@ export function createVirtualTerminals(deps: VirtualTerminalsDependencies): Virt
           script,
           made: new Map(),
           known: new Map(),
+          repeated: new Set(),
           pongs: new Map(),
           socket: null,
           comesBack: false,

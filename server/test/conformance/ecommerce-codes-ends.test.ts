@@ -230,12 +230,12 @@ test('a bank, the payer, the merchant of the intent and that of the link at the 
 
 for (const what of ['intent', 'link'] as const)
   test(`a code of the last seconds whose ${what} is cancelled by a process that is ahead of the database is paid no more`, async (t) => {
-    const ahead = await platform(t, { ...withoutWorker, choices: { wall: () => Date.now() + 8_000 } })
+    const ahead = await platform(t, { ...withoutWorker, choices: { wall: () => Date.now() + 60_000 } })
     const [shopThere, payerThere] = [shop(ahead), startPayer(ahead)]
     const link = await shopThere.newLink()
     const intent = await shopThere.newIntent({ payment_link_id: link.id })
     const code = await payerThere.chooseCode(intent.checkout_url)
-    const move = `select kernel.move_clock_to(challenge_expires_at - interval '5 seconds') from payments.attempts where intent_id = $1`
+    const move = `select kernel.move_clock_to(challenge_expires_at - interval '30 seconds') from payments.attempts where intent_id = $1`
     await rowsOf(ahead, move, [intent.id])
     await ahead.kaha.clock.refresh(ahead.kaha.db)
     bodyOf(await (what === 'intent' ? shopThere.cancelIntent(intent.id) : shopThere.cancelLink(link.id)), 200)

@@ -50,7 +50,7 @@ export interface Save {
   readonly report: string | null
 }
 
-const isOpen = `t.state in ('PENDING', 'AWAITING_RECONNECT')`
+const whereOpen = `t.state in ('PENDING', 'AWAITING_RECONNECT')`
 // Those that may change: `terminals.save_transactions` names each of them, which a test sees to.
 const courseColumns = Object.keys(newCourse) as (keyof Course)[]
 
@@ -147,13 +147,13 @@ const lockDueOf = statement(
 
 const openOfTerminals = statement(
   'terminals.openOfTerminals',
-  `select t.id from terminals.transactions t where t.terminal_id = any($1::uuid[]) and ${isOpen} order by t.id`,
+  `select t.id from terminals.transactions t where t.terminal_id = any($1::uuid[]) and ${whereOpen} order by t.id`,
 )
 
 const busyWith = statement(
   'terminals.busyWith',
   `select ${columns} from terminals.transactions t
-    where t.terminal_id = $1 and ${isOpen} and (t.given_up_at is null or t.given_up_at > $2)`,
+    where t.terminal_id = $1 and ${whereOpen} and (t.given_up_at is null or t.given_up_at > $2)`,
 )
 
 // Open, or ended without a word of the terminal, or with a void that it has not answered: what a terminal that is back is asked about. There may be
@@ -163,7 +163,7 @@ const toAsk = statement(
   `select ${columns} from unnest($1::uuid[], $2::uuid[]) c(terminal_id, connection_id) cross join lateral (
      select * from terminals.transactions t
       where t.terminal_id = c.terminal_id and t.sent_to is not null and t.sent_to <> c.connection_id
-        and (${isOpen} or t.our_code = 'NO_RESULT' and t.state = 'FAILED' or t.void_state = 'ASKED')
+        and (${whereOpen} or t.our_code = 'NO_RESULT' and t.state = 'FAILED' or t.void_state = 'ASKED')
       order by t.our_code is not distinct from 'NO_RESULT', t.id desc limit $3) t
     order by t.id`,
 )

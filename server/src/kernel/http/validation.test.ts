@@ -112,6 +112,7 @@ const broken: readonly (readonly [value: unknown, field: string, rule: string])[
   [{ ...right, n4242424242424242: 1 }, '[removed]', 'unknown'],
   [{ ...right, '4242.4242.4242.4242': 1 }, '[removed]', 'unknown'],
   [{ ...right, '4242_4242_4242_4242': 1 }, '[removed]', 'unknown'],
+  [{ ...right, '4242 - 4242x4242--4242': 1 }, '[removed]', 'unknown'],
   [{ ...right, n12345678: 1 }, 'n12345678', 'unknown'],
   [{ ...right, ['k'.repeat(500)]: 1 }, 'k'.repeat(100), 'unknown'],
 ]

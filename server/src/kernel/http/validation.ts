@@ -94,8 +94,8 @@ function violationOf(error: ErrorObject, all: readonly ErrorObject[]): Violation
   return { field: fieldOf(parts), rule, ...(allowed === undefined ? {} : { allowed }) }
 }
 
-// Whatever stands between them, and before: a caller's own names may be anything.
-const digitsOfCard = /(?:\d[^0-9A-Za-z]?){12,}\d/
+// With whatever stands before them, and a little between: a caller's own names may be anything.
+const digitsOfCard = /(?:\d\D{0,3}){12}\d/
 
 /** Names as they may be told. */
 const fieldOf = (names: readonly string[]): string =>

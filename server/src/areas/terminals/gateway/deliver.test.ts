@@ -191,12 +191,14 @@ test('a word closes a connection that is none any more, and no other', async () 
   }
 })
 
-test('where that cannot be looked up, it is as soon as it can', async () => {
+test('where that cannot be looked up, it is as soon as it can, and the reason is kept', async () => {
   const away = new Fault('UNAVAILABLE', 'away')
-  const { closed, checks, told, hear } = gateway(() => Promise.reject(away))
-  hear(['close', 'c', 'other'])
+  const { closed, checks, told, link, hear, deliverer } = gateway(() => Promise.reject(away))
+  hear(['close', 'c', 'api_key_used_elsewhere'])
   await sleep(20)
   assert.deepEqual([closed, checks, told], [[], [true], [away]])
+  deliverer.dismiss(link, 'other')
+  assert.deepEqual(closed, [4001])
 })
 
 test('nor does it tell a desktop of a payment of another group, though that was read in the same moment', async () => {

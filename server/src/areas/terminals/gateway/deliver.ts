@@ -76,7 +76,10 @@ export function createDeliverer({
   const terminals = createToTerminals({ db, clock, links, cases, read, unsent, onError })
   const desktops = createToDesktops({ db, clock, links, read, onError })
 
-  const dismiss = (link: Link, reason: DisconnectReason) => {
+  const early = createEarly<DisconnectReason>()
+  const dismiss = (link: Link, found: DisconnectReason) => {
+    // One that is found to be none any more goes for the reason that could not be looked up when it was said.
+    const reason = found === 'other' ? (early.take(link.connectionId) ?? found) : found
     link.dismissed = true
     link.send({
       action: 'forceDisconnect',
@@ -99,12 +102,12 @@ export function createDeliverer({
     try {
       if ((await isGone(link.connectionId)) && links.isOpen(link)) dismiss(link, reason)
     } catch (error) {
+      early.note(link.connectionId, reason)
       checkSoon()
       onError(error)
     }
   }
 
-  const early = createEarly<DisconnectReason>()
   const close = ([connectionId = '', word = '']: Words) => {
     const link = links.find(connectionId)
     const reason = Object.hasOwn(closeCodes, word) ? (word as DisconnectReason) : 'other'
