@@ -16,8 +16,8 @@ export type MayMigrate = 'upgrade' | 'begin' | 'look'
 /**
  * Brings the schema up to this program's version, one transaction per file, and resolves to the names applied. Safe to run from
  * several processes at once: an advisory lock lets one through. Throws a StartFault when the database is older than PostgreSQL 15,
- * keeps text as anything but UTF-8, is newer than this program, or is not as it must be for what `may` allows. `onWait` is called where another process has the lock; the signal ends
- * the wait, and a migration that is under way, of which nothing is kept.
+ * keeps text as anything but UTF-8, is newer than this program, or is not as it must be for what `may` allows. `onWait` is called
+ * where another process has the lock; the signal ends the wait, and a migration that is under way, of which nothing is kept.
  */
 export async function migrate(
   target: DbTarget,

@@ -164,7 +164,7 @@ const toAsk = statement(
      select * from terminals.transactions t
       where t.terminal_id = c.terminal_id and t.sent_to is not null and t.sent_to <> c.connection_id
         and (${whereOpen} or t.our_code = 'NO_RESULT' and t.state = 'FAILED' or t.void_state = 'ASKED')
-      order by t.our_code is not distinct from 'NO_RESULT', t.id desc limit $3) t
+      order by t.state = 'FAILED', t.id desc limit $3) t
     order by t.id`,
 )
 
