@@ -64,3 +64,33 @@ test('[D5.machine.open.unknown] a terminal that is back while nothing can be rea
   assert.deepEqual([json.status, json.errorCode], ['FAILED', 'TERMINAL_LOST_PAYMENT'])
   await terminal.close()
 })
+
+test('of more payments than a terminal is asked about at once, voids come before those that it never answered', async () => {
+  const terminal = await shop.connect()
+  const transactionId = `a-${randomUUID()}`
+  const paying = shop.pay({ transactionId })
+  await terminal.next('payment')
+  await p.advance(25 * 3_600)
+  assert.equal((await paying).status, 504)
+  assert.equal(await stateOf(transactionId), 'FAILED')
+  const [written] = await sql<{ columns: string }>(
+    p.kaha.db,
+    `select string_agg(column_name, ', ') as columns from information_schema.columns
+      where table_schema = 'terminals' and table_name = 'transactions' and is_generated = 'NEVER'`,
+  )
+  // Newer, as many as are asked about.
+  await sql(
+    p.kaha.db,
+    `insert into terminals.transactions (${written?.columns}) select ${written?.columns} from (
+       select (jsonb_populate_record(t, jsonb_build_object('id', overlay(gen_random_uuid()::text placing 'ff' from 1), 'transaction_id', 'never' || n))).*
+         from terminals.transactions t cross join generate_series(1, 200) n where t.transaction_id = '${transactionId}') copies`,
+  )
+  // Its void is asked for in answer.
+  terminal.send(result(transactionId))
+  await terminal.settled()
+  assert.equal(await stateOf(transactionId), 'VOIDED')
+  terminal.drop()
+  const back = await shop.connect()
+  assert.equal((await back.next('voidPayment')).transactionId, transactionId)
+  await back.close()
+})
