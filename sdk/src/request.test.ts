@@ -243,7 +243,7 @@ test('a call without an answer within timeoutMs ends, also in the middle of an a
   for (const act of ['hang', (response) => void response.writeHead(200).write('{')] satisfies Act[]) {
     await using server = await peer(act)
     const { paymentIntents } = stepped(server, { maxRetries: 1 })
-    const thrown = await caught(paymentIntents.retrieve(id, { timeoutMs: 50 }))
+    const thrown = await caught(paymentIntents.retrieve(id, { timeoutMs: 250 }))
     assert.ok(thrown instanceof KahaConnectionError)
     assert.equal(thrown.reason, 'TIMEOUT')
     assert.equal(server.arrived.length, 2, 'a GET is tried again')

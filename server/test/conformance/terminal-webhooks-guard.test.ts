@@ -10,7 +10,7 @@ const path = `/terminal${endpointsPath}`
 const refused = (answer: Answer, status: number, code: string) => assertRefused(path, answer, status, code)
 
 test('[D5.webhook.ping-failed, D5.webhook.https] a URL that is not taken is one and the same 400, whatever the cause, and nothing is made or changed', async (t) => {
-  const deadline = { delivery: { deadlineMs: 200 } }
+  const deadline = { delivery: { deadlineMs: 1_000 } }
   const { create, made, update, ask, receiver } = await hooked(t, { choices: deadline })
   const { endpointId } = await made()
   const { hostname } = new URL(receiver.url)

@@ -54,7 +54,7 @@ test('A2.attempts.schedule, A2.attempts.deadline, A2.attempts.redirect, A2.attem
   let stepsMs = 0
   const people = await platform(t, {
     // Two attempts in one second would carry the same signature, so system time takes a step at each of them.
-    choices: { wall: () => Date.now() + stepsMs, delivery: { deadlineMs: 250, random: () => 0 } },
+    choices: { wall: () => Date.now() + stepsMs, delivery: { deadlineMs: 1_000, random: () => 0 } },
   })
   const { receiver, sdk, branch } = people
   receiver.answer = (_request, response) => {
