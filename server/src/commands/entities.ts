@@ -3,6 +3,7 @@ import { createBranch, createMerchant, createPartner, issueActivationCode } from
 import type { Level } from '../identity/principal.ts'
 import { accountsStore } from '../identity/store-accounts.ts'
 import { identityStore, type EntityRow } from '../identity/store.ts'
+import { hintOnce } from '../kernel/bus-postgres.ts'
 import { refusedBy, type Db } from '../kernel/db.ts'
 import { StartFault } from '../kernel/fault.ts'
 import { isUuid } from '../kernel/ids.ts'
@@ -17,6 +18,7 @@ export const entitiesHelp = [
   'kaha entities create --level merchant --name NAME --parent ID [--json]                    under a partner',
   'kaha entities create --level branch --name NAME --parent ID --reference REFERENCE [--json]    under a merchant',
   'kaha entities code ID [--json]                                   the activation code of a branch, made where it has none',
+  'kaha entities lock ID | deactivate ID | activate ID [--json]     whose keys and payers are refused, or no longer, with all below it',
   '',
   'A reference is what the merchant calls the branch, and names one branch of the partner. `kaha keys issue` makes keys for each of them.',
   '',
@@ -30,6 +32,10 @@ const parentOf = { partner: null, merchant: 'partner', branch: 'merchant' } as c
 // A reference as long as requests may name it.
 const charactersMax = { name: 255, reference: 100 } as const
 
+const moves = { lock: 'LOCKED', deactivate: 'INACTIVE', activate: 'ACTIVE' } as const
+
+const actions = ['list', 'create', 'code', ...Object.keys(moves)]
+
 interface Wanted {
   readonly level: Level
   readonly name: string
@@ -42,7 +48,7 @@ interface Made extends EntityRow {
   readonly activation_code?: string
 }
 
-/** Lists and makes partners, merchants and branches, and tells activation codes, beside a running server or without one. */
+/** Lists, makes, locks and activates partners, merchants and branches, and tells activation codes, beside a running server or without one. */
 export async function entitiesCommand(config: Config, args: readonly string[]): Promise<void> {
   const { values, positionals } = argumentsOf('entities', args, {
     level: { type: 'string' },
@@ -51,27 +57,32 @@ export async function entitiesCommand(config: Config, args: readonly string[]): 
     reference: { type: 'string' },
     json: { type: 'boolean' },
   })
-  const [action = 'list', branchId, ...more] = positionals
-  const takesId = action === 'code'
-  if (!['list', 'create', 'code'].includes(action) || more.length > 0 || (branchId !== undefined && !takesId)) {
+  const [action = 'list', id, ...more] = positionals
+  const takesId = action === 'code' || action in moves
+  if (!actions.includes(action) || more.length > 0 || (id !== undefined && !takesId)) {
     throw new StartFault(
       `there is no \`kaha entities ${positionals.join(' ')}\`; \`kaha entities --help\` lists what there is`,
     )
   }
-  if (takesId && (branchId === undefined || !isUuid(branchId)))
-    throw new StartFault('say which branch: `kaha entities code ID`, with an id of `kaha entities list`')
+  if (takesId && (id === undefined || !isUuid(id)))
+    throw new StartFault(
+      `say which ${action === 'code' ? 'branch' : 'entity'}: \`kaha entities ${action} ID\`, with an id of \`kaha entities list\``,
+    )
   takesOnly('entities', action, values, action === 'create' ? ['level', 'name', 'parent', 'reference'] : [])
   const wanted = action === 'create' ? wantedEntity(values) : undefined
   await withDatabase(config, { begins: wanted !== undefined }, async (db) => {
-    if (branchId !== undefined) return await tellCode(db, branchId, values.json === true)
+    if (id !== undefined && action in moves)
+      return await move(db, action as keyof typeof moves, id, values.json === true)
+    if (id !== undefined) return await tellCode(db, id, values.json === true)
     if (wanted === undefined) return await list(db, config, values.json === true)
     await refuseOtherMode(db, config.mode)
-    const { id, level, name, partner_id, merchant_id, reference_number, activation_code } = await create(db, wanted)
+    const made = await create(db, wanted)
+    const { level, name, partner_id, merchant_id, reference_number, activation_code } = made
     const code = activation_code === undefined ? '' : ` Its activation code is ${activation_code}.`
     say(
       values.json === true
-        ? JSON.stringify({ id, level, name, partner_id, merchant_id, reference_number, activation_code })
-        : `${id} is the ${level} ${name}.${code}`,
+        ? JSON.stringify({ id: made.id, level, name, partner_id, merchant_id, reference_number, activation_code })
+        : `${made.id} is the ${level} ${name}.${code}`,
     )
   })
 }
@@ -85,15 +96,27 @@ async function tellCode(db: Db, branchId: string, json: boolean): Promise<void> 
   say(json ? JSON.stringify({ id: branchId, activation_code: code }) : code)
 }
 
+/** Keys and payers are refused from the next request on, here and below; what is under way goes on. */
+async function move(db: Db, action: keyof typeof moves, id: string, json: boolean): Promise<void> {
+  const state = moves[action]
+  if (!(await identityStore.setAccountState(db, id, state)))
+    throw new StartFault(`no entity ${id} is other than ${state}: \`kaha entities list\` shows how it stands`)
+  await hintOnce(db, 'keys')
+  const standing = (await identityStore.accountState(db, id)) ?? state
+  const above =
+    standing === state || state !== 'ACTIVE' ? '' : ` What stands above it is ${standing}, and so it stays refused.`
+  say(json ? JSON.stringify({ id, state }) : `${id} is ${state}.${above}`)
+}
+
 async function list(db: Db, config: Config, json: boolean): Promise<void> {
   const entities = await identityStore.listEntities(db)
   if (json) return say(JSON.stringify(entities))
   if (entities.length === 0) return say(noneYet(config, 'entities', 'kaha entities create'))
-  say(`${'ID'.padEnd(36)}  LEVEL     ${'PARENT'.padEnd(36)}  NAME`)
-  for (const { id, level, partner_id, merchant_id, name, reference_number } of entities) {
+  say(`${'ID'.padEnd(36)}  STATE     LEVEL     ${'PARENT'.padEnd(36)}  NAME`)
+  for (const { id, state, level, partner_id, merchant_id, name, reference_number } of entities) {
     const parent = { partner: '', merchant: partner_id, branch: merchant_id ?? '' }[level]
     const reference = reference_number === null ? '' : ` (${reference_number})`
-    say(`${id}  ${level.padEnd(8)}  ${parent.padEnd(36)}  ${name}${reference}`)
+    say(`${id}  ${state.padEnd(8)}  ${level.padEnd(8)}  ${parent.padEnd(36)}  ${name}${reference}`)
   }
 }
 

@@ -1,9 +1,10 @@
+import { hash as hashOf } from 'node:crypto'
 import type { Bus } from '../kernel/bus.ts'
 import type { Clock } from '../kernel/clock.ts'
 import type { Db, Queries } from '../kernel/db.ts'
 import { Fault } from '../kernel/fault.ts'
 import type { RateLimit } from '../kernel/rate-limit.ts'
-import { createKnownKeys } from './known-keys.ts'
+import { createKnown } from './known.ts'
 import type { Principal } from './principal.ts'
 import {
   identityStore as store,
@@ -25,8 +26,13 @@ export interface Identity {
    * state that is not ACTIVE is the caller's to refuse. RATE_LIMITED as above.
    */
   standing(apiKey: string): Promise<KeyStanding | undefined>
-  /** The branch that a payment is for: named by its reference number, or the branch of the key. A change counts as one of a key does. */
+  /**
+   * The branch that a payment is for: named by its reference number, or the branch of the key. FORBIDDEN where it is not ACTIVE. A change counts
+   * as one of a key does.
+   */
   branchFor(principal: Principal, reference: string | undefined): Promise<BranchRow>
+  /** Whether an entity and everything above it is ACTIVE. A change counts as one of a key does. */
+  isActive(id: string): Promise<boolean>
   /** Branches under an entity, itself if it is one, by id, from the one after `after` on. */
   branchesUnder(entity: EntityOf, page: { after: string; rowsMax: number }): Promise<BranchRow[]>
   /** Inside a transaction, `on` is that transaction. */
@@ -51,7 +57,7 @@ const branchesKeptMax = 100
 const randomCharacters = 24
 
 export function createIdentity({ db, bus, clock, rateLimit, keyPrefix }: IdentityDependencies): Identity {
-  const find = createKnownKeys({
+  const findKey = createKnown({
     bus,
     clock,
     async read(hash) {
@@ -59,6 +65,7 @@ export function createIdentity({ db, bus, clock, rateLimit, keyPrefix }: Identit
       return row && { row, principal: principalOf(row) }
     },
   })
+  const accountOf = createKnown({ bus, clock, read: (id) => store.accountState(db, id) })
   // What a principal found is kept as long as the principal itself: a second at most, and never past a hint.
   const branchesOf = new WeakMap<Principal, Map<string | undefined, BranchRow>>()
   const form = new RegExp(`^${keyPrefix}[0-9A-Za-z]{${randomCharacters}}$`)
@@ -75,8 +82,10 @@ export function createIdentity({ db, bus, clock, rateLimit, keyPrefix }: Identit
     return branch
   }
 
+  const isActive = async (id: string): Promise<boolean> => (await accountOf(id)) === 'ACTIVE'
+
   const standing = async (apiKey: string): Promise<KeyStanding | undefined> => {
-    const found = form.test(apiKey) ? await find(apiKey) : undefined
+    const found = form.test(apiKey) ? await findKey(hashOf('sha256', apiKey)) : undefined
     if (found === undefined) return undefined
     const { row, principal } = found
     const isOver = row.state === 'ACTIVE' && row.expires_at !== null && row.expires_at <= clock.now()
@@ -127,8 +136,16 @@ export function createIdentity({ db, bus, clock, rateLimit, keyPrefix }: Identit
           },
         )
       }
+      // Keys of those above it may be ACTIVE all the same.
+      if (!(await isActive(branch.id)))
+        throw new Fault(
+          'FORBIDDEN',
+          'This branch, or the merchant that it belongs to, is not active; ask the operator.',
+        )
       return branch
     },
+
+    isActive,
 
     branchesUnder: (entity, page) => store.listBranches(db, entity, page),
     entity: (id, on = db) => store.findEntity(on, id),

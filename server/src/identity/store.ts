@@ -21,14 +21,27 @@ export interface KeyRow extends Pick<Keys, 'id' | 'state' | 'scopes' | 'expires_
   readonly account_state: AccountState
 }
 
+// Of the entity `e`.
+const accountState = `(
+  select case when bool_or(above.state = 'LOCKED') then 'LOCKED'
+              when bool_or(above.state = 'INACTIVE') then 'INACTIVE' else 'ACTIVE' end
+    from identity.entities above where above.id in (e.id, e.merchant_id, e.partner_id))`
+
 const findKey = statement(
   'identity.findKey',
   `select k.id, k.state, k.scopes, k.expires_at, e.level, e.id as entity_id, e.partner_id, e.merchant_id, e.branch_id,
-          (select case when bool_or(above.state = 'LOCKED') then 'LOCKED'
-                       when bool_or(above.state = 'INACTIVE') then 'INACTIVE' else 'ACTIVE' end
-             from identity.entities above where above.id in (e.id, e.merchant_id, e.partner_id)) as account_state
+          ${accountState} as account_state
      from identity.keys k join identity.entities e on e.id = k.entity_id
     where k.hash = $1`,
+)
+
+const findAccount = statement(
+  'identity.findAccount',
+  `select ${accountState} as account_state from identity.entities e where e.id = $1`,
+)
+const setAccountState = statement(
+  'identity.setAccountState',
+  `update identity.entities set state = $2 where id = $1 and state <> $2 returning id`,
 )
 
 const insertEntity = statement(
@@ -63,7 +76,7 @@ const findEntity = statement(
 // Each below the one that it belongs to.
 const listEntities = statement(
   'identity.listEntities',
-  `select id, level, partner_id, merchant_id, branch_id, name, reference_number from identity.entities
+  `select id, level, partner_id, merchant_id, branch_id, name, reference_number, state from identity.entities
     order by partner_id, merchant_id nulls first, branch_id nulls first limit $1`,
 )
 
@@ -103,6 +116,9 @@ const insertTerminalKey = statement(
 
 export type EntityRow = Omit<Entities, 'state' | 'created_at'>
 
+/** An entity for an operator to see; `state` is its own, whatever those above it have. */
+export type EntityListing = EntityRow & Pick<Entities, 'state'>
+
 /** An entity, by its level and its id. */
 export type EntityOf = Pick<Principal, 'level' | 'entityId'>
 
@@ -124,6 +140,12 @@ const entitiesListedMax = 1_000
 
 export const identityStore = {
   findKey: async (on: Queries, hash: Buffer) => (await on.run<KeyRow>(findKey, [hash]))[0],
+  /** How an entity stands with everything above it. */
+  accountState: async (on: Queries, id: string) =>
+    (await on.run<Pick<KeyRow, 'account_state'>>(findAccount, [id]))[0]?.account_state,
+  /** True when it stood otherwise. */
+  setAccountState: async (on: Queries, id: string, state: AccountState) =>
+    (await on.run(setAccountState, [id, state])).length === 1,
   insertEntity: (on: Queries, row: EntityRow, at: Date) =>
     on.run(insertEntity, [
       row.id,
@@ -152,7 +174,7 @@ export const identityStore = {
   setKeyState: async (on: Queries, id: string, state: string, from: readonly string[], at: Date) =>
     (await on.run(setKeyState, [id, state, at, from])).length === 1,
   listKeys: (on: Queries) => on.run<KeyListing>(listKeys, [keysListedMax]),
-  listEntities: (on: Queries) => on.run<EntityRow>(listEntities, [entitiesListedMax]),
+  listEntities: (on: Queries) => on.run<EntityListing>(listEntities, [entitiesListedMax]),
   findEntity: async (on: Queries, id: string) => (await on.run<EntityRow>(findEntity, [id]))[0],
   /** A branch that the caller sees, by its reference number. */
   findBranchByReference: async (on: Queries, principal: Principal, reference: string) =>

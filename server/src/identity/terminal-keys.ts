@@ -1,4 +1,4 @@
-import { createSecretKey, type KeyObject } from 'node:crypto'
+import { createSecretKey, hash as hashOf, type KeyObject } from 'node:crypto'
 import type { Bus } from '../kernel/bus.ts'
 import type { Clock } from '../kernel/clock.ts'
 import type { Db } from '../kernel/db.ts'
@@ -6,7 +6,7 @@ import { Fault } from '../kernel/fault.ts'
 import type { RateLimit } from '../kernel/rate-limit.ts'
 import type { Keyring } from '../kernel/seal.ts'
 import { together } from '../kernel/together.ts'
-import { createKnownKeys } from './known-keys.ts'
+import { createKnown } from './known.ts'
 import { sealPlaces } from './store.ts'
 import { terminalKeyStore, type TerminalKeyRow } from './store-terminal-keys.ts'
 
@@ -72,7 +72,7 @@ export function createTerminalIdentity({
     restFrom: 2,
   })
 
-  const find = createKnownKeys({
+  const find = createKnown({
     bus,
     clock,
     async read(hash) {
@@ -96,7 +96,7 @@ export function createTerminalIdentity({
     stopped: (keyIds) => terminalKeyStore.stopped(db, keyIds),
     merchantOf: (groupId) => terminalKeyStore.merchantOf(db, groupId),
     async authenticate(apiKey) {
-      const found = apiKey !== undefined && form.test(apiKey) ? await find(apiKey) : undefined
+      const found = apiKey !== undefined && form.test(apiKey) ? await find(hashOf('sha256', apiKey)) : undefined
       if (found === undefined || !found.isActive) {
         throw new Fault(
           'UNAUTHORIZED',

@@ -61,6 +61,12 @@ export const paidLink: Readonly<Record<'ACTIVE' | 'CONSUMED' | 'EXPIRED' | 'CANC
   },
 }
 
+/** For whoever could pay but for a merchant whose account is not ACTIVE. Who that is nobody knows, as above. */
+export const takesNone: UserMessage = {
+  en: 'This merchant is not taking payments right now. If you have paid already, do not pay again: ask the merchant. If not, you have not been charged.',
+  fil: 'Hindi tumatanggap ng bayad ang merchant na ito sa ngayon. Kung nakapagbayad ka na, huwag nang magbayad ulit: magtanong sa merchant. Kung hindi, hindi ka siningil.',
+}
+
 const rejected: UserMessage = {
   en: 'Your bank declined this card. You have not been charged. Please use another card or contact your bank.',
   fil: 'Tinanggihan ng iyong bangko ang card na ito. Hindi ka siningil. Gumamit ng ibang card o makipag-ugnayan sa iyong bangko.',

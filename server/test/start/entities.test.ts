@@ -101,6 +101,7 @@ test('what `kaha entities` does not know is told in one line, before a database 
     [/`kaha entities list` takes no --parent/, 'list', '--parent', id],
     [/say which branch: `kaha entities code ID`/, 'code'],
     [/say which branch: `kaha entities code ID`/, 'code', 'CEBU'],
+    [/say which entity: `kaha entities lock ID`/, 'lock', 'CEBU'],
     [/say what it is: --level partner, merchant or branch/, ...named],
     [/say what it is/, ...named, '--level', 'shop'],
     [/say its name: --name and a text of 255 characters at most/, 'create', '--level', 'partner'],

@@ -123,7 +123,13 @@ export function intentCases({ db, clock, keyring, identity, payments, idempotenc
       return intent
     },
 
-    /** With `attemptCount`, only while the intent has had just so many attempts: one form pays once, or makes one code. */
+    /** Whether a payer may begin a payment there: an account that is not ACTIVE takes none. */
+    takesPayments: (branchId: string) => identity.isActive(branchId),
+
+    /**
+     * With `attemptCount`, only while the intent has had just so many attempts: one form pays once, or makes one code. FORBIDDEN where the
+     * merchant takes no payments, whoever asks: a payer has no key that would be refused.
+     */
     async confirm(
       intent: Intent,
       { type, card }: PaymentMethodInput,
@@ -131,6 +137,8 @@ export function intentCases({ db, clock, keyring, identity, payments, idempotenc
       attemptCount?: number,
     ): Promise<Confirmed> {
       if ((card === undefined) !== (type === 'qrph')) throw wrongCard(type)
+      if (!(await identity.isActive(intent.branchId)))
+        throw refuse('FORBIDDEN', 'The account that this payment is for is not active: it takes no payments now.')
       if (card !== undefined) return payments.confirm(intent, card, correlationId, attemptCount)
       const waiting = await payments.codes.make(intent, correlationId, attemptCount)
       return { ...waiting, nextUrl: checkoutUrlOf(keyring, settings.addresses.checkout, intent.id) }

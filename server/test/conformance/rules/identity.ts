@@ -48,6 +48,8 @@ export const identity = joined(
     'I1.key-state.deleted': 'a key that is DELETED is 401 UNAUTHORIZED in areas A and C',
     'I1.account-state.inactive': 'a key of an account that is INACTIVE is 403 FORBIDDEN in areas A and C',
     'I1.account-state.locked': 'a key of an account that is LOCKED is 403 FORBIDDEN in areas A and C',
+    'I1.account-state.payers': 'a payer begins no payment for an account that is not ACTIVE: 403 FORBIDDEN',
+    'I1.account-state.branch': 'a key makes no links and no intents for a branch that is not ACTIVE: 403 FORBIDDEN',
     'I1.state.at-once': 'a change of a key or an account counts from the next request on',
   }),
   built({

@@ -78,6 +78,7 @@ const emblems: Readonly<Record<ResultKind, HtmlText>> = {
   cancelled: lineIcon('refused'),
   used_up: lineIcon('done'),
   fully_reserved: lineIcon('waiting'),
+  closed: lineIcon('attention'),
 }
 
 function receipt(lines: ReceiptView, view: ResultView, words: Texts): HtmlText {

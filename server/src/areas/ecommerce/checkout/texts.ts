@@ -12,6 +12,7 @@ export const resultKinds = [
   'cancelled',
   'used_up',
   'fully_reserved',
+  'closed',
 ] as const
 
 export type ResultKind = (typeof resultKinds)[number]
@@ -91,6 +92,7 @@ const en = {
     cancelled: 'This payment link was cancelled',
     used_up: 'This payment link has been used',
     fully_reserved: 'Someone is paying with this link right now',
+    closed: 'No payments right now',
   } satisfies Record<ResultKind, string>,
   /** The same where there is no link. */
   resultWithoutLink: {
@@ -211,6 +213,7 @@ const fil: Texts = {
     cancelled: 'Kinansela ang payment link na ito',
     used_up: 'Nagamit na ang payment link na ito',
     fully_reserved: 'May nagbabayad ngayon gamit ang link na ito',
+    closed: 'Walang bayaran sa ngayon',
   },
   resultWithoutLink: {
     expired: 'Tapos na ang oras para sa bayad na ito',

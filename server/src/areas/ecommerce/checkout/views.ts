@@ -2,7 +2,14 @@ import type { Language } from '../../../kernel/language.ts'
 import { formatMoney } from '../../../kernel/money.ts'
 import type { Intent, Receipt } from '../../../payments/intent.ts'
 import { attemptsMax, type ShownStatus } from '../../../payments/machine.ts'
-import { linkInUse, linkInUseAfterCode, paidLink, userMessageOf, type UserMessage } from '../../../payments/messages.ts'
+import {
+  linkInUse,
+  linkInUseAfterCode,
+  paidLink,
+  takesNone,
+  userMessageOf,
+  type UserMessage,
+} from '../../../payments/messages.ts'
 import type { LinkRow } from '../store.ts'
 import type { CodeView } from './code-page.ts'
 import type { Following } from './page.ts'
@@ -165,6 +172,21 @@ export function busyViewOfLink(link: LinkRow, payee: Payee, address: PageAddress
     kind: 'fully_reserved',
     amount: formatMoney(link.amount, link.currency, address.language),
     message: busyMessage(intent)[address.language],
+    retryUrl: address.url,
+  }
+}
+
+/** A link or an intent that could be paid, of a merchant that takes no payments. */
+export function closedViewOf(
+  { amount, currency }: { readonly amount: bigint; readonly currency: string },
+  payee: Payee,
+  address: PageAddress,
+): ResultView {
+  return {
+    ...common(address, payee),
+    kind: 'closed',
+    amount: formatMoney(amount, currency, address.language),
+    message: takesNone[address.language],
     retryUrl: address.url,
   }
 }

@@ -1,15 +1,14 @@
-import { hash as hashOf } from 'node:crypto'
 import type { Bus } from '../kernel/bus.ts'
 import type { Clock } from '../kernel/clock.ts'
 
-export interface KnownKeysOptions<Found> {
+export interface KnownOptions<Found> {
   readonly bus: Bus
   readonly clock: Clock
-  /** What there is of a key now, named by its SHA-256 in hex; undefined where there is no such key. */
-  readonly read: (hash: string) => Promise<Found | undefined>
+  /** What there is of a name now; undefined where there is nothing. */
+  readonly read: (name: string) => Promise<Found | undefined>
 }
 
-const keysMax = 20_000
+const knownMax = 20_000
 // However a hint was lost, a revoked key works for a second at most.
 const knownMsMax = 1_000
 // One that is in use is read anew before that, and nobody waits for it.
@@ -18,10 +17,10 @@ const renewedAfterMs = 700
 const joinedMsMax = 250
 
 /**
- * Finds keys, and remembers them for a second. A change of any key or account counts from the next call on, and where no word of it comes,
- * within that second. Whoever asks for a key that has just begun to be read waits for that reading and makes none of its own.
+ * Finds keys and accounts, and remembers them for a second. A change of any of them counts from the next call on, and where no word of it
+ * comes, within that second. Whoever asks for one that has just begun to be read waits for that reading and makes none of its own.
  */
-export function createKnownKeys<Found>({ bus, clock, read }: KnownKeysOptions<Found>) {
+export function createKnown<Found>({ bus, clock, read }: KnownOptions<Found>) {
   const known = new Map<string, { readonly found: Found; readonly readAt: number }>()
   const readings = new Map<
     string,
@@ -39,46 +38,45 @@ export function createKnownKeys<Found>({ bus, clock, read }: KnownKeysOptions<Fo
     return age >= 0 ? age : Infinity
   }
 
-  const remember = (hash: string, found: Found, readAt: number) => {
-    if (known.size >= keysMax) known.clear()
+  const remember = (name: string, found: Found, readAt: number) => {
+    if (known.size >= knownMax) known.clear()
     // All at once: what was deleted before is walked over until a map is packed anew.
     else if (ageOf(sweptAt) >= knownMsMax) {
       sweptAt = clock.wall()
       for (const [old, one] of known) if (ageOf(one.readAt) >= knownMsMax) known.delete(old)
     }
-    known.set(hash, { found, readAt })
+    known.set(name, { found, readAt })
   }
 
-  const readAnew = async (hash: string, readAt: number): Promise<Found | undefined> => {
+  const readAnew = async (name: string, readAt: number): Promise<Found | undefined> => {
     const before = changes
-    const found = await read(hash)
+    const found = await read(name)
     // What was read before a change must not be remembered after it.
     if (changes !== before) return found
-    if (found === undefined) known.delete(hash)
-    else remember(hash, found, readAt)
+    if (found === undefined) known.delete(name)
+    else remember(name, found, readAt)
     return found
   }
 
-  const readOnce = (hash: string): Promise<Found | undefined> => {
-    const begun = readings.get(hash)
+  const readOnce = (name: string): Promise<Found | undefined> => {
+    const begun = readings.get(name)
     if (begun !== undefined && begun.before === changes && ageOf(begun.readAt) < joinedMsMax) return begun.found
     const readAt = clock.wall()
-    const reading = { found: readAnew(hash, readAt), readAt, before: changes }
-    readings.set(hash, reading)
+    const reading = { found: readAnew(name, readAt), readAt, before: changes }
+    readings.set(name, reading)
     const end = () => {
-      if (readings.get(hash) === reading) readings.delete(hash)
+      if (readings.get(name) === reading) readings.delete(name)
     }
     reading.found.then(end, end)
     return reading.found
   }
 
-  return (key: string): Promise<Found | undefined> => {
-    const hash = hashOf('sha256', key)
-    const one = known.get(hash)
+  return (name: string): Promise<Found | undefined> => {
+    const one = known.get(name)
     const age = one === undefined ? Infinity : ageOf(one.readAt)
-    if (one === undefined || age >= knownMsMax || !bus.connected) return readOnce(hash)
+    if (one === undefined || age >= knownMsMax || !bus.connected) return readOnce(name)
     // Where that fails, whoever comes after this second is told.
-    if (age >= renewedAfterMs) readOnce(hash).catch(() => {})
+    if (age >= renewedAfterMs) readOnce(name).catch(() => {})
     return Promise.resolve(one.found)
   }
 }

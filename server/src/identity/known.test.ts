@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createClock } from '../kernel/clock.ts'
-import { createKnownKeys } from './known-keys.ts'
+import { createKnown } from './known.ts'
 
 /** Keys that are found when the test says so, on a clock that the test moves. */
 function house() {
@@ -16,9 +16,9 @@ function house() {
       change = heard
       return () => {}
     },
-  } as unknown as Parameters<typeof createKnownKeys>[0]['bus']
+  } as unknown as Parameters<typeof createKnown>[0]['bus']
   const readings: PromiseWithResolvers<string | undefined>[] = []
-  const find = createKnownKeys({
+  const find = createKnown({
     bus,
     clock: createClock(() => time.wall),
     read() {
