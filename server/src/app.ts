@@ -1,44 +1,11 @@
 import type { IncomingMessage } from 'node:http'
 import { addressesOf, prefixesOf, type Addresses } from './addresses.ts'
+import { mountApi } from './api.ts'
 import { openBus } from './bus.ts'
 import type { Config } from './config.ts'
-import {
-  createIdempotency,
-  createEcommerceService,
-  ecommerceArea,
-  ecommerceRoutes,
-  paymentOwner,
-  startEcommerceTimers,
-} from './areas/ecommerce/index.ts'
-import { mountCheckout } from './areas/ecommerce/checkout/index.ts'
-import {
-  createTerminals,
-  socketPath,
-  terminalDialect,
-  terminalsArea,
-  terminalsBase,
-  terminalsRoutes,
-  terminalWebhooksRoutes,
-  type GatewayOptions,
-} from './areas/terminals/index.ts'
-import {
-  checkoutCodes,
-  createAnnounce,
-  createCallers,
-  createCodeBank,
-  createQrFigures,
-  createQrService,
-  createQrSimulation,
-  createQrWebhooksService,
-  encryptedDialect,
-  qrArea,
-  qrRoutes,
-  qrWebhooksArea,
-  qrWebhooksRoutes,
-  startQrTimers,
-} from './areas/qr/index.ts'
-import { createReportingService, reportingArea, reportingRoutes } from './areas/reporting/index.ts'
-import { createWebhooksService, webhooksArea, webhooksRoutes } from './areas/webhooks/index.ts'
+import { paymentOwner, startEcommerceTimers } from './areas/ecommerce/index.ts'
+import { createTerminals, socketPath, terminalDialect, type GatewayOptions } from './areas/terminals/index.ts'
+import { checkoutCodes, encryptedDialect, startQrTimers } from './areas/qr/index.ts'
 import { byIndex, createDelivery, type Delivery, type DeliveryOptions } from './delivery/index.ts'
 import { createEgress, type Lookup } from './delivery/egress.ts'
 import { createAccounts } from './identity/accounts.ts'
@@ -48,7 +15,7 @@ import type { Bus } from './kernel/bus.ts'
 import { createClock, type Clock } from './kernel/clock.ts'
 import { createCursors } from './kernel/cursor.ts'
 import { createDb, type Db, type DbTarget } from './kernel/db.ts'
-import { mountArea, type Edge } from './kernel/http/area.ts'
+import type { Edge } from './kernel/http/area.ts'
 import {
   createMetricsServer,
   createProbe,
@@ -71,7 +38,6 @@ import { noConnector } from './payments/connectors/none.ts'
 import { measurePutOff } from './payments/put-off.ts'
 import { createSettlement } from './payments/settlement.ts'
 import { listen } from './listen.ts'
-import { mountPages } from './pages.ts'
 import { createPayments, type Payments } from './payments/service.ts'
 import type { SandboxClock } from './sandbox/clock.ts'
 import type { Arrival } from './sandbox/inbox.ts'
@@ -137,9 +103,6 @@ async function connectorFor(config: Config, db: Db, clock: Clock, addresses: Add
   })
 }
 
-const confirmLimit = ({ confirmsPerMinute }: Config, clock: Clock) =>
-  createRateLimit({ perSecond: confirmsPerMinute / 60, burst: confirmsPerMinute, wall: clock.wall })
-
 /** Business time follows its row: at once when somebody says that it moved, within a second when nobody could. */
 function followClock(clock: Clock, db: Db, bus: Bus, log: Log): AsyncDisposable {
   const loop = startLoop('clock', log, async () => {
@@ -178,7 +141,7 @@ function startSettlement(building: AsyncDisposableStack, { db, bus, log }: { db:
   bus.listen('clock', () => loop.wake())
 }
 
-/** Builds everything, once, in order, and takes it down in reverse. The only place that builds things. */
+/** Builds everything, once, in order, and takes it down in reverse. The only place that builds things, with api.ts. */
 export async function startKaha(options: {
   config: Config
   target: DbTarget
@@ -303,58 +266,26 @@ export async function startKaha(options: {
     note: sandbox ? null : refusedInLive(config),
   })
   if (config.roles.includes('api')) {
-    mountPages(http, addresses, { sandbox, qr: config.qrBank !== null })
-    const ecommerce = createEcommerceService({
+    await mountApi(http, building, {
+      config,
+      edge,
       db,
+      bus,
       clock,
       keyring,
       cursors,
       identity,
+      terminalIdentity,
+      accounts,
+      egress,
+      delivery,
       payments,
-      idempotency: createIdempotency({ db, keyring }),
-      settings: { currencies: config.currencies, sandbox, addresses },
+      terminals,
+      addresses,
+      sandboxClock,
+      exportStalledMsMax: choices.exportStalledMsMax,
+      arrived: options.arrived ?? (() => {}),
     })
-    const webhooks = createWebhooksService({ delivery, identity, cursors, vet: (url) => egress.vet(url), sandbox })
-    await mountArea(http, webhooksArea(identity), webhooksRoutes(webhooks), edge)
-    const reporting = createReportingService({ db, clock, cursors })
-    await mountArea(http, reportingArea(identity, choices.exportStalledMsMax), reportingRoutes(reporting), edge)
-    const ofTerminals = [
-      ...terminalsRoutes(terminals.service, clock),
-      ...terminalWebhooksRoutes(terminals.webhooks, clock),
-    ]
-    await mountArea(http, terminalsArea(terminalIdentity, clock), ofTerminals, edge)
-    const confirms = confirmLimit(config, clock)
-    await mountArea(http, ecommerceArea(identity, confirms), ecommerceRoutes(ecommerce, addresses), edge)
-    await mountCheckout(http, { ecommerce, identity, keyring, edge, addresses, confirmLimit: confirms, sandbox })
-    const { qrBank } = config
-    const announce = createAnnounce((tx, event) => delivery.appendEvent(tx, event))
-    const announced = () => bus.hint('events')
-    // Whoever speaks for a bank is of the sandbox.
-    const figures = createQrFigures(metrics, db)
-    const codeBank =
-      sandbox && qrBank
-        ? createCodeBank({ db, clock, bank: qrBank, checkout: payments.codes, log, figures, announce, announced })
-        : null
-    if (qrBank !== null) {
-      const qr = createQrService({ db, clock, accounts, bank: qrBank, isTold: sandbox })
-      const who = { callers: createCallers({ identity, accounts }), now: () => clock.now() }
-      await mountArea(http, qrArea(who), qrRoutes(qr), edge)
-      const { destinations, events } = delivery
-      const registered = createQrWebhooksService({ db, destinations, accounts, vet: (url) => egress.vet(url), sandbox })
-      const simulation = codeBank && createQrSimulation({ db, clock, bank: qrBank, codeBank, events, identity })
-      await mountArea(http, qrWebhooksArea(who), qrWebhooksRoutes(registered, simulation), edge)
-    }
-    if (sandboxClock !== null) {
-      const { mountSandbox } = await import('./sandbox/index.ts')
-      const parts = { db, bus, clock, keyring, identity, delivery, edge, sandboxClock, addresses, codeBank }
-      const mounted = await mountSandbox(http, {
-        ...parts,
-        merchantOf: (groupId) => terminalIdentity.merchantOf(groupId),
-        socketUrl: () => `${addresses.local.replace(/^http/, 'ws')}${terminalsBase}`,
-        arrived: options.arrived ?? (() => {}),
-      })
-      building.use(mounted)
-    }
   }
   if (config.roles.includes('worker')) {
     startWorkers(building, { db, bus, log, payments, delivery, owner })
