@@ -3,9 +3,9 @@ import { addressesOf, prefixesOf, type Addresses } from './addresses.ts'
 import { mountApi } from './api.ts'
 import { openBus } from './bus.ts'
 import type { Config } from './config.ts'
-import { paymentOwner, startEcommerceTimers } from './areas/ecommerce/index.ts'
+import { paymentOwner } from './areas/ecommerce/index.ts'
 import { createTerminals, socketPath, terminalDialect, type GatewayOptions } from './areas/terminals/index.ts'
-import { checkoutCodes, encryptedDialect, startQrTimers } from './areas/qr/index.ts'
+import { checkoutCodes, encryptedDialect } from './areas/qr/index.ts'
 import { byIndex, createDelivery, type Delivery, type DeliveryOptions } from './delivery/index.ts'
 import { createEgress, type Lookup } from './delivery/egress.ts'
 import { createAccounts } from './identity/accounts.ts'
@@ -25,22 +25,21 @@ import {
   mountOperations,
 } from './kernel/http/operations.ts'
 import { createHttp, portOf } from './kernel/http/server.ts'
-import { countLoops, startLoop, type Loop } from './kernel/loop.ts'
+import { countLoops, startLoop } from './kernel/loop.ts'
 import type { Log } from './kernel/log.ts'
 import { createMetrics } from './kernel/metrics.ts'
 import { createRateLimit } from './kernel/rate-limit.ts'
 import { createKeyring, type Keyring } from './kernel/seal.ts'
 import { holdInstallation } from './kernel/installation.ts'
-import { answerAsWorker } from './kernel/workers.ts'
 import type { Connector } from './payments/connectors/connector.ts'
 import { withFailuresLogged } from './payments/connectors/logged.ts'
 import { noConnector } from './payments/connectors/none.ts'
 import { measurePutOff } from './payments/put-off.ts'
-import { createSettlement } from './payments/settlement.ts'
 import { listen } from './listen.ts'
-import { createPayments, type Payments } from './payments/service.ts'
+import { createPayments } from './payments/service.ts'
 import type { SandboxClock } from './sandbox/clock.ts'
 import type { Arrival } from './sandbox/inbox.ts'
+import { startWorkers } from './workers.ts'
 
 /** What a test may choose; production takes the defaults. */
 export interface Choices {
@@ -88,8 +87,6 @@ const leaveMsUsual = 500
 // The worker's loops, and lists of events beside them.
 const workConnectionsMax = 6
 
-type Owner = ReturnType<typeof paymentOwner>
-
 async function connectorFor(config: Config, db: Db, clock: Clock, addresses: Addresses): Promise<Connector> {
   if (config.mode === 'live') return noConnector
   const [{ simulator }, { simulatorStore }] = await Promise.all([
@@ -113,35 +110,7 @@ function followClock(clock: Clock, db: Db, bus: Bus, log: Log): AsyncDisposable 
   return loop
 }
 
-function startWorkers(
-  building: AsyncDisposableStack,
-  {
-    db,
-    bus,
-    log,
-    payments,
-    delivery,
-    owner,
-  }: { db: Db; bus: Bus; log: Log; payments: Payments; delivery: Delivery; owner: Owner },
-): void {
-  const sweeper: Loop = building.use(startLoop('payments.sweep', log, () => payments.sweep()))
-  const reconciler: Loop = building.use(startLoop('payments.reconcile', log, () => payments.reconcile()))
-  const refunds: Loop = building.use(startLoop('refunds.reconcile', log, () => payments.refunds.reconcile()))
-  for (const loop of [sweeper, reconciler, refunds]) bus.listen('clock', () => loop.wake())
-  for (const loop of [reconciler, refunds]) bus.listen('payments', () => loop.wake())
-  building.use(startEcommerceTimers({ db, bus, log, owner }))
-  building.use(startQrTimers({ db, bus, log }))
-  building.use(delivery.worker())
-  building.defer(answerAsWorker(bus))
-}
-
-/** A live installation's money is settled by its acquirer, a sandbox's by this timer. */
-function startSettlement(building: AsyncDisposableStack, { db, bus, log }: { db: Db; bus: Bus; log: Log }): void {
-  const loop: Loop = building.use(startLoop('payments.settle', log, createSettlement({ db })))
-  bus.listen('clock', () => loop.wake())
-}
-
-/** Builds everything, once, in order, and takes it down in reverse. The only place that builds things, with api.ts. */
+/** Builds everything, once, in order, and takes it down in reverse. The only place that builds things, with api.ts and workers.ts. */
 export async function startKaha(options: {
   config: Config
   target: DbTarget
@@ -288,9 +257,7 @@ export async function startKaha(options: {
     })
   }
   if (config.roles.includes('worker')) {
-    startWorkers(building, { db, bus, log, payments, delivery, owner })
-    building.use(terminals.worker())
-    if (sandbox) startSettlement(building, { db: work, bus, log })
+    startWorkers(building, { db, work, bus, log, payments, terminals, delivery, owner, sandbox })
   }
   const gateway = config.roles.includes('gateway')
     ? await terminals.gateway({ ...choices.terminals, pathOf: pathOfSocket })
