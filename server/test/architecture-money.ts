@@ -48,9 +48,9 @@ export const exactAllTheSame: Exceptions = {
   "server/src/areas/ecommerce/checkout/form.ts: exp_month: month === '' ? 0 : Number(month),": 'a month',
   "server/src/areas/ecommerce/checkout/form.ts: exp_year: year.length === 2 ? 2000 + Number(year) : year === '' ? 0 : Number(year),":
     'a year',
-  'server/src/areas/ecommerce/checkout/index.ts: if (intent.attemptCount === Number(form.nonce)) await ecommerce.giveUpCode(intent)':
+  'server/src/areas/ecommerce/checkout/routes-codes.ts: if (intent.attemptCount === Number(form.nonce)) await ecommerce.giveUpCode(intent)':
     'a count of attempts',
-  'server/src/areas/ecommerce/checkout/index.ts: return submit(request, reply, intent, form, Number(form.nonce), (problem) =>':
+  'server/src/areas/ecommerce/checkout/routes-intents.ts: return submit(request, reply, intent, form, Number(form.nonce), (problem) =>':
     'a count of attempts',
   'server/src/areas/qr/routes-webhooks.ts: id: Number(row.number),': 'the number of a webhook',
   'server/src/areas/qr/text.ts: const number = Array.from(label).reduce((sum, digit) => sum * 36n + BigInt(Number.parseInt(digit, 36)), 0n)':

@@ -1,8 +1,14 @@
+import { timingSafeEqual } from 'node:crypto'
+import { Fault } from '../../../kernel/fault.ts'
 import type { Language } from '../../../kernel/language.ts'
+import { visitorOf } from '../../../kernel/rate-limit.ts'
 import type { CardInput } from '../../../payments/card.ts'
 import type { PaymentMethod } from '../../../payments/machine.ts'
+import type { CheckoutDependencies } from './dependencies.ts'
+import type { TokenRequest } from './page-addresses.ts'
 import type { CardField } from './pay-page.ts'
 import { texts } from './texts.ts'
+import type { FormOf } from './views.ts'
 
 /** What a payer's browser posts. */
 export interface PayForm {
@@ -52,4 +58,28 @@ export function problemOf(
   if (field === 'cvc') return { field: 'cvc', message: /^3[47]/.test(card.number) ? words.cvcFour : words.cvcThree }
   if (refused.rule === 'expired') return { field: 'expiry', message: words.expiryPast }
   return { field: 'expiry', message: hasExpiry ? words.expiryWrong : words.expiryMissing }
+}
+
+/** Gives out the forms of a page, and takes those alone that came from their own, each address as often as the limit lets it. */
+export function createForms({ keyring, confirmLimit }: Pick<CheckoutDependencies, 'keyring' | 'confirmLimit'>) {
+  const csrfOf = (token: string, nonce: string) =>
+    keyring.mac('checkout-form', `${token} ${nonce}`).toString('base64url')
+
+  const formFor = (token: string, nonce: string): FormOf => ({ nonce, csrf: csrfOf(token, nonce) })
+
+  const readForm = (request: TokenRequest): PayForm => {
+    const site = request.headers['sec-fetch-site']
+    const form = readPayForm(request.body instanceof URLSearchParams ? request.body : new URLSearchParams())
+    const right = Buffer.from(csrfOf(request.params.token, form.nonce))
+    const given = Buffer.from(form.csrf)
+    const ours = given.length === right.length && timingSafeEqual(given, right)
+    if (!ours || (site !== undefined && site !== 'same-origin')) {
+      throw new Fault('FORBIDDEN', 'This form did not come from its own page.')
+    }
+    const waitSeconds = confirmLimit.take(visitorOf(request.ip))
+    if (waitSeconds > 0) throw new Fault('RATE_LIMITED', 'Too many attempts.', { retryAfterSeconds: waitSeconds })
+    return form
+  }
+
+  return { formFor, readForm }
 }

@@ -1,0 +1,114 @@
+import type { FastifyInstance, FastifyReply } from 'fastify'
+import { nothingHere } from '../../../kernel/http/area.ts'
+import { queryOf } from '../../../kernel/http/language.ts'
+import { pageHeaders } from '../../../kernel/http/page-headers.ts'
+import { isUuid } from '../../../kernel/ids.ts'
+import type { Intent } from '../../../payments/intent.ts'
+import { codePage } from './code-page.ts'
+import type { TokenRequest } from './page-addresses.ts'
+import type { CheckoutParts } from './parts.ts'
+import { payPage } from './pay-page.ts'
+import { resultPage } from './result-page.ts'
+import {
+  busyViewOfLink,
+  codeViewOfIntent,
+  outcomeOf,
+  payViewOfIntent,
+  problemWhenFree,
+  resultViewOfIntent,
+  type FormOf,
+} from './views.ts'
+
+/** The page of an intent, `/i/{token}`, its form, its state for the script that follows it, and the way back from a challenge. */
+export function mountIntentRoutes(room: FastifyInstance, parts: CheckoutParts): void {
+  const { ecommerce, pageAddressOf, redirect, readForm, findIntent, submit } = parts
+  const showIntent = createShowIntent(parts)
+
+  room.get<{ Params: { token: string } }>(
+    '/i/:token',
+    { config: { operationId: 'checkout.intent' } },
+    async (request, reply) => showIntent(request, reply, await findIntent(request)),
+  )
+
+  room.post<{ Params: { token: string } }>(
+    '/i/:token',
+    { config: { operationId: 'checkout.payIntent' } },
+    async (request, reply) => {
+      const form = readForm(request)
+      const intent = await findIntent(request)
+      return submit(request, reply, intent, form, Number(form.nonce), (problem) =>
+        showIntent(request, reply, intent, problem),
+      )
+    },
+  )
+
+  room.get<{ Params: { token: string } }>(
+    '/i/:token/status',
+    { config: { operationId: 'checkout.status' } },
+    async (request, reply) => {
+      const intent = await findIntent(request)
+      return reply
+        .headers({ ...pageHeaders(), 'content-type': 'application/json; charset=utf-8' })
+        .send(JSON.stringify({ outcome: outcomeOf(intent), attempts: intent.attemptCount }))
+    },
+  )
+
+  // The way back from a challenge. The address brings no result, so it may be opened by anybody, and any number of times.
+  room.get<{ Params: { token: string; attempt: string } }>(
+    '/i/:token/challenge/:attempt',
+    { config: { operationId: 'checkout.challenge' } },
+    async (request, reply) => {
+      const { attempt } = request.params
+      const intent = await findIntent(request)
+      if (!isUuid(attempt)) throw nothingHere()
+      const { linkFull } = await ecommerce.takeChallenge(intent, attempt.toLowerCase())
+      const { url } = pageAddressOf(request, 'i')
+      return redirect(reply, { url: linkFull ? `${url}${url.includes('?') ? '&' : '?'}full=1` : url })
+    },
+  )
+}
+
+/** Answers with what an intent has to show: its code, how it ended or goes on, or its form, with the problem of the last try. */
+function createShowIntent({
+  ecommerce,
+  payeeOf,
+  pageAddressOf,
+  codeAddresses,
+  inLanguage,
+  send,
+  formFor,
+}: CheckoutParts) {
+  return async (request: TokenRequest, reply: FastifyReply, intent: Intent, problem?: FormOf['problem']) => {
+    const payee = await payeeOf(intent)
+    const address = pageAddressOf(request, 'i')
+    const query = queryOf(request)
+    const form = formFor(request.params.token, String(intent.attemptCount))
+    const stay = query.get('stay') !== null
+    const code = codeViewOfIntent(intent, payee, address, { form, stay, ...codeAddresses(request) })
+    if (code !== undefined) return send(reply, codePage(code), intent.redirectUrls)
+    const challengeUrl = await ecommerce.challengeUrl(intent)
+    const link = intent.linkId === null ? undefined : await ecommerce.findLinkOfIntent(intent.linkId)
+    const result = resultViewOfIntent(intent, link, payee, address, {
+      stay,
+      refunded: await ecommerce.refundedOf(intent),
+      challengeUrl: challengeUrl === undefined ? undefined : inLanguage(request, challengeUrl),
+    })
+    if (result !== undefined) return send(reply, resultPage(result), intent.redirectUrls)
+    // The use of this payer's own code that has expired is theirs to take, until somebody stores that end.
+    const ownUse = intent.latestAttempt?.code?.holdsUse === true
+    const isFull = link !== undefined && !ecommerce.hasFreeUse(link) && !ownUse
+    if (link?.state === 'ACTIVE' && isFull) {
+      return send(reply, resultPage(busyViewOfLink(link, payee, address, intent)), intent.redirectUrls)
+    }
+    const offersCode = ecommerce.offersCode(intent)
+    const told = problem ?? (query.get('full') === null ? undefined : problemWhenFree(intent, address))
+    const view = payViewOfIntent(
+      intent,
+      link,
+      payee,
+      address,
+      told === undefined ? { ...form, offersCode } : { ...form, offersCode, problem: told, declined: false },
+    )
+    return send(reply, payPage(view), intent.redirectUrls, problem === undefined ? 200 : 400)
+  }
+}
