@@ -39,7 +39,7 @@ export async function start({ rounds, profileDir }: Options): Promise<Bound[]> {
   const server = held.use(await open())
   await sleep(restSeconds * 1_000)
   const residentMib = await statusMib(server.pid, 'VmRSS')
-  const { pid } = await postmasterIn(server.dataDir)
+  const { pid } = postmasterIn(server.dataDir)
   const postgres = [pid, ...childrenOf(pid)]
   const shared = await Promise.all(postgres.map((one) => proportionalMib(one)))
   console.log(

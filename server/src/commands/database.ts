@@ -1,5 +1,4 @@
 import { existsSync } from 'node:fs'
-import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
@@ -10,6 +9,7 @@ import { StartFault } from '../kernel/fault.ts'
 import { migrate, type MayMigrate } from '../kernel/migrate.ts'
 import { startEmbeddedPostgres } from '../kernel/postgres/embedded.ts'
 import { DirectoryHeld, HeldByCommand, isHeldByCommand } from '../kernel/postgres/lock.ts'
+import { readPidFile } from '../kernel/postgres/pid-file.ts'
 import { warn } from './words.ts'
 
 export interface OpenDatabase extends AsyncDisposable {
@@ -17,7 +17,6 @@ export interface OpenDatabase extends AsyncDisposable {
 }
 
 const database = 'postgres'
-const socketDirLine = 4
 const heldMsMax = 20_000
 const lookEveryMs = 100
 
@@ -85,9 +84,8 @@ async function whenFree<Opened>(
 }
 
 async function runningOn(dataDir: string): Promise<DbTarget | undefined> {
-  const file = await readFile(join(dataDir, 'postgres', 'postmaster.pid'), 'utf8').catch(() => '')
-  const socketDir = file.split('\n')[socketDirLine]
-  if (socketDir === undefined || socketDir === '') return undefined
+  const { socketDir } = readPidFile(join(dataDir, 'postgres'))
+  if (socketDir === undefined) return undefined
   const target = { socketDir, user: 'kaha', database }
   const client = new pg.Client({ ...connectionConfig(target), connectionTimeoutMillis: 1_000 })
   client.on('error', () => {})

@@ -1,15 +1,16 @@
-import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import pg from 'pg'
 import { connectionConfig, type DbTarget } from '../../src/kernel/db.ts'
+import { readPidFile } from '../../src/kernel/postgres/pid-file.ts'
 import { eventually } from './eventually.ts'
 
 export type Query = <Row extends object>(text: string, values?: readonly unknown[]) => Promise<Row[]>
 
-/** The PostgreSQL that runs in a data directory, as its own file tells: lines 1 and 5. */
-export async function postmasterIn(dataDir: string): Promise<{ pid: number; target: DbTarget }> {
-  const lines = (await readFile(join(dataDir, 'postgres', 'postmaster.pid'), 'utf8')).split('\n')
-  return { pid: Number(lines[0]), target: { socketDir: lines[4] ?? '', user: 'kaha', database: 'postgres' } }
+/** The PostgreSQL that runs in a data directory, as its own file tells. */
+export function postmasterIn(dataDir: string): { pid: number; target: DbTarget } {
+  const { pid, socketDir = '' } = readPidFile(join(dataDir, 'postgres'))
+  if (pid === undefined) throw new Error(`no PostgreSQL runs in ${dataDir}`)
+  return { pid, target: { socketDir, user: 'kaha', database: 'postgres' } }
 }
 
 /** A database as another process is told of it. */
@@ -36,7 +37,7 @@ export async function withDatabase<T>(target: DbTarget, work: (query: Query) => 
 /** The process ids of the server's own connections. */
 export function backendsIn(dataDir: string): Promise<readonly number[]> {
   const ask = async (): Promise<number[] | undefined> => {
-    const { target } = await postmasterIn(dataDir)
+    const { target } = postmasterIn(dataDir)
     const rows = await withDatabase(target, (query) =>
       query<{ pid: number }>(
         `select pid from pg_stat_activity where backend_type = 'client backend' and pid <> pg_backend_pid() order by pid`,

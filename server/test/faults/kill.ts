@@ -77,7 +77,7 @@ export async function killUnderLoad(options: KillOptions): Promise<string[]> {
   }
   await progress(payers, kaha)
   await payers.stop()
-  const { target } = await postmasterIn(kaha.dataDir)
+  const { target } = postmasterIn(kaha.dataDir)
   await withDatabase(target, leasesRunOut)
   await comeToRest(kaha, restSeconds)
   const check = () =>
@@ -123,9 +123,9 @@ async function progress(payers: Payers, kaha: KahaProcess): Promise<void> {
 
 async function killNow(victim: Victim, kaha: KahaProcess, random: () => number): Promise<void> {
   if (victim === 'server') return kaha.kill()
-  if (victim === 'postmaster') return signal((await postmasterIn(kaha.dataDir)).pid)
+  if (victim === 'postmaster') return signal(postmasterIn(kaha.dataDir).pid)
   // A fast shutdown: transactions are rolled back, connections closed, everything is written.
-  if (victim === 'restart') return signal((await postmasterIn(kaha.dataDir)).pid, 'SIGINT')
+  if (victim === 'restart') return signal(postmasterIn(kaha.dataDir).pid, 'SIGINT')
   const pids = await backendsIn(kaha.dataDir)
   signal(pids[Math.floor(random() * pids.length)] ?? 0)
 }

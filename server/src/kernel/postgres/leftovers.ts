@@ -1,6 +1,7 @@
-import { readdirSync, readFileSync, rmSync } from 'node:fs'
+import { readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { StartFault } from '../fault.ts'
+import { pidFilePath, readPidFile } from './pid-file.ts'
 import { isSocketFolder } from './socket-folder.ts'
 import { canSeeProcesses, eventually, parentOf, processesIn, sendSignal, worksIn } from './processes.ts'
 
@@ -23,13 +24,11 @@ export async function clearLeftovers(options: {
 }): Promise<void> {
   if (!canSeeProcesses) return
   const { cluster } = options
-  const pidFile = join(cluster, 'postmaster.pid')
-  const [firstLine, , , , socketFolder] = linesOf(pidFile)
-  const pid = Number(firstLine)
-  if (pid > 0) await endOrphan(pid, options)
+  const { pid, socketDir } = readPidFile(cluster)
+  if (pid !== undefined) await endOrphan(pid, options)
   await endBackends(cluster)
-  if (socketFolder) removeSocket(socketFolder, options.socketDir)
-  rmSync(pidFile, { force: true })
+  if (socketDir !== undefined) removeSocket(socketDir, options.socketDir)
+  rmSync(pidFilePath(cluster), { force: true })
 }
 
 async function endOrphan(
@@ -68,13 +67,4 @@ function removeSocket(folder: string, ours: string | undefined): void {
   if (!isSocketFolder(folder)) return
   if (folder !== ours) return rmSync(folder, { recursive: true, force: true })
   for (const name of readdirSync(folder)) rmSync(join(folder, name), { force: true })
-}
-
-/** The lines of postmaster.pid: the process id first, the folder of the socket fifth; none when there is no such file. */
-function linesOf(pidFile: string): string[] {
-  try {
-    return readFileSync(pidFile, 'utf8').split('\n')
-  } catch {
-    return []
-  }
 }

@@ -1,9 +1,9 @@
-import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { StartFault } from '../fault.ts'
 import { spawnAs, type Account } from './account.ts'
 import type { Binaries } from './binaries.ts'
+import { readPidFile } from './pid-file.ts'
 import { eventually } from './processes.ts'
 import type { ServerLog } from './server-log.ts'
 
@@ -92,7 +92,7 @@ export function launchPostmaster(options: {
 
 /**
  * Resolves when PostgreSQL takes connections, which after a crash is when it has replayed its log. A StartFault quotes the log when it
- * ends instead, or is not ready after ten minutes. Source: the eighth line of postmaster.pid, which pg_ctl reads too.
+ * ends instead, or is not ready after ten minutes. Source: the status in postmaster.pid, which pg_ctl reads too.
  */
 export async function untilReady(
   postmaster: Postmaster,
@@ -101,7 +101,11 @@ export async function untilReady(
   signal: AbortSignal | undefined,
 ): Promise<void> {
   const giveUpAt = performance.now() + readyWaitMsMax
-  while (!isReady(postmaster.pid, cluster)) {
+  const isReady = (): boolean => {
+    const told = readPidFile(cluster)
+    return told.pid === postmaster.pid && told.isReady
+  }
+  while (!isReady()) {
     if (postmaster.hasEnded()) {
       const reason = serverLog.lastWords() || (await postmaster.ended)
       throw new StartFault(`PostgreSQL did not start: ${reason} (log: ${serverLog.path})`)
@@ -124,13 +128,4 @@ export async function endPostmaster(postmaster: Postmaster, log: (line: string) 
     if (await eventually(() => postmaster.hasEnded(), signalWaitMsMax)) return
   }
   await postmaster.ended
-}
-
-function isReady(pid: number, cluster: string): boolean {
-  try {
-    const lines = readFileSync(join(cluster, 'postmaster.pid'), 'utf8').split('\n')
-    return Number(lines[0]) === pid && lines[7]?.trim() === 'ready'
-  } catch {
-    return false
-  }
 }
