@@ -15,6 +15,7 @@ import type { Clock } from '../kernel/clock.ts'
 import { errorWithDetails } from '../kernel/http/error-envelope.ts'
 import { Fault } from '../kernel/fault.ts'
 import { route, type Area, type Route } from '../kernel/http/area.ts'
+import { headerOf } from '../kernel/http/header.ts'
 import { isLoopbackHost } from '../kernel/web-address.ts'
 import { presentReading, type BankApp } from './bank.ts'
 import type { SandboxClock } from './clock.ts'
@@ -42,8 +43,7 @@ export function sandboxArea(identity: Identity, ownHost: () => string): Area<Pri
     envelope: errorWithDetails,
     async authenticate(request) {
       requireOwnHost(request, ownHost)
-      const apiKey = request.headers['x-api-key']
-      const principal = await identity.authenticate(Array.isArray(apiKey) ? undefined : apiKey)
+      const principal = await identity.authenticate(headerOf(request, 'x-api-key'))
       if (principal.level !== 'partner') throw new Fault('FORBIDDEN', "The sandbox's controls take the partner's key.")
       return principal
     },

@@ -20,6 +20,7 @@ import { Fault } from '../../kernel/fault.ts'
 import { listEnvelope } from '../../kernel/list.ts'
 import { visitorOf, type RateLimit } from '../../kernel/rate-limit.ts'
 import { route, type Area, type Route } from '../../kernel/http/area.ts'
+import { headerOf } from '../../kernel/http/header.ts'
 import type { Violation } from '../../kernel/http/validation.ts'
 import { statuses } from './errors.ts'
 import type { Replayable } from './idempotency.ts'
@@ -42,13 +43,13 @@ export function ecommerceArea(identity: Identity, confirmLimit: RateLimit): Area
     envelope: errorWithDetails,
     codeOf: codeOfField,
     async authenticate(request, operation) {
-      const apiKey = request.headers['x-api-key']
+      const apiKey = headerOf(request, 'x-api-key')
       if (apiKey === undefined && operation.auth === 'key_or_client_secret') {
         const waitSeconds = confirmLimit.take(visitorOf(request.ip))
         if (waitSeconds > 0) throw tooMany(waitSeconds)
         return null
       }
-      const principal = await identity.authenticate(Array.isArray(apiKey) ? undefined : apiKey)
+      const principal = await identity.authenticate(apiKey)
       requireScopes(principal, scopesOf(operation))
       return principal
     },

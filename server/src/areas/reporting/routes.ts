@@ -12,6 +12,7 @@ import type { Static } from 'typebox'
 import { requireScopes, type Principal } from '../../identity/principal.ts'
 import type { Identity } from '../../identity/service.ts'
 import { route, streamRoute, type Area, type Route } from '../../kernel/http/area.ts'
+import { headerOf } from '../../kernel/http/header.ts'
 import { listEnvelope } from '../../kernel/list.ts'
 import { prefersCsv, transactionsCsv } from './csv.ts'
 import { statuses } from './errors.ts'
@@ -39,8 +40,7 @@ export function reportingArea(identity: Identity, stalledMsMax = exportStalledMs
     statuses,
     envelope: ({ code, message }): Static<typeof ReportingError> => ({ error: { code, message } }),
     async authenticate(request, operation) {
-      const apiKey = request.headers['x-api-key']
-      const principal = await identity.authenticate(Array.isArray(apiKey) ? undefined : apiKey)
+      const principal = await identity.authenticate(headerOf(request, 'x-api-key'))
       requireScopes(principal, scopesOf(operation))
       return principal
     },

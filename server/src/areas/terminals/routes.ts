@@ -9,10 +9,10 @@ import {
   terminalsWireCodes,
   voidTerminalTransaction,
 } from '@kaha/contract'
-import type { FastifyRequest } from 'fastify'
 import type { TerminalIdentity, TerminalPrincipal } from '../../identity/terminal-keys.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import { route, type Area, type Route } from '../../kernel/http/area.ts'
+import { headerOf } from '../../kernel/http/header.ts'
 import { requestTargetOf } from '../../kernel/http/server.ts'
 import type { Violation } from '../../kernel/http/validation.ts'
 import { asWritten } from '../../kernel/json-digits.ts'
@@ -40,11 +40,6 @@ export const socketPath =
 export interface Signer extends TerminalPrincipal {
   readonly signature: Buffer
   readonly signedAtMs: number
-}
-
-const headerOf = (request: FastifyRequest, name: string): string | undefined => {
-  const value = request.headers[name]
-  return Array.isArray(value) ? undefined : value
 }
 
 /** Refuses a key of another group, where the request names one. */

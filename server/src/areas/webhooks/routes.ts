@@ -18,6 +18,7 @@ import type { Static } from 'typebox'
 import { requireScopes, type Principal } from '../../identity/principal.ts'
 import type { Identity } from '../../identity/service.ts'
 import { route, type Area, type Route } from '../../kernel/http/area.ts'
+import { headerOf } from '../../kernel/http/header.ts'
 import type { Violation } from '../../kernel/http/validation.ts'
 import { listEnvelope } from '../../kernel/list.ts'
 import { statuses } from './errors.ts'
@@ -38,8 +39,7 @@ export function webhooksArea(identity: Identity): Area<Principal> {
     }),
     codeOf: codeOfField,
     async authenticate(request, operation) {
-      const apiKey = request.headers['x-api-key']
-      const principal = await identity.authenticate(Array.isArray(apiKey) ? undefined : apiKey)
+      const principal = await identity.authenticate(headerOf(request, 'x-api-key'))
       requireScopes(principal, scopesOf(operation))
       return principal
     },

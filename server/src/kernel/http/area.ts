@@ -8,6 +8,7 @@ import type { Log } from '../log.ts'
 import type { Metrics } from '../metrics.ts'
 import { complaintOf } from './complaints.ts'
 import { mountPreflight, readableAnywhere } from './cross-origin.ts'
+import { headerOf } from './header.ts'
 import { endWhenStalled } from './stalled.ts'
 import { compile, isMalformed, readJson, readQuery, unheldNumber, type Violation } from './validation.ts'
 
@@ -216,10 +217,7 @@ function mountRoute<P>(room: FastifyInstance, area: Area<P>, { operation, handle
         correlationId: request.id,
         clientAddress: request.ip,
         text: read?.text ?? '',
-        header: (name) => {
-          const found = request.headers[name]
-          return Array.isArray(found) ? found.join(', ') : found
-        },
+        header: (name) => headerOf(request, name),
       })
       if (answer.headers !== undefined) reply.headers(answer.headers)
       if (answer.body instanceof Readable && area.stalledMsMax !== undefined)

@@ -7,6 +7,7 @@ import type { Bus } from '../../../kernel/bus.ts'
 import type { Clock } from '../../../kernel/clock.ts'
 import { isAway, type Db } from '../../../kernel/db.ts'
 import { Fault } from '../../../kernel/fault.ts'
+import { headerOf } from '../../../kernel/http/header.ts'
 import { newId } from '../../../kernel/ids.ts'
 import type { Log } from '../../../kernel/log.ts'
 import type { Metrics } from '../../../kernel/metrics.ts'
@@ -192,10 +193,10 @@ export function createGateway(deps: GatewayDependencies): Gateway {
 
   const admit = async (request: IncomingMessage): Promise<{ principal: TerminalPrincipal; device: string | null }> => {
     const query = new URLSearchParams((request.url ?? '').split('?')[1] ?? '')
-    const apiKey = single(request.headers['x-api-key']) ?? query.get('x-api-key') ?? undefined
+    const apiKey = headerOf(request, 'x-api-key') ?? query.get('x-api-key') ?? undefined
     const principal = await identity.authenticate(apiKey)
-    requireGroup(principal, single(request.headers['x-group-id']) ?? query.get('x-group-id') ?? undefined)
-    const device = single(request.headers['x-device-id']) ?? null
+    requireGroup(principal, headerOf(request, 'x-group-id') ?? query.get('x-group-id') ?? undefined)
+    const device = headerOf(request, 'x-device-id') ?? null
     if (device !== null && principal.role !== 'terminal')
       throw refuse('GROUP_MISMATCH', 'X-Device-Id is for terminals; this is the key of a desktop.')
     if (device !== null && !deviceId.test(device))
@@ -294,5 +295,3 @@ const areProtocols = (text: string | undefined): boolean => {
   const names = text?.split(',').map((name) => name.trim()) ?? []
   return new Set(names).size === names.length && names.every((name) => /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(name))
 }
-
-const single = (value: string | string[] | undefined): string | undefined => (Array.isArray(value) ? value[0] : value)
