@@ -2,10 +2,11 @@ import assert from 'node:assert/strict'
 import { request, type IncomingHttpHeaders } from 'node:http'
 import { after, test } from 'node:test'
 import pg from 'pg'
+import { identityStore, type AccountState } from '../../src/identity/store.ts'
 import { connectionConfig, type DbTarget } from '../../src/kernel/db.ts'
 import { cards, platform } from '../platform.ts'
 
-const { link, sdk, branch, target, another, idle } = await platform({ after })
+const { kaha, link, sdk, merchant, branch, target, another, idle } = await platform({ after })
 
 test('C4.checkout.get-creates-nothing: looking at a page writes nothing, however it is looked at', async () => {
   const { url } = await link()
@@ -218,6 +219,45 @@ test('a checkout on a host name of its own has short addresses, and every part o
   assert.match(cookie, new RegExp(`Path=${pathname};`))
   const back = await own('GET', pathname, { headers: { cookie: cookie.split(';')[0] ?? '' } })
   assert.deepEqual([back.status, back.headers.location], [303, paid.headers.location])
+})
+
+test('[I1.account-state.payers] while its merchant is locked nothing can be paid: the pages say so, nothing is made, and the same forms pay afterwards', async () => {
+  const stands = async (state: AccountState) => {
+    assert.ok(await identityStore.setAccountState(kaha.db, merchant.id, state))
+    kaha.bus.hint('keys')
+  }
+  const merchant_branch_reference_number = branch.reference_number
+  const intent = await sdk.paymentIntents.create({ amount: 9800, currency: 'PHP', merchant_branch_reference_number })
+  const paid = await link()
+  const [receipt = ''] = [
+    (await ask('POST', paid.url, { form: { ...(await formOf(paid.url)), ...typed } })).headers.location,
+  ]
+  const pages = [(await link()).url, intent.checkout_url]
+  const forms = await Promise.all(pages.map(async (url) => ({ url, form: { ...(await formOf(url)), ...typed } })))
+  await stands('LOCKED')
+  const before = await rowCounts()
+  for (const { url, form } of forms) {
+    for (const method of [{ method: 'card' }, { method: 'qrph' }]) {
+      const answer = await ask('POST', url, { form: { ...form, ...method } })
+      assert.deepEqual([answer.status, answer.headers.location], [303, url])
+    }
+    for (const [lang, title] of [
+      ['', 'No payments right now'],
+      ['?lang=fil', 'Walang bayaran sa ngayon'],
+    ] as const) {
+      const shown = await ask('GET', `${url}${lang}`)
+      assert.equal(shown.status, 200)
+      assert.match(shown.text, new RegExp(`data-outcome="closed"[^]*<h1>${title}</h1>`))
+      assert.doesNotMatch(shown.text, /<form/)
+    }
+  }
+  assert.match((await ask('GET', receipt)).text, /data-outcome="succeeded"/)
+  assert.deepEqual(await rowCounts(), before)
+  await stands('ACTIVE')
+  for (const { url, form } of forms) {
+    const { headers } = await ask('POST', url, { form })
+    assert.match((await ask('GET', headers.location ?? '')).text, /data-outcome="succeeded"/)
+  }
 })
 
 test('the cookie of one link opens nothing on another, and an invented one is ignored', async () => {

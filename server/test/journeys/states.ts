@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { identityStore, type AccountState } from '../../src/identity/store.ts'
 import { cards } from '../platform.ts'
 import { waysInto, type State } from './looks.ts'
 import { payWith, submit, typeCard } from './payers.ts'
@@ -33,6 +34,20 @@ export const endsOfLinks = (shop: Shop): States => ({
       const link = await shop.link()
       await shop.sdk.paymentLinks.cancel(link.id)
       await page.goto(link.url)
+    },
+  },
+  'a link of a merchant that is locked': {
+    outcome: 'closed',
+    heading: /No payments right now/,
+    async arrive(page) {
+      const stands = async (state: AccountState) => {
+        await identityStore.setAccountState(shop.kaha.db, shop.merchant.id, state)
+        shop.kaha.bus.hint('keys')
+      }
+      const link = await shop.link()
+      await stands('LOCKED')
+      await page.goto(link.url)
+      await stands('ACTIVE')
     },
   },
   'an address of nothing': {

@@ -11,6 +11,7 @@ import { payPage } from './pay-page.ts'
 import { resultPage } from './result-page.ts'
 import {
   busyViewOfLink,
+  closedViewOf,
   codeViewOfIntent,
   outcomeOf,
   payViewOfIntent,
@@ -94,6 +95,8 @@ function createShowIntent({
       challengeUrl: challengeUrl === undefined ? undefined : inLanguage(request, challengeUrl),
     })
     if (result !== undefined) return send(reply, resultPage(result), intent.redirectUrls)
+    if (!(await ecommerce.takesPayments(intent.branchId)))
+      return send(reply, resultPage(closedViewOf(intent, payee, address)), intent.redirectUrls)
     // The use of this payer's own code that has expired is theirs to take, until somebody stores that end.
     const ownUse = intent.latestAttempt?.code?.holdsUse === true
     const isFull = link !== undefined && !ecommerce.hasFreeUse(link) && !ownUse

@@ -5,7 +5,7 @@ import type { TokenRequest } from './page-addresses.ts'
 import type { CheckoutParts } from './parts.ts'
 import { payPage } from './pay-page.ts'
 import { resultPage } from './result-page.ts'
-import { busyViewOfLink, endViewOfLink, payViewOfLink, type FormOf } from './views.ts'
+import { busyViewOfLink, closedViewOf, endViewOfLink, payViewOfLink, type FormOf } from './views.ts'
 import { remember, type OwnPayment } from './visit.ts'
 
 const nonceCharacters = 22
@@ -41,8 +41,8 @@ export function mountLinkRoutes(room: FastifyInstance, parts: CheckoutParts): vo
       if (own?.waits === true) return redirect(reply, own)
       // Its page tells why there is nothing to pay any more, or of a payment that was made since the form was shown.
       const isUntold = own !== undefined && !own.isLeft && own.token !== form.told
-      if (visited === undefined && (isUntold || !ecommerce.hasFreeUse(link)))
-        return redirect(reply, pageAddressOf(request, 'l'))
+      const takesOne = ecommerce.hasFreeUse(link) && (await ecommerce.takesPayments(link.branch_id))
+      if (visited === undefined && (isUntold || !takesOne)) return redirect(reply, pageAddressOf(request, 'l'))
       const intent = visited ?? (await ecommerce.intentOfVisit(link, form.nonce))
       if (intent === undefined) return redirect(reply, pageAddressOf(request, 'l'))
       const token = ecommerce.checkoutTokenOf(intent.id)
@@ -69,14 +69,17 @@ function createShowLink({ ecommerce, payeeOf, pageAddressOf, send, redirect }: C
     const address = pageAddressOf(request, 'l')
     // A code that this payer may be paying right now, or was, comes before another payment.
     if (own !== undefined && (own.waits || own.ranOut) && form.problem === undefined) return redirect(reply, own)
-    if (ecommerce.hasFreeUse(link)) {
+    const isFree = ecommerce.hasFreeUse(link)
+    if (isFree && (await ecommerce.takesPayments(link.branch_id))) {
       const view = payViewOfLink(link, payee, address, form)
       const offersCode = ecommerce.offersCode(link)
       const told = own?.isLeft === true ? undefined : own
       return send(reply, payPage({ ...view, offersCode, own: told, told: told?.token }), link.redirect_urls, status)
     }
     if (own !== undefined) return redirect(reply, own)
-    const why = endViewOfLink(link, payee, address) ?? busyViewOfLink(link, payee, address)
+    const why = isFree
+      ? closedViewOf(link, payee, address)
+      : (endViewOfLink(link, payee, address) ?? busyViewOfLink(link, payee, address))
     return send(reply, resultPage(why), link.redirect_urls)
   }
 }

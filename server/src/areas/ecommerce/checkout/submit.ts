@@ -42,8 +42,9 @@ export function createSubmit({ ecommerce, pageAddressOf, inLanguage, redirect }:
   }
 }
 
-/** Refusals that are the intent's state: its page shows how it stands, so a second submission sees the result, not an error. */
+/** Refusals that are the intent's state or its merchant's: its page shows how it stands, so a second submission sees the result, not an error. */
 const toldByIntent = new Set([
+  'FORBIDDEN',
   'INTENT_PROCESSING',
   'INTENT_INVALID_STATE',
   'LINK_FULLY_RESERVED',
