@@ -1,5 +1,7 @@
 import { parseArgs, type ParseArgsOptionsConfig } from 'node:util'
 import { StartFault } from '../kernel/fault.ts'
+import { isUuid } from '../kernel/ids.ts'
+import { scrub } from '../kernel/log.ts'
 
 /** The arguments of a command; an option that it does not know is told in one line. */
 export function argumentsOf<const Options extends ParseArgsOptionsConfig>(
@@ -20,6 +22,15 @@ export function argumentsOf<const Options extends ParseArgsOptionsConfig>(
       { cause: error },
     )
   }
+}
+
+/** An id as it was given. Where none was, `otherwise` asks for it; what is no id is told as that, with the commands that list such ids. */
+export function idOf(given: string | undefined, otherwise: string, ...lists: readonly string[]): string {
+  if (given === undefined || given === '') throw new StartFault(otherwise)
+  if (isUuid(given)) return given
+  const named = lists.map((list) => `\`${list}\``).join(' and ')
+  // Where a key was given for its id, it must not get into a log.
+  throw new StartFault(`${scrub(given)} is no id; ${named} ${lists.length === 1 ? 'shows' : 'show'} them`)
 }
 
 /** Refuses an option that the action has no use for: left unread, it would be taken for heeded. All may have `json`. */

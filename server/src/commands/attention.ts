@@ -1,9 +1,8 @@
 import type { Config } from '../config.ts'
 import type { Db } from '../kernel/db.ts'
 import { StartFault } from '../kernel/fault.ts'
-import { isUuid } from '../kernel/ids.ts'
 import { minorToDecimal, minorToNumber } from '../kernel/money.ts'
-import { argumentsOf, takesOnly } from './arguments.ts'
+import { argumentsOf, idOf, takesOnly } from './arguments.ts'
 import { withDatabase } from './database.ts'
 import { attentionStore as store } from './store-attention.ts'
 import { say } from './words.ts'
@@ -34,7 +33,9 @@ export async function attentionCommand(config: Config, args: readonly string[]):
       `there is no \`kaha attention ${positionals.join(' ')}\`; \`kaha attention --help\` lists what there is`,
     )
   takesOnly('attention', action, values, action === 'settle' ? ['note'] : [])
-  const settled = action === 'settle' ? { id: idOf(id), note: noteOf(values.note) } : undefined
+  const what = 'say what is settled: `kaha attention settle ID`, with an id of `kaha attention list`'
+  const settled =
+    action === 'settle' ? { id: idOf(id, what, 'kaha attention list'), note: noteOf(values.note) } : undefined
   await withDatabase(config, { begins: false }, async (db) => {
     if (settled === undefined) return await list(db, values.json === true)
     if (!(await store.settle(db, settled.id, settled.note)))
@@ -60,12 +61,6 @@ async function list(db: Db, json: boolean): Promise<void> {
 
 /** What others have said, as text that does nothing to a screen. */
 const shown = (text: string): string => text.replaceAll(/\p{Cc}/gu, '\ufffd')
-
-function idOf(given: string | undefined): string {
-  if (given === undefined || !isUuid(given))
-    throw new StartFault('say what is settled: `kaha attention settle ID`, with an id of `kaha attention list`')
-  return given
-}
 
 function noteOf(given: string | undefined): string {
   const note = given?.trim() ?? ''

@@ -6,9 +6,8 @@ import { identityStore, type EntityRow } from '../identity/store.ts'
 import { hintOnce } from '../kernel/bus-postgres.ts'
 import { refusedBy, type Db } from '../kernel/db.ts'
 import { StartFault } from '../kernel/fault.ts'
-import { isUuid } from '../kernel/ids.ts'
 import { refuseOtherMode } from '../kernel/installation.ts'
-import { argumentsOf, takesOnly } from './arguments.ts'
+import { argumentsOf, idOf, takesOnly } from './arguments.ts'
 import { timeIn, withDatabase } from './database.ts'
 import { noneYet, say } from './words.ts'
 
@@ -57,17 +56,15 @@ export async function entitiesCommand(config: Config, args: readonly string[]): 
     reference: { type: 'string' },
     json: { type: 'boolean' },
   })
-  const [action = 'list', id, ...more] = positionals
+  const [action = 'list', subject, ...more] = positionals
   const takesId = action === 'code' || action in moves
-  if (!actions.includes(action) || more.length > 0 || (id !== undefined && !takesId)) {
+  if (!actions.includes(action) || more.length > 0 || (subject !== undefined && !takesId)) {
     throw new StartFault(
       `there is no \`kaha entities ${positionals.join(' ')}\`; \`kaha entities --help\` lists what there is`,
     )
   }
-  if (takesId && (id === undefined || !isUuid(id)))
-    throw new StartFault(
-      `say which ${action === 'code' ? 'branch' : 'entity'}: \`kaha entities ${action} ID\`, with an id of \`kaha entities list\``,
-    )
+  const which = `say which ${action === 'code' ? 'branch' : 'entity'}: \`kaha entities ${action} ID\`, with an id of \`kaha entities list\``
+  const id = takesId ? idOf(subject, which, 'kaha entities list') : undefined
   takesOnly('entities', action, values, action === 'create' ? ['level', 'name', 'parent', 'reference'] : [])
   const wanted = action === 'create' ? wantedEntity(values) : undefined
   await withDatabase(config, { begins: wanted !== undefined }, async (db) => {
@@ -127,13 +124,11 @@ function wantedEntity(values: { level?: string; name?: string; parent?: string; 
   const name = textOf('name', values.name)
   if (level === 'partner' && parent !== undefined)
     throw new StartFault('a partner stands under nobody: leave --parent out')
-  if (level !== 'partner' && (parent === undefined || !isUuid(parent)))
-    throw new StartFault(
-      `say whose it is: --parent and the id of a ${parentOf[level]}; \`kaha entities list\` shows them`,
-    )
+  const whose = `say whose it is: --parent and the id of a ${parentOf[level]}; \`kaha entities list\` shows them`
+  const parentId = level === 'partner' ? undefined : idOf(parent, whose, 'kaha entities list')
   if (level !== 'branch' && reference !== undefined)
     throw new StartFault('only a branch has a reference: leave --reference out')
-  return { level, name, parentId: parent, reference: level === 'branch' ? textOf('reference', reference) : undefined }
+  return { level, name, parentId, reference: level === 'branch' ? textOf('reference', reference) : undefined }
 }
 
 function textOf(option: keyof typeof charactersMax, given: string | undefined): string {

@@ -6,8 +6,7 @@ import { terminalKeyStore } from '../identity/store-terminal-keys.ts'
 import { hintOnce } from '../kernel/bus-postgres.ts'
 import type { Db } from '../kernel/db.ts'
 import { StartFault } from '../kernel/fault.ts'
-import { isUuid } from '../kernel/ids.ts'
-import { argumentsOf, takesOnly } from './arguments.ts'
+import { argumentsOf, idOf, takesOnly } from './arguments.ts'
 import { timeIn, withDatabase } from './database.ts'
 import { issuingOf } from './issuing.ts'
 import { noneYet, say } from './words.ts'
@@ -42,14 +41,13 @@ export async function keysCommand(config: Config, args: readonly string[]): Prom
     scopes: { type: 'string' },
     json: { type: 'boolean' },
   })
-  const [action = 'list', id, ...more] = positionals
+  const [action = 'list', subject, ...more] = positionals
   const takesId = action in moves
-  if (!actions.includes(action) || more.length > 0 || (id !== undefined && !takesId)) {
+  if (!actions.includes(action) || more.length > 0 || (subject !== undefined && !takesId)) {
     throw new StartFault(`there is no \`kaha keys ${positionals.join(' ')}\`; \`kaha keys --help\` lists what there is`)
   }
-  if (takesId && (id === undefined || !isUuid(id))) {
-    throw new StartFault(`say which key: \`kaha keys ${action} ID\`, with an id of \`kaha keys list\``)
-  }
+  const whichKey = `say which key: \`kaha keys ${action} ID\`, with an id of \`kaha keys list\``
+  const id = takesId ? idOf(subject, whichKey, 'kaha keys list', 'kaha terminals list') : ''
   takesOnly('keys', action, values, takenBy[action])
   const wanted = action === 'issue' ? wantedKey(values) : undefined
   const merchantId = action === 'encryption' ? wantedMerchant(values) : undefined
@@ -57,7 +55,7 @@ export async function keysCommand(config: Config, args: readonly string[]): Prom
     if (action === 'list') return await list(db, config, values.json === true)
     if (wanted !== undefined) return await issue(db, config, wanted, values.json === true)
     if (merchantId !== undefined) return await issueForTokens(db, config, merchantId, values.json === true)
-    return await move(db, action as keyof typeof moves, id ?? '', values.json === true)
+    return await move(db, action as keyof typeof moves, id, values.json === true)
   })
 }
 
@@ -78,12 +76,15 @@ interface WantedKey {
 }
 
 function wantedKey({ entity, scopes: named }: { entity?: string; scopes?: string }): WantedKey {
-  if (entity === undefined || !isUuid(entity))
-    throw new StartFault('say whose key it is: --entity and the id of a partner, merchant or branch')
+  const entityId = idOf(
+    entity,
+    'say whose key it is: --entity and the id of a partner, merchant or branch',
+    'kaha entities list',
+  )
   const wanted = named?.split(',') ?? [...scopes]
   const unknown = wanted.find((one) => !scopes.includes(one as (typeof scopes)[number]))
   if (unknown !== undefined) throw new StartFault(`there is no scope ${unknown}; \`kaha keys --help\` lists them`)
-  return { entityId: entity, scopes: wanted }
+  return { entityId, scopes: wanted }
 }
 
 async function issue(db: Db, config: Config, wanted: WantedKey, json: boolean): Promise<void> {
@@ -101,10 +102,9 @@ async function issue(db: Db, config: Config, wanted: WantedKey, json: boolean): 
 }
 
 function wantedMerchant({ entity, scopes: named }: { entity?: string; scopes?: string }): string {
-  if (entity === undefined || !isUuid(entity))
-    throw new StartFault('say whose key it is: --entity and the id of a merchant')
+  const merchantId = idOf(entity, 'say whose key it is: --entity and the id of a merchant', 'kaha entities list')
   if (named !== undefined) throw new StartFault('a key for Tokens has no scopes: leave --scopes out')
-  return entity
+  return merchantId
 }
 
 async function issueForTokens(db: Db, config: Config, merchantId: string, json: boolean): Promise<void> {

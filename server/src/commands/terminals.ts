@@ -6,10 +6,9 @@ import { devicesPerKeyMax } from '../identity/terminal-keys.ts'
 import { hintOnce } from '../kernel/bus-postgres.ts'
 import type { Db } from '../kernel/db.ts'
 import { StartFault } from '../kernel/fault.ts'
-import { isUuid } from '../kernel/ids.ts'
 import { holdsAll, parseAsWritten } from '../kernel/json-digits.ts'
 import { repeatsKey } from '../kernel/json-keys.ts'
-import { argumentsOf, takesOnly } from './arguments.ts'
+import { argumentsOf, idOf, takesOnly } from './arguments.ts'
 import { timeIn, withDatabase } from './database.ts'
 import { issuingOf } from './issuing.ts'
 import { operatorStore } from './store-terminals.ts'
@@ -29,6 +28,8 @@ export const terminalsHelp = [
   '',
 ].join('\n')
 
+// What lists such ids.
+const [ofTerminals, ofEntities] = ['kaha terminals list', 'kaha entities list']
 const metadataBytesMax = 4_096
 
 type Values = Partial<Record<'group' | 'merchant' | 'role' | 'branch' | 'to' | 'metadata', string>> & {
@@ -70,51 +71,53 @@ const takenBy: Readonly<Record<string, readonly string[]>> = {
 /** What is wanted, read before a database is touched. */
 const actions: Readonly<Record<string, (values: Values, subject: string | undefined) => Action>> = {
   list({ group }) {
-    if (group !== undefined) idOf(group, 'say which group: --group and its id')
+    if (group !== undefined) idOf(group, 'say which group: --group and its id', ofTerminals)
     return (db, _config, json) => list(db, group ?? null, json)
   },
   group({ merchant }) {
-    const merchantId = idOf(merchant, 'say whose group it is: --merchant and its id, of `kaha entities list`')
+    const merchantId = idOf(
+      merchant,
+      'say whose group it is: --merchant and its id, of `kaha entities list`',
+      ofEntities,
+    )
     return (db, _config, json) => makeGroup(db, merchantId, json)
   },
   issue({ group, role, branch }) {
     const groupId = idOf(
       group,
       'say in which group: --group and an id of `kaha terminals list` or `kaha terminals group`',
+      ofTerminals,
     )
     if (role !== 'desktop' && role !== 'terminal')
       throw new StartFault('say what it is for: --role desktop or terminal')
     if (role === 'desktop' && branch !== undefined)
       throw new StartFault('the key of a till belongs to its group alone: leave --branch out')
-    const branchId = role === 'desktop' ? null : idOf(branch, 'say where the terminal stands: --branch and its id')
+    const branchId =
+      role === 'desktop' ? null : idOf(branch, 'say where the terminal stands: --branch and its id', ofEntities)
     return (db, config, json) => issue(db, config, { groupId, role, branchId }, json)
   },
   disconnect(_values, subject) {
     const keyId = idOf(
       subject,
       'say whose socket: `kaha terminals disconnect KEY`, with an id of `kaha terminals list`',
+      ofTerminals,
     )
     return (db, _config, json) => disconnect(db, keyId, json)
   },
   move({ group, to }, subject) {
     if (subject === undefined)
       throw new StartFault('say which device: `kaha terminals move DEVICE`, with one of `kaha terminals list`')
-    const groupId = idOf(group, 'say in which group it is: --group and its id')
-    const keyId = idOf(to, 'say which key it goes on with: --to and an id of `kaha terminals list`')
+    const groupId = idOf(group, 'say in which group it is: --group and its id', ofTerminals)
+    const keyId = idOf(to, 'say which key it goes on with: --to and an id of `kaha terminals list`', ofTerminals)
     return (db, _config, json) => move(db, { groupId, device: subject, keyId }, json)
   },
   describe({ group, metadata }, subject) {
     if (subject === undefined)
       throw new StartFault('say which device: `kaha terminals describe DEVICE`, with one of `kaha terminals list`')
-    const groupId = idOf(group, 'say in which group it is: --group and its id')
+    const groupId = idOf(group, 'say in which group it is: --group and its id', ofTerminals)
     const said = objectOf(metadata)
     return (db, _config, json) => describe(db, { groupId, device: subject, metadata: said }, json)
   },
-}
-
-function idOf(given: string | undefined, otherwise: string): string {
-  if (given === undefined || !isUuid(given)) throw new StartFault(otherwise)
-  return given
 }
 
 /** The text of a JSON object, without the spaces between its parts. What would be another one when it is shown is refused. */

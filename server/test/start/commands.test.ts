@@ -81,7 +81,8 @@ test('what `kaha keys` does not know is told in one line, before a database is t
     [/`kaha keys list` takes no --entity; `kaha keys --help` tells what there is/, 'list', '--entity', id],
     [/`kaha keys revoke` takes no --scopes/, 'revoke', id, '--scopes', 'qr.create'],
     [/say whose key it is: --entity and the id of a partner, merchant or branch/, 'issue'],
-    [/say whose key it is/, 'issue', '--entity', 'me'],
+    [/say whose key it is/, 'issue', '--entity', ''],
+    [/^me is no id; `kaha entities list` shows them$/, 'issue', '--entity', 'me'],
     [
       /there is no scope payments\.all; `kaha keys --help` lists them/,
       'issue',
@@ -93,7 +94,9 @@ test('what `kaha keys` does not know is told in one line, before a database is t
     [/say whose key it is: --entity and the id of a merchant/, 'encryption'],
     [/a key for Tokens has no scopes: leave --scopes out/, 'encryption', '--entity', id, '--scopes', 'qr.create'],
     [/say which key: `kaha keys revoke ID`/, 'revoke'],
-    [/say which key: `kaha keys suspend ID`/, 'suspend', 'mine'],
+    [/^me is no id; `kaha entities list` shows them$/, 'encryption', '--entity', 'me'],
+    [/^mine is no id; `kaha keys list` and `kaha terminals list` show them$/, 'suspend', 'mine'],
+    [/^\[removed\] is no id; /, 'revoke', 'sk_live_4eC39HqLyjWDarjtT1zdp7dc'],
   ]
   const config = readConfig({ KAHA_DATA_DIR: join(dataDir, 'never-made') })
   for (const [line, ...args] of cases) {
