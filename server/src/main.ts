@@ -4,7 +4,7 @@ import { keysCommand, keysHelp } from './commands/keys.ts'
 import { migrateCommand, migrateHelp } from './commands/migrate.ts'
 import { start } from './commands/start.ts'
 import { terminalsCommand, terminalsHelp } from './commands/terminals.ts'
-import { help, say, startHelp, warn } from './commands/words.ts'
+import { help, say, startHelp, version, warn } from './commands/words.ts'
 import { readConfig } from './config.ts'
 import { Fault, StartFault } from './kernel/fault.ts'
 
@@ -36,6 +36,9 @@ async function main([command = 'help', ...args]: readonly string[]): Promise<voi
     case '--help':
     case '-h':
       return say(help())
+    case '--version':
+    case '-v':
+      return say(version())
     default:
       throw new StartFault(`there is no command ${command}; \`kaha --help\` lists them`)
   }

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { styleText } from 'node:util'
 import type { Addresses } from '../addresses.ts'
@@ -9,6 +10,12 @@ export const warn = (line: string): void => void process.stderr.write(`kaha: ${l
 
 /** One line for the person at the terminal. */
 export const say = (line: string): void => void process.stdout.write(`${line}\n`)
+
+/** Which Kaha this is, as its package says. */
+export function version(): string {
+  const about = JSON.parse(readFileSync(join(import.meta.dirname, '../../package.json'), 'utf8')) as { version: string }
+  return about.version
+}
 
 /** For an empty list: what fills it. Only a sandbox has something after its first start. */
 export const noneYet = ({ mode }: Pick<Config, 'mode'>, what: string, command: string): string =>
@@ -127,6 +134,6 @@ export const help = (): string =>
     '  kaha attention  list and settle what needs a person',
     '  kaha pay        pay a QR Ph code of a running sandbox, from its text or a picture',
     '',
-    '--help after each tells more.',
+    '--help after each tells more, and `kaha --version` which version this is.',
     '',
   ].join('\n')

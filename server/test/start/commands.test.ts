@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { existsSync, readdirSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -39,6 +39,13 @@ test('every command tells what it takes, and start lists every setting with its 
     assert.ok(ofKeys.includes(word), word)
   for (const word of ['list', 'settle', '--note', '--json']) assert.ok(ofAttention.includes(word), word)
   assert.deepEqual(serversIn(dataDir), [])
+})
+
+test('the version is that of the package, and nothing else is printed', async () => {
+  const ofPackage = readFileSync(join(import.meta.dirname, '../../../package.json'), 'utf8')
+  const { version } = JSON.parse(ofPackage) as { version: string }
+  for (const flag of ['--version', '-v']) assert.equal(await kaha(flag), `${version}\n`)
+  assert.match(await kaha('--help'), /`kaha --version`/)
 })
 
 test('migrate names what it applied to a new database, and nothing the second time, as words and as JSON', async () => {
