@@ -12,6 +12,8 @@ export interface Addresses {
   readonly sandbox: string
   /** Where this very process answers. */
   readonly local: string
+  /** What it listens on, as HOST:PORT. */
+  readonly listening: string
   /** The port, once it is known. */
   listensOn(port: number): void
 }
@@ -26,9 +28,12 @@ const localHosts = [...anyHosts, 'localhost', '127.0.0.1', '::1']
 
 const inUrl = (host: string): string => (host.includes(':') ? `[${host}]` : host)
 
+/** HOST:PORT, an IPv6 address in brackets. */
+export const hostAndPort = (host: string, port: number): string => `${inUrl(host)}:${port}`
+
 /** Where a process that listens there is reached from its own machine. */
 export const localUrlOf = (host: string, port: number): string =>
-  `http://${anyHosts.includes(host) ? '127.0.0.1' : inUrl(host)}:${port}`
+  `http://${hostAndPort(anyHosts.includes(host) ? '127.0.0.1' : host, port)}`
 
 export function addressesOf({ host, port: wanted, urls }: Named): Addresses {
   let port = wanted
@@ -64,6 +69,9 @@ export function addressesOf({ host, port: wanted, urls }: Named): Addresses {
     },
     get local() {
       return localUrlOf(host, port)
+    },
+    get listening() {
+      return hostAndPort(host, port)
     },
   }
 }

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isSandbox, refusedInLive, startKaha, type SandboxKaha } from '../app.ts'
-import { localUrlOf, type Addresses } from '../addresses.ts'
+import { hostAndPort, localUrlOf, type Addresses } from '../addresses.ts'
 import { unknownSettings, type Config } from '../config.ts'
 import { openDataDir } from '../kernel/data-dir.ts'
 import { openLogFile } from '../kernel/log-file.ts'
@@ -10,7 +10,7 @@ import type { StoryDependencies } from '../sandbox/story.ts'
 import { masterKeyIn } from './data-dir.ts'
 import { migrateOrExplain, openDatabase } from './database.ts'
 import { untilAskedToStop } from './signals.ts'
-import { greet, say, warn, type Greeting, type Story } from './words.ts'
+import { greet, ofProcess, say, version, warn, type Greeting, type Story } from './words.ts'
 
 const stopMsMax = 5_000
 const drainMsMax = 4_000
@@ -62,18 +62,28 @@ export async function start(
       arrived: ({ type }) => greeted && say(`webhook ${type} arrived at the inbox, signature verified`),
     }),
   )
+  tellStart(log, config, kaha.addresses)
   if (isSandbox(kaha)) {
     // A stop does not wait for the story, which fails with the platform that it asks.
     const opening = openSandbox(running, kaha, config, options.empty, ending.signal)
     const greeting = await Promise.race([opening, asked.stopped.then(() => undefined)])
     if (greeting !== undefined) greet({ ...greeting, logPath })
-  } else say(`Kaha is running in live mode on ${kaha.addresses.base}. ${refusedInLive(config).replace(/^n/, 'N')}.`)
+  } else {
+    say(`Kaha is running in live mode on ${kaha.addresses.base}. ${refusedInLive(config).replace(/^n/, 'N')}.`)
+    say(ofProcess(config.roles, kaha.addresses))
+  }
   greeted = true
 
   const reason = await asked.stopped
   if (reason === undefined) say('\nStopping…')
   await Promise.race([kaha[Symbol.asyncDispose](), sleep(drainMsMax, undefined, { ref: false })])
   if (reason !== undefined) throw reason
+}
+
+/** For whoever reads the logs of several processes: which of them this is. */
+function tellStart(log: Log, { mode, roles, metrics }: Config, { base, listening }: Addresses): void {
+  const ofMetrics = typeof metrics === 'string' ? metrics : hostAndPort(metrics.host, metrics.port)
+  log.info({ version: version(), mode, roles, listening, metrics: ofMetrics, base }, 'Kaha is running')
 }
 
 async function openSandbox(
@@ -118,7 +128,16 @@ async function openSandbox(
     const all = { ...named(addresses), metrics: metricsUrl(config, addresses) }
     running.defer(await writeSandboxFile(config.dataDir, all, seed))
   }
-  return { addresses, seed, currency: told.currency, link, inboxHears, story, dataDir: config.dataDir }
+  return {
+    addresses,
+    roles: config.roles,
+    seed,
+    currency: told.currency,
+    link,
+    inboxHears,
+    story,
+    dataDir: config.dataDir,
+  }
 }
 
 const nothingTold: Story = { order: false, sale: false, drop: false, code: false }

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { styleText } from 'node:util'
 import type { Addresses } from '../addresses.ts'
-import { settings, type Config } from '../config.ts'
+import { roles as allRoles, settings, type Config, type Role } from '../config.ts'
 import type { Seed } from '../sandbox/seed.ts'
 
 /** One line for the person at the terminal about something that is wrong. */
@@ -34,6 +34,7 @@ export interface Story {
 
 export interface Greeting {
   readonly addresses: Addresses
+  readonly roles: readonly Role[]
   readonly seed: Seed
   /** One that links may be made in. */
   readonly currency: string
@@ -64,19 +65,29 @@ export function tale({ order, sale, drop, code }: Story, inboxHears: boolean): s
   return lines.flatMap(([isTold, line]) => (isTold ? line : []))
 }
 
+/** What this very process does, and where, for whoever runs several. */
+export const ofProcess = (roles: readonly Role[], { listening }: Pick<Addresses, 'listening'>): string =>
+  `This process has the role${roles.length === 1 ? '' : 's'} ${roles.join(', ')}, and listens on ${listening}.`
+
 /** What a person needs who has just started a sandbox: what to try, in the order in which it is tried. */
 export function greet(greeting: Greeting): void {
-  const { addresses, seed, currency, link, inboxHears, story, dataDir, logPath } = greeting
+  const { addresses, roles, seed, currency, link, inboxHears, story, dataDir, logPath } = greeting
   const { base } = addresses
   const branchKey = seed.merchants[0]?.branches[0]?.secret_key
   const names = [`${seed.partner.name} (partner)`, ...seed.merchants.map(({ name }) => name)]
   const keys = [seed.partner, ...seed.merchants].map(({ secret_key }) => secret_key)
   const width = Math.max(...names.map(({ length }) => length))
   const bold = (text: string) => styleText('bold', text)
+  const whose = roles.length === allRoles.length ? [] : [ofProcess(roles, addresses)]
+  const ofLog = logPath === undefined ? [] : [`  Log            ${logPath}`]
+  // Links, keys and pages are for the processes that answer there.
+  if (!roles.includes('api'))
+    return say(['', bold('Kaha is running'), ...whose, ...ofLog, '', 'Ctrl-C stops.', ''].join('\n'))
   say(
     [
       '',
       bold(`Kaha is running on ${base}`),
+      ...whose,
       ...tale(story, inboxHears),
       '',
       ...(link === undefined
@@ -101,7 +112,7 @@ export function greet(greeting: Greeting): void {
       `  Bank app       ${addresses.sandbox}/bank (pays QR Ph codes, from a text or a picture)`,
       `  Documentation  ${base}/docs`,
       `  For clients    ${join(dataDir, 'sandbox.json')} (addresses and all keys)`,
-      ...(logPath === undefined ? [] : [`  Log            ${logPath}`]),
+      ...ofLog,
       '',
       'Ctrl-C stops.',
       '',

@@ -58,8 +58,8 @@ const addressesWith = (settings: Record<string, string>) => {
 }
 
 test('X0.addresses.defaults: everything lies below http://localhost:8080', () => {
-  const { listensOn: _, local, ...addresses } = addressesWith({})
-  assert.equal(local, 'http://127.0.0.1:8080')
+  const { listensOn: _, local, listening, ...addresses } = addressesWith({})
+  assert.deepEqual([local, listening], ['http://127.0.0.1:8080', '127.0.0.1:8080'])
   assert.deepEqual(addresses, {
     base: 'http://localhost:8080',
     terminal: 'http://localhost:8080/terminal',

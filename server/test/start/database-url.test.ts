@@ -164,6 +164,13 @@ test('two processes share the work: one serves, the other delivers', async (t) =
     settings: { ...settings, KAHA_DATA_DIR: join(home, 'worker'), KAHA_ROLES: 'worker' },
   })
   assert.equal(await arrived, 'payment.succeeded')
+  await worker.says(
+    /\nKaha is running\nThis process has the role worker, and listens on 127\.0\.0\.1:\d+\.\n\nCtrl-C stops/,
+  )
+  assert.match(
+    api.stdout(),
+    /Kaha is running on .*\nThis process has the role api, and listens on 127\.0\.0\.1:\d+\.\n/,
+  )
   assert.deepEqual([await stop(worker, 'SIGTERM'), await stop(api, 'SIGTERM')], [0, 0])
 })
 

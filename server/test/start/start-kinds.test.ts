@@ -84,6 +84,11 @@ test('a live installation says that it takes no card payments yet, and knows no 
   await live.says(
     /Kaha is running in live mode on https:\/\/pay\.example\.com\. No card connector is configured: card payments are refused\./,
   )
+  await live.says(
+    new RegExp(
+      `This process has the roles api, gateway, worker, and listens on 127\\.0\\.0\\.1:${settings.KAHA_PORT}\\.`,
+    ),
+  )
   const base = `http://127.0.0.1:${settings.KAHA_PORT}`
   assert.match(await (await fetch(`${base}/readyz`)).text(), /no card connector is configured/)
   assert.equal((await fetch(`${base}/sandbox/clock`)).status, 404)
@@ -98,6 +103,19 @@ test('a live installation says that it takes no card payments yet, and knows no 
   assert.match(await asLive.kaha('keys', 'issue', '--entity', id), /^sk_live_/)
   assert.deepEqual([existsSync(join(dataDir, 'sandbox.json')), existsSync(join(dataDir, 'master.key'))], [false, false])
   assert.equal(await stop(live), 0)
+  const [started = ''] = live.stderr().match(/^.*"Kaha is running".*$/m) ?? []
+  const { version, mode, roles, listening, base: ofMerchants, metrics } = JSON.parse(started)
+  assert.match(version, /^\d+\.\d+\.\d+$/)
+  assert.deepEqual(
+    { mode, roles, listening, ofMerchants, metrics },
+    {
+      mode: 'live',
+      roles: ['api', 'gateway', 'worker'],
+      listening: `127.0.0.1:${settings.KAHA_PORT}`,
+      ofMerchants: 'https://pay.example.com',
+      metrics: 'main',
+    },
+  )
 })
 
 test('an ordinary user starts and stops a sandbox as root does, and a new data directory has keys of its own', async (t) => {
