@@ -8,7 +8,8 @@ import { attentionStore as store } from './store-attention.ts'
 import { say } from './words.ts'
 
 export const attentionHelp = [
-  'kaha attention list [--json]',
+  'kaha attention list [--json]                      what is open, the oldest first',
+  'kaha attention list --settled [--json]            what was settled, the latest first, with when and the note',
   'kaha attention settle ID --note TEXT [--json]',
   '',
   'What needs a person: voids of money that nobody may keep, which a terminal refused or did not answer, results from a foreign terminal, of no',
@@ -24,6 +25,7 @@ const noteCharactersMax = 1_000
 export async function attentionCommand(config: Config, args: readonly string[]): Promise<void> {
   const { values, positionals } = argumentsOf('attention', args, {
     note: { type: 'string' },
+    settled: { type: 'boolean' },
     json: { type: 'boolean' },
   })
   const [action = 'list', id, ...more] = positionals
@@ -32,30 +34,33 @@ export async function attentionCommand(config: Config, args: readonly string[]):
     throw new StartFault(
       `there is no \`kaha attention ${positionals.join(' ')}\`; \`kaha attention --help\` lists what there is`,
     )
-  takesOnly('attention', action, values, action === 'settle' ? ['note'] : [])
+  takesOnly('attention', action, values, action === 'settle' ? ['note'] : ['settled'])
   const what = 'say what is settled: `kaha attention settle ID`, with an id of `kaha attention list`'
-  const settled =
+  const wanted =
     action === 'settle' ? { id: idOf(id, what, 'kaha attention list'), note: noteOf(values.note) } : undefined
   await withDatabase(config, { begins: false }, async (db) => {
-    if (settled === undefined) return await list(db, values.json === true)
-    if (!(await store.settle(db, settled.id, settled.note)))
-      throw new StartFault(`nothing of the id ${settled.id} is open: \`kaha attention list\` shows what is`)
-    say(values.json === true ? JSON.stringify(settled) : `${settled.id} is settled.`)
+    if (wanted === undefined) return await list(db, values.settled === true, values.json === true)
+    if (!(await store.settle(db, wanted.id, wanted.note)))
+      throw new StartFault(`nothing of the id ${wanted.id} is open: \`kaha attention list\` shows what is`)
+    say(values.json === true ? JSON.stringify(wanted) : `${wanted.id} is settled.`)
   })
 }
 
-async function list(db: Db, json: boolean): Promise<void> {
-  const open = await store.list(db, listedMax)
+async function list(db: Db, settled: boolean, json: boolean): Promise<void> {
+  const rows = settled ? await store.listSettled(db, listedMax) : await store.list(db, listedMax)
   if (json)
     return say(
-      JSON.stringify(open.map((row) => ({ ...row, amount: row.amount === null ? null : minorToNumber(row.amount) }))),
+      JSON.stringify(rows.map((row) => ({ ...row, amount: row.amount === null ? null : minorToNumber(row.amount) }))),
     )
-  if (open.length === 0) return say('Nothing needs a person.')
+  if (rows.length === 0)
+    return say(settled ? 'Nothing has been settled that is still kept.' : 'Nothing needs a person.')
   say(`${'ID'.padEnd(36)}  ${'SINCE'.padEnd(24)}  ${'CAUSE'.padEnd(16)}  PAYMENT`)
-  for (const { id, at, cause, payment, amount, currency, merchant_id, detail } of open) {
+  for (const { id, at, cause, payment, amount, currency, merchant_id, branch, detail, settled_at, note } of rows) {
     const money = amount === null || currency === null ? 'no amount' : `${minorToDecimal(amount, currency)} ${currency}`
-    say(`${id}  ${at.toISOString()}  ${cause.padEnd(16)}  ${shown(payment)}, ${money}, of merchant ${merchant_id}`)
+    const whose = `of merchant ${merchant_id}${branch === null ? '' : `, ${shown(branch)}`}`
+    say(`${id}  ${at.toISOString()}  ${cause.padEnd(16)}  ${shown(payment)}, ${money}, ${whose}`)
     say(`    ${shown(detail)}`)
+    if (settled_at !== null) say(`    settled at ${settled_at.toISOString()}: ${shown(note ?? '')}`)
   }
 }
 

@@ -62,8 +62,13 @@ test('a code expires 15 minutes after it was made, exactly, whether or not anybo
   assert.doesNotMatch(page.text, /Nothing was paid/)
   assert.match(refusal(await payer.pay(code.text)), /^422 CODE_FINAL qr_text expired/)
   assert.deepEqual(await unmatchedOf(p, attempt), ['EXPIRED 9800'])
-  const open = await rowsOf(p, 'select cause, merchant_id, amount from qr.list_unmatched(9)')
-  assert.deepEqual(open, [{ cause: 'unmatched_money', merchant_id: p.merchant.id, amount: 9_800n }])
+  const open = await rowsOf(
+    p,
+    'select cause, merchant_id, branch_id, amount from qr.unmatched_report where settled_at is null',
+  )
+  assert.deepEqual(open, [
+    { cause: 'unmatched_money', merchant_id: p.merchant.id, branch_id: p.branch.id, amount: 9_800n },
+  ])
 
   await using worker = await p.another({ KAHA_ROLES: 'worker' })
   await p.idle()

@@ -38,6 +38,7 @@ async function foreignResult(transactionId: string) {
 
 test('an empty list says that nothing needs a person, and what is not open is not settled', async () => {
   assert.equal(await kaha(), 'Nothing needs a person.\n')
+  assert.equal(await kaha('list', '--settled'), 'Nothing has been settled that is still kept.\n')
   await assert.rejects(
     attentionCommand(readConfig(settings), ['settle', '01a1fcef-9ed7-78da-86e8-e01924f01831', '--note', 'x']),
     (error) =>
@@ -65,22 +66,18 @@ test('a refused void, a foreign result, one of no payment and unmatched money ar
 
   const listed = await open()
   assert.deepEqual(
-    listed.map(({ cause, payment, amount, currency, merchant_id: merchant }) => [
-      cause,
-      payment,
-      amount,
-      currency,
-      merchant,
-    ]),
+    listed.map(({ cause, payment, amount, currency }) => [cause, payment, amount, currency]),
     [
-      ['void_refused', 'late-1', 15_000n, 'PHP', p.merchant.id],
-      ['foreign_result', 'late-1', 15_000n, 'PHP', p.merchant.id],
-      ['unmatched_result', 'nobody-s\u001b[2J', null, null, p.merchant.id],
-      ['unmatched_money', 'MUG-1', 1_234n, 'PHP', p.merchant.id],
+      ['void_refused', 'late-1', 15_000n, 'PHP'],
+      ['foreign_result', 'late-1', 15_000n, 'PHP'],
+      ['unmatched_result', 'nobody-s\u001b[2J', null, null],
+      ['unmatched_money', 'MUG-1', 1_234n, 'PHP'],
     ],
   )
+  for (const { merchant_id: merchant, branch_id: branchId, branch } of listed)
+    assert.deepEqual([merchant, branchId, branch], [p.merchant.id, p.branch.id, p.branch.name])
   const shown = await kaha('list')
-  assert.match(shown, /void_refused +late-1, 150\.00 PHP, of merchant /)
+  assert.ok(shown.includes(`late-1, 150.00 PHP, of merchant ${p.merchant.id}, ${p.branch.name}\n`), shown)
   assert.match(shown, /unmatched_result +nobody-s.\[2J, no amount, of merchant /)
   assert.ok(shown.includes(`    ${shop.first.device_id} says {"status":"SUCCESS","amount":"999999999999.9999"`), shown)
   assert.ok(shown.includes(`    ${shop.first.device_id}: The terminal refused a void: NO`), shown)
@@ -106,6 +103,12 @@ test('a refused void, a foreign result, one of no payment and unmatched money ar
   assert.deepEqual([await figure('kaha_terminal_attention_open'), await figure('kaha_qr_unmatched_open')], [0, 0])
   const kept = await sql<{ note: string }>(p.kaha.db, 'select note from terminals.attention where id = $1', [refused])
   assert.deepEqual(kept, [{ note }])
+  const settled = await kaha('list', '--settled')
+  assert.ok(settled.includes(`${refused}  ${listed[0]?.at.toISOString()}  void_refused`), settled)
+  assert.match(settled, /\n {4}settled at \d{4}-\d\d-\d\dT\S+Z: Looked at\.\n/)
+  assert.ok(settled.trimEnd().endsWith(`Z: ${note}`), 'the latest first')
+  const rows = JSON.parse(await kaha('list', '--settled', '--json')) as Record<string, unknown>[]
+  assert.deepEqual([rows.length, rows.at(-1)?.['id'], rows.at(-1)?.['note']], [4, refused, note])
 
   await foreignResult('late-1')
   await foreignResult('late-1')
@@ -123,6 +126,7 @@ test('what `kaha attention` does not know is told in one line, before a database
     [/there is no `kaha attention settle/, 'settle', id, 'more'],
     [/Unknown option '--all'; `kaha attention --help` tells what there is/, 'list', '--all'],
     [/`kaha attention list` takes no --note/, 'list', '--note', 'x'],
+    [/`kaha attention settle` takes no --settled/, 'settle', id, '--settled'],
     [
       /'--note' .*; a value that begins with a hyphen is given as '--note=-XYZ'; `kaha attention --help` tells/,
       'settle',
