@@ -15,7 +15,7 @@ import { operatorStore } from './store-terminals.ts'
 import { say } from './words.ts'
 
 export const terminalsHelp = [
-  'kaha terminals list [--group ID] [--json]',
+  'kaha terminals list [--group ID] [--json]                                keys with their devices, and groups without keys',
   'kaha terminals group --merchant ID [--json]                              makes a group of tills and terminals',
   'kaha terminals issue --group ID --role desktop [--json]                  a key for a till; its secret is shown this once',
   'kaha terminals issue --group ID --role terminal --branch ID [--json]     a key for a terminal of a branch',
@@ -143,12 +143,16 @@ async function list(db: Db, groupId: string | null, json: boolean): Promise<void
   const devices = Map.groupBy(
     await operatorStore.listDevices(
       db,
-      keys.map(({ id }) => id),
+      keys.flatMap(({ id }) => id ?? []),
     ),
     (device) => device.key_id,
   )
-  const of = (id: string) =>
-    (devices.get(id) ?? []).map(({ device_id, status, last_activity_at }) => ({ device_id, status, last_activity_at }))
+  const of = (id: string | null) =>
+    (devices.get(id ?? '') ?? []).map(({ device_id, status, last_activity_at }) => ({
+      device_id,
+      status,
+      last_activity_at,
+    }))
   if (json) return say(JSON.stringify(keys.map((key) => ({ ...key, devices: of(key.id) }))))
   if (keys.length === 0)
     return say(
@@ -156,7 +160,8 @@ async function list(db: Db, groupId: string | null, json: boolean): Promise<void
     )
   say(`${'KEY'.padEnd(36)}  ROLE      STATE      ${'GROUP'.padEnd(36)}  WHOSE`)
   for (const { id, role, state, group_id, merchant, branch } of keys) {
-    say(`${id}  ${role.padEnd(8)}  ${state.padEnd(9)}  ${group_id}  ${branch ?? merchant}`)
+    const key = `${(id ?? '(no key yet)').padEnd(36)}  ${(role ?? '').padEnd(8)}  ${(state ?? '').padEnd(9)}`
+    say(`${key}  ${group_id}  ${branch ?? merchant}`)
     for (const { device_id, status, last_activity_at } of of(id))
       say(`    ${device_id ?? '(no device id)'}  ${status}, last heard of at ${last_activity_at.toISOString()}`)
   }
@@ -176,7 +181,8 @@ async function issue(
   json: boolean,
 ): Promise<void> {
   const merchantId = await terminalKeyStore.merchantOf(db, wanted.groupId)
-  if (merchantId === undefined) throw new StartFault(`there is no group ${wanted.groupId}`)
+  if (merchantId === undefined)
+    throw new StartFault(`there is no group ${wanted.groupId}; \`kaha terminals list\` shows them`)
   const branch = wanted.branchId === null ? undefined : await identityStore.findEntity(db, wanted.branchId)
   if (wanted.branchId !== null && (branch?.level !== 'branch' || branch.merchant_id !== merchantId))
     throw new StartFault(

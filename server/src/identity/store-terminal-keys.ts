@@ -56,20 +56,21 @@ const findKeyById = statement(
 )
 const listTerminalKeys = statement(
   'identity.listTerminalKeys',
-  `select k.id, k.role, k.state, k.group_id, k.branch_id, k.created_at, g.merchant_id, m.name as merchant, b.name as branch
-     from identity.terminal_keys k join identity.groups g on g.id = k.group_id join identity.entities m on m.id = g.merchant_id
+  `select k.id, k.role, k.state, g.id as group_id, k.branch_id, coalesce(k.created_at, g.created_at) as created_at, g.merchant_id,
+          m.name as merchant, b.name as branch
+     from identity.groups g join identity.entities m on m.id = g.merchant_id left join identity.terminal_keys k on k.group_id = g.id
      left join identity.entities b on b.id = k.branch_id
-    where $1::uuid is null or k.group_id = $1
-    order by k.id limit $2`,
+    where $1::uuid is null or g.id = $1
+    order by k.id nulls last, g.id limit $2`,
 )
 
 const findGroup = statement('identity.findGroup', `select merchant_id from identity.groups where id = $1`)
 
-/** A key of area D for an operator to see. */
-export interface TerminalKeyListing extends Pick<
-  TerminalKeys,
-  'id' | 'role' | 'state' | 'group_id' | 'branch_id' | 'created_at'
-> {
+/** A key of area D for an operator to see, or a group that has none: `id`, `role` and `state` are null then. */
+export interface TerminalKeyListing extends Pick<TerminalKeys, 'group_id' | 'branch_id' | 'created_at'> {
+  readonly id: string | null
+  readonly role: TerminalKeys['role'] | null
+  readonly state: TerminalKeys['state'] | null
   readonly merchant_id: string
   readonly merchant: string
   readonly branch: string | null

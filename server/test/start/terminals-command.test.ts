@@ -32,6 +32,10 @@ interface Issued extends Keys {
   readonly id: string
 }
 const group = JSON.parse(await kaha('terminals', 'group', '--merchant', p.merchant.id, '--json')) as { id: string }
+const listedEmpty = JSON.parse(await kaha('terminals', 'list', '--group', group.id, '--json')) as {
+  created_at: string
+}[]
+const shownEmpty = await kaha('terminals', 'list')
 const issue = async (...args: readonly string[]) =>
   JSON.parse(await kaha('terminals', 'issue', '--group', group.id, '--json', ...args)) as Issued
 const [till, keys] = await Promise.all([
@@ -92,6 +96,14 @@ test('[D5.keys.pair, D5.keys.role, D5.keys.binding] an operator makes a group an
   )
   for (const { api_key: key, api_secret: secret } of [till, keys])
     assert.ok(!shown.includes(key) && !shown.includes(secret), 'a pair is shown once')
+})
+
+test('a group that has no key yet is listed, so that its id is found again', () => {
+  const { id: merchantId, name: merchant } = p.merchant
+  const whose = { group_id: group.id, merchant_id: merchantId, merchant }
+  const nothing = { id: null, role: null, state: null, branch_id: null, branch: null, devices: [] }
+  assert.deepEqual(listedEmpty, [{ ...nothing, ...whose, created_at: listedEmpty[0]?.created_at }])
+  assert.match(shownEmpty, new RegExp(`\\n\\(no key yet\\) +${group.id}  ${merchant}\\n`))
 })
 
 test('[D5.disconnect.admin-action] an operator closes a socket, and the sockets of a key that he suspends', async () => {
@@ -184,6 +196,8 @@ test('what `kaha terminals` does not know is told in one line, before a database
   for (const word of ['list', 'group', 'issue', 'disconnect', 'move', 'describe'])
     assert.match(terminalsHelp, new RegExp(`kaha terminals ${word}`))
   await refused(/is no merchant; `kaha entities list` shows them/, ['group', '--merchant', p.branch.id])
+  const nobodys = ['issue', '--group', p.merchant.id, '--role', 'desktop']
+  await refused(/there is no group .*; `kaha terminals list` shows them/, nobodys)
   const elsewhere = p.seed.merchants[1]?.branches[0]?.id ?? ''
   const wanted = ['--group', group.id, '--role', 'terminal', '--branch', elsewhere]
   await refused(/is no branch of the merchant of this group/, ['issue', ...wanted])
