@@ -70,7 +70,10 @@ export async function createCluster(options: {
       ],
       { cwd: unfinished, signal: options.signal },
     )
-    if (code !== 0) throw new StartFault(`PostgreSQL could not make its database in ${cluster}: ${complaints(output)}`)
+    if (code !== 0)
+      throw new StartFault(
+        `PostgreSQL could not make its database in ${cluster} (${complaints(output) || 'it does not say why'}): mend that, then start again, or set KAHA_DATABASE_URL`,
+      )
     await rename(unfinished, cluster)
     if (options.fsync) syncFolder(dirname(cluster))
   } finally {

@@ -220,7 +220,10 @@ test('a server that cannot come back is given up with the reason that it wrote t
   sendSignal(postgres.pid, 'SIGKILL')
   const reason = await fatal
   assert.ok(reason instanceof StartFault)
-  assert.match(reason.message, /^PostgreSQL could not be kept running.*pg_control.*postgres\.log\)$/)
+  assert.match(
+    reason.message,
+    /^PostgreSQL could not be kept running.*pg_control.*postgres\.log\): mend that .*, then start again$/,
+  )
   await postgres.stop()
   assert.deepEqual([...serversIn(dataDir), ...watchdogsIn(dataDir)], [])
 })
@@ -284,7 +287,10 @@ test('a server that does not start is quoted in one line', async (t) => {
   takeAway(t, 'global/pg_control')
   await assert.rejects(start(t, { dataDir }), (error) => {
     assert.ok(error instanceof StartFault)
-    assert.match(error.message, /^PostgreSQL did not start: .*pg_control.* \(log: .*postgres\.log\)$/)
+    assert.match(
+      error.message,
+      /^PostgreSQL did not start: .*pg_control.* \(log: .*postgres\.log\): mend that or restore a backup, then start again$/,
+    )
     return true
   })
 })

@@ -99,7 +99,9 @@ export async function keepRunning(options: {
 }
 
 function fatal(lastError: Error | undefined, serverLog: ServerLog): StartFault {
-  const reason = lastError?.message ?? `it ended by itself (${serverLog.lastWords()}; log: ${serverLog.path})`
+  const reason =
+    lastError?.message ??
+    `it ended by itself: ${serverLog.lastWords()} (log: ${serverLog.path}): mend that, then start again`
   return new StartFault(`PostgreSQL could not be kept running, given up after ${failedRunsMax} attempts: ${reason}`)
 }
 

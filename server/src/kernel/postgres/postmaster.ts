@@ -86,7 +86,10 @@ export function launchPostmaster(options: {
     child.on('error', (error) => end(error.message))
     child.on('exit', (code, signal) => end(signal ?? `code ${code}`))
   })
-  if (child.pid === undefined) throw new StartFault(`${options.binaries.folder}/postgres cannot be started`)
+  if (child.pid === undefined)
+    throw new StartFault(
+      `${options.binaries.folder}/postgres cannot be started: see that it is there and that this user may run it, or set KAHA_DATABASE_URL`,
+    )
   return { pid: child.pid, ended, hasEnded: () => over, kill: (signal) => void child.kill(signal) }
 }
 
@@ -108,7 +111,9 @@ export async function untilReady(
   while (!isReady()) {
     if (postmaster.hasEnded()) {
       const reason = serverLog.lastWords() || (await postmaster.ended)
-      throw new StartFault(`PostgreSQL did not start: ${reason} (log: ${serverLog.path})`)
+      throw new StartFault(
+        `PostgreSQL did not start: ${reason} (log: ${serverLog.path}): mend that or restore a backup, then start again`,
+      )
     }
     if (performance.now() > giveUpAt) {
       throw new StartFault(

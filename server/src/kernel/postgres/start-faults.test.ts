@@ -1,0 +1,66 @@
+import assert from 'node:assert/strict'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { StartFault } from '../fault.ts'
+import type { Account } from './account.ts'
+import { createCluster } from './cluster.ts'
+import { keepRunning } from './keeper.ts'
+import { launchPostmaster } from './postmaster.ts'
+import { openServerLog } from './server-log.ts'
+import { folder } from './test-setup.ts'
+
+// What PostgreSQL does not do, told with the cause and the way out.
+
+const account: Account = { name: 'ourselves', identity: {}, prefix: [] }
+
+const isTold = (line: RegExp) => (error: unknown) => error instanceof StartFault && line.test(error.message)
+
+test('a database that cannot be made is told with what the program complains of, and with the way out', async (t) => {
+  const here = folder(t)
+  const binaries = { folder: here, version: '18.4', major: 18 }
+  const making = () => createCluster({ cluster: join(here, 'postgres'), account, binaries, fsync: false })
+  const initdb = (words: string) =>
+    writeFileSync(join(here, 'initdb'), `#!/bin/sh\n${words}\nexit 1\n`, { mode: 0o755 })
+  initdb('echo "initdb: error: No space left on device"')
+  await assert.rejects(
+    making(),
+    isTold(/\(initdb: error: No space left on device\): mend that, then start again, or set KAHA_DATABASE_URL$/),
+  )
+  initdb('')
+  await assert.rejects(making(), isTold(/\(it does not say why\): mend that/))
+})
+
+test('a program that cannot be run is told with the way out', (t) => {
+  const here = folder(t)
+  using serverLog = openServerLog(join(here, 'postgres.log'))
+  const binaries = { folder: here, version: '18.4', major: 18 }
+  assert.throws(
+    () => launchPostmaster({ account, binaries, cluster: here, dataPath: here, settings: {}, serverLog }),
+    isTold(/postgres cannot be started: see that it is there and that this user may run it, or set KAHA_DATABASE_URL$/),
+  )
+})
+
+test('a server that ends by itself again and again is given up with its last words, and with the way out', async (t) => {
+  const here = folder(t)
+  using serverLog = openServerLog(join(here, 'postgres.log'))
+  writeFileSync(serverLog.path, 'FATAL: no more\n')
+  writeFileSync(join(here, 'postmaster.pid'), `1${'\n'.repeat(7)}ready\n`)
+  const fatal = Promise.withResolvers<Error>()
+  const ended = Promise.resolve('code 1')
+  await using keeper = await keepRunning({
+    launch: () => ({ pid: 1, ended, hasEnded: () => true, kill: () => {} }),
+    clear: async () => {},
+    cluster: here,
+    serverLog,
+    log: () => {},
+    onFatal: fatal.resolve,
+    signal: undefined,
+  })
+  assert.equal(keeper.pid, 1)
+  assert.ok(
+    isTold(/given up after 5 attempts: it ended by itself: FATAL: no more \(log: .*\): mend that, then start again$/)(
+      await fatal.promise,
+    ),
+  )
+})
