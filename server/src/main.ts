@@ -1,9 +1,3 @@
-import { attentionCommand, attentionHelp } from './commands/attention.ts'
-import { entitiesCommand, entitiesHelp } from './commands/entities.ts'
-import { keysCommand, keysHelp } from './commands/keys.ts'
-import { migrateCommand, migrateHelp } from './commands/migrate.ts'
-import { start } from './commands/start.ts'
-import { terminalsCommand, terminalsHelp } from './commands/terminals.ts'
 import { help, say, startHelp, version, warn } from './commands/words.ts'
 import { readConfig } from './config.ts'
 import { Fault, StartFault } from './kernel/fault.ts'
@@ -14,24 +8,36 @@ async function main([command = 'help', ...args]: readonly string[]): Promise<voi
   const env = process.env
   // Whoever reads what a command says, such as `head`, may have enough of it. `start` goes on whatever becomes of it.
   if (command !== 'start' || wantsHelp) process.stdout.once('error', tellUnlessUnread).on('error', () => {})
+  // Each is loaded when it is asked for: all of the server takes longer than what most of them do.
   switch (command) {
     case 'start': {
       if (wantsHelp) return say(startHelp())
       const unknown = args.find((one) => one !== '--empty')
       if (unknown !== undefined)
         throw new StartFault(`kaha start takes no ${unknown}; \`kaha start --help\` tells what it takes`)
+      const { start } = await import('./commands/start.ts')
       return start(readConfig(env), { empty: args.includes('--empty'), env })
     }
-    case 'migrate':
+    case 'migrate': {
+      const { migrateCommand, migrateHelp } = await import('./commands/migrate.ts')
       return wantsHelp ? say(migrateHelp) : migrateCommand(readConfig(env), args)
-    case 'entities':
+    }
+    case 'entities': {
+      const { entitiesCommand, entitiesHelp } = await import('./commands/entities.ts')
       return wantsHelp ? say(entitiesHelp) : entitiesCommand(readConfig(env), args)
-    case 'keys':
+    }
+    case 'keys': {
+      const { keysCommand, keysHelp } = await import('./commands/keys.ts')
       return wantsHelp ? say(keysHelp) : keysCommand(readConfig(env), args)
-    case 'terminals':
+    }
+    case 'terminals': {
+      const { terminalsCommand, terminalsHelp } = await import('./commands/terminals.ts')
       return wantsHelp ? say(terminalsHelp) : terminalsCommand(readConfig(env), args)
-    case 'attention':
+    }
+    case 'attention': {
+      const { attentionCommand, attentionHelp } = await import('./commands/attention.ts')
       return wantsHelp ? say(attentionHelp) : attentionCommand(readConfig(env), args)
+    }
     case 'help':
     case '--help':
     case '-h':

@@ -1,4 +1,4 @@
-import { scopes } from '@kaha/contract'
+import { scopes } from '@kaha/contract/operation'
 import type { Config } from '../config.ts'
 import { issueEncryptionKey, issueKey } from '../identity/issue.ts'
 import { identityStore } from '../identity/store.ts'
