@@ -15,8 +15,9 @@ async function main([command = 'help', ...args]: readonly string[]): Promise<voi
       const unknown = args.find((one) => one !== '--empty')
       if (unknown !== undefined)
         throw new StartFault(`kaha start takes no ${unknown}; \`kaha start --help\` tells what it takes`)
+      const config = readConfig(env)
       const { start } = await import('./commands/start.ts')
-      return start(readConfig(env), { empty: args.includes('--empty'), env })
+      return start(config, { empty: args.includes('--empty'), env })
     }
     case 'migrate': {
       const { migrateCommand, migrateHelp } = await import('./commands/migrate.ts')

@@ -17,8 +17,10 @@ export function argumentsOf<const Options extends ParseArgsOptionsConfig>(
     // Node tells it of an option alone; what it says of other arguments is of no use here.
     const written = /^To specify an option argument starting with a dash use ('.*')\.$/m.exec(message)?.[1]
     const wayOut = written === undefined ? '' : `; a value that begins with a hyphen is given as ${written}`
+    const isName = /^Unknown option '-[^-]/.test(why)
+    const last = isName ? '; what begins with a hyphen and is no option comes last, after ` -- `' : ''
     throw new StartFault(
-      `${why.replace(/\.? To specify .*|\.$/, '')}${wayOut}; \`kaha ${command} --help\` tells what there is`,
+      `${why.replace(/\.? To specify .*|\.$/, '')}${wayOut}${last}; \`kaha ${command} --help\` tells what there is`,
       { cause: error },
     )
   }

@@ -6,7 +6,7 @@ import { roles as allRoles, settings, type Config, type Role } from '../config.t
 import type { Seed } from '../sandbox/seed.ts'
 
 /** One line for the person at the terminal about something that is wrong. */
-export const warn = (line: string): void => void process.stderr.write(`kaha: ${line}\n`)
+export const warn = (line: string): void => void process.stderr.write(`kaha: ${line.replaceAll(/\p{Cc}+/gu, ' ')}\n`)
 
 /** One line for the person at the terminal. */
 export const say = (line: string): void => void process.stdout.write(`${line}\n`)
@@ -139,7 +139,7 @@ export const help = (): string =>
     '',
     '  kaha start      run it',
     '  kaha migrate    bring the schema of the database up to date',
-    '  kaha entities   list and make partners, merchants and branches',
+    '  kaha entities   list, make, lock and activate partners, merchants and branches',
     '  kaha keys       list, issue and revoke secret keys',
     '  kaha terminals  list and issue keys of tills and terminals, close their sockets, move devices',
     '  kaha attention  list and settle what needs a person',

@@ -115,6 +115,7 @@ test('what `kaha keys` does not know is told in one line, before a database is t
   }
   await refused(/say which key: `kaha keys revoke ID`, with an id of `kaha keys list`/, 'keys', 'revoke')
   await refused(/there is no command pay-all; `kaha --help` lists them/, 'pay-all')
+  await refused(/there is no command pay all \[31m; `kaha --help` lists them/, 'pay\nall\u001b[31m')
 })
 
 const full = '/dev/full'

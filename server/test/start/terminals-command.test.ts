@@ -173,6 +173,8 @@ test('what `kaha terminals` does not know is told in one line, before a database
     [/say whose socket: `kaha terminals disconnect KEY`/, 'disconnect'],
     [/^\[removed\] is no id; `kaha terminals list` shows them$/, 'disconnect', 'tk_mine'],
     [/say which device: `kaha terminals move DEVICE`/, 'move', '--group', id, '--to', id],
+    [/comes last, after ` -- `; `kaha terminals --help` tells/, 'move', '-x', '--group', id, '--to', id],
+    [/say in which group it is: --group/, 'move', '--to', id, '--', '-x'],
     [/say in which group it is: --group/, 'move', 'x', '--to', id],
     [/say which key it goes on with: --to/, 'move', 'x', '--group', id],
     [/say which device: `kaha terminals describe DEVICE`/, 'describe', '--group', id, '--metadata', '{}'],
