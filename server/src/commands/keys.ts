@@ -13,9 +13,10 @@ import { noneYet, say } from './words.ts'
 
 export const keysHelp = [
   'kaha keys list [--json]',
-  'kaha keys issue --entity ID [--scopes a,b] [--json]    all scopes when none are named; the key is shown this once',
+  'kaha keys issue --entity ID [--scopes a,b] [--expires TIME] [--json]',
+  '                                                      all scopes when none are named, for ever when no time is; the key is shown this once',
   'kaha keys encryption --entity ID [--json]             a key for the Tokens of a merchant, in place of the one before; shown this once',
-  'kaha keys suspend ID | resume ID | revoke ID [--json]                  keys of tills and terminals too: their sockets are closed',
+  'kaha keys suspend ID | resume ID | revoke ID | delete ID [--json]      keys of tills and terminals too: their sockets are closed',
   '',
   `Scopes: ${scopes.join(', ')}`,
   '',
@@ -25,20 +26,22 @@ const moves = {
   suspend: { to: 'SUSPENDED', from: ['ACTIVE'] },
   resume: { to: 'ACTIVE', from: ['SUSPENDED'] },
   revoke: { to: 'REVOKED', from: ['ACTIVE', 'SUSPENDED', 'EXPIRED'] },
+  delete: { to: 'DELETED', from: ['ACTIVE', 'SUSPENDED', 'EXPIRED', 'REVOKED'] },
 } as const
 
 const actions = ['list', 'issue', 'encryption', ...Object.keys(moves)]
 // A key for Tokens has no scopes, and is told so by itself.
 const takenBy: Readonly<Record<string, readonly string[]>> = {
-  issue: ['entity', 'scopes'],
+  issue: ['entity', 'scopes', 'expires'],
   encryption: ['entity', 'scopes'],
 }
 
-/** Lists, issues, suspends and revokes secret keys, and issues those for Tokens, beside a running server or without one. */
+/** Lists, issues, suspends, revokes and deletes secret keys, and issues those for Tokens, beside a running server or without one. */
 export async function keysCommand(config: Config, args: readonly string[]): Promise<void> {
   const { values, positionals } = argumentsOf('keys', args, {
     entity: { type: 'string' },
     scopes: { type: 'string' },
+    expires: { type: 'string' },
     json: { type: 'boolean' },
   })
   const [action = 'list', subject, ...more] = positionals
@@ -66,16 +69,27 @@ async function list(db: Db, config: Config, json: boolean): Promise<void> {
   }
   if (keys.length === 0) return say(noneYet(config, 'keys', 'kaha keys issue'))
   say(`${'ID'.padEnd(36)}  ENDS   STATE      LEVEL     ${'ENTITY'.padEnd(36)}  NAME`)
-  for (const key of keys)
-    say(`${key.id}  …${key.last_four}  ${key.state.padEnd(9)}  ${key.level.padEnd(8)}  ${key.entity_id}  ${key.name}`)
+  for (const { id, last_four, state, level, entity_id, name, expires_at } of keys) {
+    const until = expires_at === null ? '' : ` (until ${expires_at.toISOString()})`
+    say(`${id}  …${last_four}  ${state.padEnd(9)}  ${level.padEnd(8)}  ${entity_id}  ${name}${until}`)
+  }
 }
 
 interface WantedKey {
   readonly entityId: string
   readonly scopes: readonly string[]
+  readonly expiresAt: Date | undefined
 }
 
-function wantedKey({ entity, scopes: named }: { entity?: string; scopes?: string }): WantedKey {
+function wantedKey({
+  entity,
+  scopes: named,
+  expires,
+}: {
+  entity?: string
+  scopes?: string
+  expires?: string
+}): WantedKey {
   const entityId = idOf(
     entity,
     'say whose key it is: --entity and the id of a partner, merchant or branch',
@@ -84,7 +98,18 @@ function wantedKey({ entity, scopes: named }: { entity?: string; scopes?: string
   const wanted = named?.split(',') ?? [...scopes]
   const unknown = wanted.find((one) => !scopes.includes(one as (typeof scopes)[number]))
   if (unknown !== undefined) throw new StartFault(`there is no scope ${unknown}; \`kaha keys --help\` lists them`)
-  return { entityId, scopes: wanted }
+  return { entityId, scopes: wanted, expiresAt: expires === undefined ? undefined : timeOf(expires) }
+}
+
+/** A time with its zone (RFC 3339): of one without, nobody knows where it is meant. */
+function timeOf(text: string): Date {
+  const time = new Date(text)
+  if (
+    !/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-]\d{2}:\d{2})$/.test(text) ||
+    Number.isNaN(time.getTime())
+  )
+    throw new StartFault('say when it expires: --expires and a time with its zone, such as 2027-01-31T00:00:00+08:00')
+  return time
 }
 
 async function issue(db: Db, config: Config, wanted: WantedKey, json: boolean): Promise<void> {
@@ -92,8 +117,12 @@ async function issue(db: Db, config: Config, wanted: WantedKey, json: boolean): 
   if (entity === undefined)
     throw new StartFault(`there is no entity ${wanted.entityId}; \`kaha entities list\` shows them`)
   const issuing = await issuingOf(db, config)
-  const asked = { entityId: entity.id, level: entity.level, scopes: wanted.scopes }
-  const made = await issueKey(db, issuing, asked, await timeIn(db))
+  const { scopes: allowed, expiresAt } = wanted
+  const now = await timeIn(db)
+  if (expiresAt !== undefined && expiresAt <= now)
+    throw new StartFault(`${expiresAt.toISOString()} is over: --expires names a time to come`)
+  const asked = { entityId: entity.id, level: entity.level, scopes: allowed, ...(expiresAt && { expiresAt }) }
+  const made = await issueKey(db, issuing, asked, now)
   say(
     json
       ? JSON.stringify({ id: made.id, secret_key: made.secretKey })

@@ -63,7 +63,7 @@ const setKeyState = statement(
 
 const listKeys = statement(
   'identity.listKeys',
-  `select k.id, k.last_four, k.state, k.scopes, k.expires_at, k.created_at, e.id as entity_id, e.level, e.name
+  `select k.id, k.last_four, case when k.state = 'ACTIVE' and k.expires_at <= kernel.now() then 'EXPIRED' else k.state end as state, k.scopes, k.expires_at, k.created_at, e.id as entity_id, e.level, e.name
      from identity.keys k join identity.entities e on e.id = k.entity_id
     order by k.id limit $1`,
 )

@@ -38,6 +38,7 @@ test('[I1.key.issued-by-operator, I1.key.shown-once] beside a running server key
     ['suspend', 'SUSPENDED', 'UNAUTHORIZED'],
     ['resume', 'ACTIVE', 'OK'],
     ['revoke', 'REVOKED', 'UNAUTHORIZED'],
+    ['delete', 'DELETED', 'UNAUTHORIZED'],
   ] as const) {
     assert.equal(await kaha('keys', command, issued.id), `${issued.id} is ${state}.\n`)
     await eventually(async () => (await answerTo(sandbox, issued.secret_key)) === answer)
@@ -47,6 +48,27 @@ test('[I1.key.issued-by-operator, I1.key.shown-once] beside a running server key
     'keys',
     'revoke',
     issued.id,
+  )
+  const inAnHour = new Date(Date.now() + 3_600_000).toISOString()
+  const brief = JSON.parse(
+    await kaha('keys', 'issue', '--entity', branch.id, '--expires', inAnHour, '--json'),
+  ) as typeof issued
+  const standing = async () => (await kaha('keys', 'list')).split('\n').find((line) => line.startsWith(brief.id)) ?? ''
+  assert.match(await standing(), new RegExp(`  ACTIVE  .* \\(until ${inAnHour}\\)$`))
+  assert.equal(await answerTo(sandbox, brief.secret_key), 'OK')
+  await createKaha({ baseUrl: sandbox.base_url, apiKey: sandbox.partner.secret_key }).sandbox.advanceClock({
+    seconds: 3_600,
+  })
+  assert.equal(await answerTo(sandbox, brief.secret_key), 'UNAUTHORIZED')
+  assert.match(await standing(), /  EXPIRED  /)
+  await refused(
+    /is over: --expires names a time to come/,
+    'keys',
+    'issue',
+    '--entity',
+    branch.id,
+    '--expires',
+    inAnHour,
   )
   await refused(/there is no entity .*; `kaha entities list` shows them/, 'keys', 'issue', '--entity', issued.id)
   assert.equal(await kaha('migrate'), 'The schema is up to date.\n')
@@ -60,7 +82,7 @@ test('without a server keys work too, and what was issued then opens the next se
     state: string
   }[]
   const partner = before.find(({ level }) => level === 'partner')
-  assert.equal(before.filter(({ state }) => state === 'REVOKED').length, 1)
+  assert.equal(before.filter(({ state }) => state === 'DELETED').length, 1)
   const said = await kaha('keys', 'issue', '--entity', partner?.entity_id ?? '')
   const [secretKey = ''] = said.split('\n')
   assert.match(said, /Keep it now: it is not shown again\. Its id is [0-9a-f-]{36}\.\n$/)
@@ -68,7 +90,7 @@ test('without a server keys work too, and what was issued then opens the next se
 
   const server = await start(t, dataDir, { args: ['--empty'] })
   const clock = await createKaha({ baseUrl: server.sandbox.base_url, apiKey: secretKey }).sandbox.readClock()
-  assert.equal(clock.offset_seconds, 0)
+  assert.equal(clock.offset_seconds, 3_600)
   assert.equal(await stop(server), 0)
 })
 
