@@ -97,12 +97,12 @@ async function tellCode(db: Db, branchId: string, json: boolean): Promise<void> 
 async function move(db: Db, action: keyof typeof moves, id: string, json: boolean): Promise<void> {
   const state = moves[action]
   if (!(await identityStore.setAccountState(db, id, state)))
-    throw new StartFault(`no entity ${id} is other than ${state}: \`kaha entities list\` shows how it stands`)
+    throw new StartFault(`there is no entity ${id} that is not ${state}: \`kaha entities list\` shows how each stands`)
   await hintOnce(db, 'keys')
-  const standing = (await identityStore.accountState(db, id)) ?? state
-  const above =
-    standing === state || state !== 'ACTIVE' ? '' : ` What stands above it is ${standing}, and so it stays refused.`
-  say(json ? JSON.stringify({ id, state }) : `${id} is ${state}.${above}`)
+  if (json) return say(JSON.stringify({ id, state }))
+  const standing = await identityStore.accountState(db, id)
+  const isAsTold = state !== 'ACTIVE' || standing === 'ACTIVE'
+  say(`${id} is ${state}.${isAsTold ? '' : ` What stands above it is ${standing}, and so it stays refused.`}`)
 }
 
 async function list(db: Db, config: Config, json: boolean): Promise<void> {

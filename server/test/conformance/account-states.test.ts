@@ -96,5 +96,10 @@ test('[I1.account-state.terminals] an operator locks a merchant: its sockets are
   await kaha('entities', 'activate', p.merchant.id)
   await until('the end of it', async () => (await answerFor(p.branch.secret_key)) === 200)
   await there.connect()
-  await refused(/is other than ACTIVE/, 'entities', 'activate', p.merchant.id)
+  await refused(
+    /there is no entity .* that is not ACTIVE: `kaha entities list` shows how each stands/,
+    'entities',
+    'activate',
+    p.merchant.id,
+  )
 })
