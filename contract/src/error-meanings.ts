@@ -60,7 +60,8 @@ const meanings: Readonly<Record<Code, string>> = {
   TERMINAL_OFFLINE: 'The terminal is offline or reconnecting. Nothing was sent.',
   TIMEOUT: 'The terminal gave no result within 90 seconds. The money is not kept.',
   UNAUTHORIZED: 'The key is missing or not valid.',
-  FORBIDDEN: 'The key lacks the scope, its account is not active, or the resource is not its own.',
+  FORBIDDEN:
+    'The key lacks the scope, its account or that of the branch that is to be paid is not active, or the resource is not its own.',
   NOT_FOUND: 'There is no such resource for this key.',
   METHOD_NOT_ALLOWED: 'The path takes other methods: see Allow.',
   CONFLICT:

@@ -30,10 +30,18 @@ export function argumentsOf<const Options extends ParseArgsOptionsConfig>(
 export function idOf(given: string | undefined, otherwise: string, ...lists: readonly string[]): string {
   if (given === undefined || given === '') throw new StartFault(otherwise)
   if (isUuid(given)) return given
+  // Secrets of terminals and keys for Tokens are told by nothing but their length.
+  const told = /^[0-9A-Za-z]{32}$/.test(given) ? '[removed]' : scrub(given)
   const named = lists.map((list) => `\`${list}\``).join(' and ')
   // Where a key was given for its id, it must not get into a log.
-  throw new StartFault(`${scrub(given)} is no id; ${named} ${lists.length === 1 ? 'shows' : 'show'} them`)
+  throw new StartFault(`${told} is no id; ${named} ${lists.length === 1 ? 'shows' : 'show'} them`)
 }
+
+/** For an action that a command does not have, or more words than it takes. */
+export const unknownAction = (command: string, words: readonly string[]): StartFault =>
+  new StartFault(
+    `there is no \`kaha ${command} ${scrub(words.join(' '))}\`; \`kaha ${command} --help\` lists what there is`,
+  )
 
 /** Refuses an option that the action has no use for: left unread, it would be taken for heeded. All may have `json`. */
 export function takesOnly(command: string, action: string, values: object, taken: readonly string[] = []): void {

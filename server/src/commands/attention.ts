@@ -2,7 +2,7 @@ import type { Config } from '../config.ts'
 import type { Db } from '../kernel/db.ts'
 import { StartFault } from '../kernel/fault.ts'
 import { minorToDecimal, minorToNumber } from '../kernel/money.ts'
-import { argumentsOf, idOf, takesOnly } from './arguments.ts'
+import { argumentsOf, idOf, takesOnly, unknownAction } from './arguments.ts'
 import { withDatabase } from './database.ts'
 import { attentionStore as store } from './store-attention.ts'
 import { say } from './words.ts'
@@ -30,10 +30,7 @@ export async function attentionCommand(config: Config, args: readonly string[]):
   })
   const [action = 'list', id, ...more] = positionals
   const isKnown = (action === 'list' && id === undefined) || action === 'settle'
-  if (!isKnown || more.length > 0)
-    throw new StartFault(
-      `there is no \`kaha attention ${positionals.join(' ')}\`; \`kaha attention --help\` lists what there is`,
-    )
+  if (!isKnown || more.length > 0) throw unknownAction('attention', positionals)
   takesOnly('attention', action, values, action === 'settle' ? ['note'] : ['settled'])
   const what = 'say what is settled: `kaha attention settle ID`, with an id of `kaha attention list`'
   const wanted =

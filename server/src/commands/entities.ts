@@ -7,7 +7,7 @@ import { hintOnce } from '../kernel/bus-postgres.ts'
 import { refusedBy, type Db } from '../kernel/db.ts'
 import { StartFault } from '../kernel/fault.ts'
 import { refuseOtherMode } from '../kernel/installation.ts'
-import { argumentsOf, idOf, takesOnly } from './arguments.ts'
+import { argumentsOf, idOf, takesOnly, unknownAction } from './arguments.ts'
 import { timeIn, withDatabase } from './database.ts'
 import { noneYet, say } from './words.ts'
 
@@ -59,9 +59,7 @@ export async function entitiesCommand(config: Config, args: readonly string[]): 
   const [action = 'list', subject, ...more] = positionals
   const takesId = action === 'code' || action in moves
   if (!actions.includes(action) || more.length > 0 || (subject !== undefined && !takesId)) {
-    throw new StartFault(
-      `there is no \`kaha entities ${positionals.join(' ')}\`; \`kaha entities --help\` lists what there is`,
-    )
+    throw unknownAction('entities', positionals)
   }
   const which = `say which ${action === 'code' ? 'branch' : 'entity'}: \`kaha entities ${action} ID\`, with an id of \`kaha entities list\``
   const id = takesId ? idOf(subject, which, 'kaha entities list') : undefined
@@ -99,8 +97,8 @@ async function move(db: Db, action: keyof typeof moves, id: string, json: boolea
   if (!(await identityStore.setAccountState(db, id, state)))
     throw new StartFault(`there is no entity ${id} that is not ${state}: \`kaha entities list\` shows how each stands`)
   await hintOnce(db, 'keys')
-  if (json) return say(JSON.stringify({ id, state }))
   const standing = await identityStore.accountState(db, id)
+  if (json) return say(JSON.stringify({ id, state, standing }))
   const isAsTold = state !== 'ACTIVE' || standing === 'ACTIVE'
   say(`${id} is ${state}.${isAsTold ? '' : ` What stands above it is ${standing}, and so it stays refused.`}`)
 }
@@ -110,10 +108,11 @@ async function list(db: Db, config: Config, json: boolean): Promise<void> {
   if (json) return say(JSON.stringify(entities))
   if (entities.length === 0) return say(noneYet(config, 'entities', 'kaha entities create'))
   say(`${'ID'.padEnd(36)}  STATE     LEVEL     ${'PARENT'.padEnd(36)}  NAME`)
-  for (const { id, state, level, partner_id, merchant_id, name, reference_number } of entities) {
+  for (const { id, state, standing, level, partner_id, merchant_id, name, reference_number } of entities) {
     const parent = { partner: '', merchant: partner_id, branch: merchant_id ?? '' }[level]
     const reference = reference_number === null ? '' : ` (${reference_number})`
-    say(`${id}  ${state.padEnd(8)}  ${level.padEnd(8)}  ${parent.padEnd(36)}  ${name}${reference}`)
+    const above = standing === state || state === 'LOCKED' ? '' : `, ${standing} above`
+    say(`${id}  ${state.padEnd(8)}  ${level.padEnd(8)}  ${parent.padEnd(36)}  ${name}${reference}${above}`)
   }
 }
 

@@ -6,7 +6,8 @@ import { terminalKeyStore } from '../identity/store-terminal-keys.ts'
 import { hintOnce } from '../kernel/bus-postgres.ts'
 import type { Db } from '../kernel/db.ts'
 import { StartFault } from '../kernel/fault.ts'
-import { argumentsOf, idOf, takesOnly } from './arguments.ts'
+import { isTimestamp } from '../kernel/timestamp.ts'
+import { argumentsOf, idOf, takesOnly, unknownAction } from './arguments.ts'
 import { timeIn, withDatabase } from './database.ts'
 import { issuingOf } from './issuing.ts'
 import { noneYet, say } from './words.ts'
@@ -47,7 +48,7 @@ export async function keysCommand(config: Config, args: readonly string[]): Prom
   const [action = 'list', subject, ...more] = positionals
   const takesId = action in moves
   if (!actions.includes(action) || more.length > 0 || (subject !== undefined && !takesId)) {
-    throw new StartFault(`there is no \`kaha keys ${positionals.join(' ')}\`; \`kaha keys --help\` lists what there is`)
+    throw unknownAction('keys', positionals)
   }
   const whichKey = `say which key: \`kaha keys ${action} ID\`, with an id of \`kaha keys list\``
   const id = takesId ? idOf(subject, whichKey, 'kaha keys list', 'kaha terminals list') : ''
@@ -101,15 +102,10 @@ function wantedKey({
   return { entityId, scopes: wanted, expiresAt: expires === undefined ? undefined : timeOf(expires) }
 }
 
-/** A time with its zone (RFC 3339): of one without, nobody knows where it is meant. */
 function timeOf(text: string): Date {
-  const time = new Date(text)
-  if (
-    !/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-]\d{2}:\d{2})$/.test(text) ||
-    Number.isNaN(time.getTime())
-  )
+  if (!isTimestamp(text))
     throw new StartFault('say when it expires: --expires and a time with its zone, such as 2027-01-31T00:00:00+08:00')
-  return time
+  return new Date(text.toUpperCase())
 }
 
 async function issue(db: Db, config: Config, wanted: WantedKey, json: boolean): Promise<void> {
@@ -123,10 +119,11 @@ async function issue(db: Db, config: Config, wanted: WantedKey, json: boolean): 
     throw new StartFault(`${expiresAt.toISOString()} is over: --expires names a time to come`)
   const asked = { entityId: entity.id, level: entity.level, scopes: allowed, ...(expiresAt && { expiresAt }) }
   const made = await issueKey(db, issuing, asked, now)
+  const end = expiresAt === undefined ? '' : ` It expires at ${expiresAt.toISOString()}.`
   say(
     json
-      ? JSON.stringify({ id: made.id, secret_key: made.secretKey })
-      : `${made.secretKey}\n\nKeep it now: it is not shown again. Its id is ${made.id}.`,
+      ? JSON.stringify({ id: made.id, secret_key: made.secretKey, expires_at: expiresAt ?? null })
+      : `${made.secretKey}\n\nKeep it now: it is not shown again. Its id is ${made.id}.${end}`,
   )
 }
 
@@ -152,12 +149,13 @@ async function move(db: Db, action: keyof typeof moves, id: string, json: boolea
   const { to, from } = moves[action]
   const at = await timeIn(db)
   const moved =
-    (await identityStore.setKeyState(db, id, to, from, at)) || (await terminalKeyStore.setState(db, id, to, from, at))
-  if (!moved) {
+    (await identityStore.setKeyState(db, id, to, from, at)) ??
+    ((await terminalKeyStore.setState(db, id, to, from, at)) ? to : undefined)
+  if (moved === undefined) {
     throw new StartFault(
       `no key ${id} is ${from.join(' or ')}: \`kaha keys list\` and \`kaha terminals list\` show how it stands`,
     )
   }
   await hintOnce(db, 'keys')
-  say(json ? JSON.stringify({ id, state: to }) : `${id} is ${to}.`)
+  say(json ? JSON.stringify({ id, state: moved }) : `${id} is ${moved}.`)
 }

@@ -8,7 +8,7 @@ import type { Db } from '../kernel/db.ts'
 import { StartFault } from '../kernel/fault.ts'
 import { holdsAll, parseAsWritten } from '../kernel/json-digits.ts'
 import { repeatsKey } from '../kernel/json-keys.ts'
-import { argumentsOf, idOf, takesOnly } from './arguments.ts'
+import { argumentsOf, idOf, takesOnly, unknownAction } from './arguments.ts'
 import { timeIn, withDatabase } from './database.ts'
 import { issuingOf } from './issuing.ts'
 import { operatorStore } from './store-terminals.ts'
@@ -23,7 +23,7 @@ export const terminalsHelp = [
   'kaha terminals move DEVICE --group ID --to KEY [--json]                  a device goes on with another key',
   'kaha terminals describe DEVICE --group ID --metadata JSON [--json]       what lists of terminals show of a device',
   '',
-  'A device id belongs to the key that used it first. `kaha keys suspend`, `resume` and `revoke` take the ids of these keys too, and close',
+  'A device id belongs to the key that used it first. `kaha keys suspend`, `resume`, `revoke` and `delete` take the ids of these keys too, and close',
   'their sockets.',
   '',
 ].join('\n')
@@ -52,9 +52,7 @@ export async function terminalsCommand(config: Config, args: readonly string[]):
   const plan = Object.hasOwn(actions, name) ? actions[name] : undefined
   const takesSubject = ['disconnect', 'move', 'describe'].includes(name)
   if (plan === undefined || more.length > 0 || (subject !== undefined && !takesSubject))
-    throw new StartFault(
-      `there is no \`kaha terminals ${positionals.join(' ')}\`; \`kaha terminals --help\` lists what there is`,
-    )
+    throw unknownAction('terminals', positionals)
   takesOnly('terminals', name, values, takenBy[name])
   const act = plan(values, subject)
   await withDatabase(config, { begins: false }, (db) => act(db, config, values.json === true))

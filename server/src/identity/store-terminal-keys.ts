@@ -61,7 +61,7 @@ const listTerminalKeys = statement(
      from identity.groups g join identity.entities m on m.id = g.merchant_id left join identity.terminal_keys k on k.group_id = g.id
      left join identity.entities b on b.id = k.branch_id
     where $1::uuid is null or g.id = $1
-    order by k.id nulls last, g.id limit $2`,
+    order by k.id nulls first, g.id limit $2`,
 )
 
 const findGroup = statement('identity.findGroup', `select merchant_id from identity.groups where id = $1`)

@@ -56,14 +56,17 @@ const insertKey = statement(
    values ($1, $2, $3, $4, $5, $6, $7, $8, $8)`,
 )
 
+// Of the key `k`: nobody stores that the time of one is over.
+const shownState = `case when k.state = 'ACTIVE' and k.expires_at <= kernel.now() then 'EXPIRED' else k.state end`
+
 const setKeyState = statement(
   'identity.setKeyState',
-  `update identity.keys set state = $2, updated_at = $3 where id = $1 and state = any($4) returning id`,
+  `update identity.keys k set state = $2, updated_at = $3 where k.id = $1 and k.state = any($4) returning ${shownState} as state`,
 )
 
 const listKeys = statement(
   'identity.listKeys',
-  `select k.id, k.last_four, case when k.state = 'ACTIVE' and k.expires_at <= kernel.now() then 'EXPIRED' else k.state end as state, k.scopes, k.expires_at, k.created_at, e.id as entity_id, e.level, e.name
+  `select k.id, k.last_four, ${shownState} as state, k.scopes, k.expires_at, k.created_at, e.id as entity_id, e.level, e.name
      from identity.keys k join identity.entities e on e.id = k.entity_id
     order by k.id limit $1`,
 )
@@ -76,7 +79,7 @@ const findEntity = statement(
 // Each below the one that it belongs to.
 const listEntities = statement(
   'identity.listEntities',
-  `select id, level, partner_id, merchant_id, branch_id, name, reference_number, state from identity.entities
+  `select id, level, partner_id, merchant_id, branch_id, name, reference_number, state, ${accountState} as standing from identity.entities e
     order by partner_id, merchant_id nulls first, branch_id nulls first limit $1`,
 )
 
@@ -116,8 +119,8 @@ const insertTerminalKey = statement(
 
 export type EntityRow = Omit<Entities, 'state' | 'created_at'>
 
-/** An entity for an operator to see; `state` is its own, whatever those above it have. */
-export type EntityListing = EntityRow & Pick<Entities, 'state'>
+/** An entity for an operator to see: how it stands by itself, and with everything above it. */
+export type EntityListing = EntityRow & Pick<Entities, 'state'> & { readonly standing: AccountState }
 
 /** An entity, by its level and its id. */
 export type EntityOf = Pick<Principal, 'level' | 'entityId'>
@@ -170,9 +173,9 @@ export const identityStore = {
     },
     at: Date,
   ) => on.run(insertKey, [key.id, key.hash, key.lastFour, key.entityId, key.scopes, key.sealed, key.expiresAt, at]),
-  /** True when the key stood in one of the states and now stands in the new one. */
+  /** How a key stands now that stood in one of these states; undefined where none did. */
   setKeyState: async (on: Queries, id: string, state: string, from: readonly string[], at: Date) =>
-    (await on.run(setKeyState, [id, state, at, from])).length === 1,
+    (await on.run<Pick<Keys, 'state'>>(setKeyState, [id, state, at, from]))[0]?.state,
   listKeys: (on: Queries) => on.run<KeyListing>(listKeys, [keysListedMax]),
   listEntities: (on: Queries) => on.run<EntityListing>(listEntities, [entitiesListedMax]),
   findEntity: async (on: Queries, id: string) => (await on.run<EntityRow>(findEntity, [id]))[0],

@@ -67,6 +67,12 @@ export const takesNone: UserMessage = {
   fil: 'Hindi tumatanggap ng bayad ang merchant na ito sa ngayon. Kung nakapagbayad ka na, huwag nang magbayad ulit: magtanong sa merchant. Kung hindi, hindi ka siningil.',
 }
 
+/** The same where the last attempt was refused. */
+export const refusedAndClosed: UserMessage = {
+  en: 'This payment did not go through. You have not been charged. The merchant is not taking payments right now.',
+  fil: 'Hindi natuloy ang bayad na ito. Hindi ka siningil. Hindi tumatanggap ng bayad ang merchant sa ngayon.',
+}
+
 const rejected: UserMessage = {
   en: 'Your bank declined this card. You have not been charged. Please use another card or contact your bank.',
   fil: 'Tinanggihan ng iyong bangko ang card na ito. Hindi ka siningil. Gumamit ng ibang card o makipag-ugnayan sa iyong bangko.',

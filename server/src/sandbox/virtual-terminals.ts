@@ -78,10 +78,13 @@ export function createVirtualTerminals(deps: VirtualTerminalsDependencies): Virt
       socket.on('close', (code) => void noteLoss(unit, socket, code))
     } catch (cause) {
       // Asked again at once it would be refused again.
-      const refused = (code: string, why: string) =>
-        new Fault(code, `${why}; take another device id, as ${unit.deviceId}-2.`, { cause })
-      if (String(cause).endsWith(' 403')) throw refused('DEVICE_ID_IN_USE', 'A terminal of yours has this device id')
-      if (String(cause).endsWith(' 401')) throw refused('UNAVAILABLE', 'The key of this virtual terminal is not active')
+      const another = `take another device id, as ${unit.deviceId}-2`
+      if (String(cause).endsWith(' 403'))
+        throw new Fault('DEVICE_ID_IN_USE', `A terminal of yours has this device id; ${another}.`, { cause })
+      if (String(cause).endsWith(' 401'))
+        throw new Fault('UNAVAILABLE', `Its account or its key is not active; activate the account, or ${another}.`, {
+          cause,
+        })
       throw new Fault('UNAVAILABLE', 'The virtual terminal could not connect; does this process take sockets?', {
         retryAfterSeconds: 1,
         cause,

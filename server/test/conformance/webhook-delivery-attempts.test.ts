@@ -140,9 +140,9 @@ for (const [what, answer] of Object.entries(slow)) {
     assert.deepEqual([status, count], ['SUBMITTED', 1])
     assert.equal((await p.attempts())[0]?.error_class, 'timeout')
     p.receiver.answer = (_request, response) => void response.writeHead(200).end()
-    // A good answer, too, comes after the deadline where the machine stands still for that long.
-    for (let next = await p.event(); next.status === 'SUBMITTED'; next = await p.event())
-      await p.kaha.sandboxClock.advance(new Date(next.next_attempt_at ?? ''))
+    await p.advance(5)
+    // A good answer, too, comes after the deadline where the machine stands still for that long; hardly twice.
+    if ((await p.event()).status === 'SUBMITTED') await p.advance(300)
     assert.equal((await p.event()).status, 'DELIVERED')
   })
 }

@@ -232,6 +232,14 @@ test('[I1.account-state.payers] while its merchant is locked nothing can be paid
   const [receipt = ''] = [
     (await ask('POST', paid.url, { form: { ...(await formOf(paid.url)), ...typed } })).headers.location,
   ]
+  const more = await link({ type: 'multi_use' })
+  const once = await ask('POST', more.url, { form: { ...(await formOf(more.url)), ...typed } })
+  const own = { cookie: `kaha_payment=${/[\w-]{22}$/.exec(once.headers.location ?? '')?.[0]}` }
+  const again = fieldsOf((await ask('GET', more.url, { headers: own })).text)
+  const often = { url: more.url, receipt: once.headers.location ?? '', form: { ...again, ...typed } }
+  const other = await sdk.paymentIntents.create({ amount: 9800, currency: 'PHP', merchant_branch_reference_number })
+  const refused = other.checkout_url
+  await ask('POST', refused, { form: { ...(await formOf(refused)), ...typed, number: cards.declined } })
   const pages = [(await link()).url, intent.checkout_url]
   const forms = await Promise.all(pages.map(async (url) => ({ url, form: { ...(await formOf(url)), ...typed } })))
   await stands('LOCKED')
@@ -239,7 +247,8 @@ test('[I1.account-state.payers] while its merchant is locked nothing can be paid
   for (const { url, form } of forms) {
     for (const method of [{ method: 'card' }, { method: 'qrph' }]) {
       const answer = await ask('POST', url, { form: { ...form, ...method } })
-      assert.deepEqual([answer.status, answer.headers.location], [303, url])
+      const told = answer.status === 303 ? await ask('GET', answer.headers.location ?? '') : answer
+      assert.match(told.text, /data-outcome="closed"/)
     }
     for (const [lang, title] of [
       ['', 'No payments right now'],
@@ -252,6 +261,12 @@ test('[I1.account-state.payers] while its merchant is locked nothing can be paid
     }
   }
   assert.match((await ask('GET', receipt)).text, /data-outcome="succeeded"/)
+  // Whoever paid there before is not shown the receipt of that for the payment that they wanted to make.
+  const asked = await ask('POST', often.url, { form: often.form, headers: own })
+  assert.match(asked.text, /data-outcome="closed"/)
+  assert.equal((await ask('GET', often.url, { headers: own })).headers.location, often.receipt)
+  // One whose card was refused is told that, and not that they may have paid.
+  assert.match((await ask('GET', refused)).text, /data-outcome="declined"[^]*You have not been charged/)
   assert.deepEqual(await rowCounts(), before)
   await stands('ACTIVE')
   for (const { url, form } of forms) {

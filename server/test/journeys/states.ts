@@ -46,8 +46,11 @@ export const endsOfLinks = (shop: Shop): States => ({
       }
       const link = await shop.link()
       await stands('LOCKED')
-      await page.goto(link.url)
-      await stands('ACTIVE')
+      try {
+        await page.goto(link.url)
+      } finally {
+        await stands('ACTIVE')
+      }
     },
   },
   'an address of nothing': {

@@ -61,6 +61,8 @@ test('[I1.key.issued-by-operator, I1.key.shown-once] beside a running server key
   })
   assert.equal(await answerTo(sandbox, brief.secret_key), 'UNAUTHORIZED')
   assert.match(await standing(), /  EXPIRED  /)
+  await kaha('keys', 'suspend', brief.id)
+  assert.equal(await kaha('keys', 'resume', brief.id), `${brief.id} is EXPIRED.\n`)
   await refused(
     /is over: --expires names a time to come/,
     'keys',

@@ -5,7 +5,7 @@ import { newId } from '../../kernel/ids.ts'
 import { sha256 } from '../../kernel/seal.ts'
 import type { CardInput } from '../../payments/card.ts'
 import { intentOfNew, type Intent } from '../../payments/intent.ts'
-import type { PaymentMethod } from '../../payments/machine.ts'
+import { confirmRefusal, type PaymentMethod } from '../../payments/machine.ts'
 import type { Confirmed } from '../../payments/service.ts'
 import type { NewIntent } from '../../payments/store.ts'
 import { refuse } from './errors.ts'
@@ -137,7 +137,8 @@ export function intentCases({ db, clock, keyring, identity, payments, idempotenc
       attemptCount?: number,
     ): Promise<Confirmed> {
       if ((card === undefined) !== (type === 'qrph')) throw wrongCard(type)
-      if (!(await identity.isActive(intent.branchId)))
+      // An intent that can be paid no more says so first, for that may be the only word of a charge whose answer was lost.
+      if (confirmRefusal(intent.shown.status) === null && !(await identity.isActive(intent.branchId)))
         throw refuse('FORBIDDEN', 'The account that this payment is for is not active: it takes no payments now.')
       if (card !== undefined) return payments.confirm(intent, card, correlationId, attemptCount)
       const waiting = await payments.codes.make(intent, correlationId, attemptCount)

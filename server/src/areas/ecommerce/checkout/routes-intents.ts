@@ -11,7 +11,7 @@ import { payPage } from './pay-page.ts'
 import { resultPage } from './result-page.ts'
 import {
   busyViewOfLink,
-  closedViewOf,
+  closedViewOfIntent,
   codeViewOfIntent,
   outcomeOf,
   payViewOfIntent,
@@ -96,7 +96,7 @@ function createShowIntent({
     })
     if (result !== undefined) return send(reply, resultPage(result), intent.redirectUrls)
     if (!(await ecommerce.takesPayments(intent.branchId)))
-      return send(reply, resultPage(closedViewOf(intent, payee, address)), intent.redirectUrls)
+      return send(reply, resultPage(closedViewOfIntent(intent, payee, address)), intent.redirectUrls)
     // The use of this payer's own code that has expired is theirs to take, until somebody stores that end.
     const ownUse = intent.latestAttempt?.code?.holdsUse === true
     const isFull = link !== undefined && !ecommerce.hasFreeUse(link) && !ownUse

@@ -12,7 +12,7 @@ const nonceCharacters = 22
 
 /** The page of a link, `/l/{token}`, and its form, which makes the intent of this visit and pays it. */
 export function mountLinkRoutes(room: FastifyInstance, parts: CheckoutParts): void {
-  const { ecommerce, pageAddressOf, redirect, formFor, readForm, findLink, ownPayment, submit } = parts
+  const { ecommerce, payeeOf, pageAddressOf, send, redirect, formFor, readForm, findLink, ownPayment, submit } = parts
   const showLink = createShowLink(parts)
 
   room.get<{ Params: { token: string } }>(
@@ -41,8 +41,15 @@ export function mountLinkRoutes(room: FastifyInstance, parts: CheckoutParts): vo
       if (own?.waits === true) return redirect(reply, own)
       // Its page tells why there is nothing to pay any more, or of a payment that was made since the form was shown.
       const isUntold = own !== undefined && !own.isLeft && own.token !== form.told
-      const takesOne = ecommerce.hasFreeUse(link) && (await ecommerce.takesPayments(link.branch_id))
-      if (visited === undefined && (isUntold || !takesOne)) return redirect(reply, pageAddressOf(request, 'l'))
+      if (visited === undefined && (isUntold || !ecommerce.hasFreeUse(link)))
+        return redirect(reply, pageAddressOf(request, 'l'))
+      // Told at once: the way to the link's page would lead whoever paid there before to the receipt of that.
+      if (visited === undefined && !(await ecommerce.takesPayments(link.branch_id)))
+        return send(
+          reply,
+          resultPage(closedViewOf(link, await payeeOf(link), pageAddressOf(request, 'l'))),
+          link.redirect_urls,
+        )
       const intent = visited ?? (await ecommerce.intentOfVisit(link, form.nonce))
       if (intent === undefined) return redirect(reply, pageAddressOf(request, 'l'))
       const token = ecommerce.checkoutTokenOf(intent.id)

@@ -6,6 +6,7 @@ import {
   linkInUse,
   linkInUseAfterCode,
   paidLink,
+  refusedAndClosed,
   takesNone,
   userMessageOf,
   type UserMessage,
@@ -188,6 +189,19 @@ export function closedViewOf(
     amount: formatMoney(amount, currency, address.language),
     message: takesNone[address.language],
     retryUrl: address.url,
+  }
+}
+
+/** The same of an intent: what became of its last attempt is told before that, with the merchant's way out. */
+export function closedViewOfIntent(intent: Intent, payee: Payee, address: PageAddress): ResultView {
+  const { status } = intent.shown
+  if (status !== 'DECLINED' && status !== 'FAILED') return closedViewOf(intent, payee, address)
+  const back = intent.redirectUrls?.['declined']
+  return {
+    ...closedViewOf(intent, payee, address),
+    kind: status === 'DECLINED' ? 'declined' : 'failed',
+    message: refusedAndClosed[address.language],
+    redirect: back === undefined ? undefined : { url: back },
   }
 }
 
