@@ -113,7 +113,10 @@ test('a virtual terminal that may not come back stays away, and holds up neither
   assert.equal((await lost.paying).json.error.code, 'TERMINAL_CONNECTION_ERROR')
   const refused = await start('sim-drop-30s-barred')
   assertRefused('/sandbox/terminals', refused, 503, 'UNAVAILABLE')
-  assert.match(refused.json.error.message, /^The key of this virtual terminal is not active; take another device id/)
+  assert.match(
+    refused.json.error.message,
+    /^Its account or its key is not active; activate the account, or take another device id/,
+  )
   await stop('sim-slow-80s-beside')
 })
 
