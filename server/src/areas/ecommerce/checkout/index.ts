@@ -12,7 +12,7 @@ import { mountLinkRoutes } from './routes-links.ts'
 const formBytesMax = 16 * 1024
 const prefix = '/pay'
 
-/** The payer's pages: `/l/{token}` of a link, `/i/{token}` of an intent. A GET changes nothing; a POST ends in a redirect. */
+/** The payer's pages: `/l/{token}` of a link, `/i/{token}` of an intent. A GET changes nothing; a POST that begins something ends in a redirect. */
 export async function mountCheckout(app: FastifyInstance, deps: CheckoutDependencies): Promise<void> {
   const { edge, addresses } = deps
   const parts = createParts(deps)

@@ -3,8 +3,11 @@ import { languageOf, queryOf } from '../../../kernel/http/language.ts'
 import type { CheckoutDependencies } from './dependencies.ts'
 import type { PageAddress } from './views.ts'
 
-/** For a page of a link or an intent, which its token alone names. */
-export type TokenRequest = FastifyRequest<{ Params: { token: string } }>
+/** A route to a page of a link or an intent, which its token alone names. */
+export interface TokenRoute {
+  Params: { token: string }
+}
+export type TokenRequest = FastifyRequest<TokenRoute>
 
 export type PageAddresses = ReturnType<typeof createPageAddresses>
 

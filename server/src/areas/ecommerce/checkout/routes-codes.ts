@@ -2,6 +2,7 @@ import { qrPng } from '@kaha/qrph/image'
 import type { FastifyInstance } from 'fastify'
 import { nothingHere } from '../../../kernel/http/area.ts'
 import { pageHeaders } from '../../../kernel/http/page-headers.ts'
+import type { TokenRoute } from './page-addresses.ts'
 import type { CheckoutParts } from './parts.ts'
 import { waitsForBank } from './views.ts'
 
@@ -9,19 +10,15 @@ import { waitsForBank } from './views.ts'
 export function mountCodeRoutes(room: FastifyInstance, parts: CheckoutParts): void {
   const { ecommerce, pageAddressOf, redirect, readForm, findIntent } = parts
 
-  room.get<{ Params: { token: string } }>(
-    '/i/:token/code.png',
-    { config: { operationId: 'checkout.code' } },
-    async (request, reply) => {
-      const intent = await findIntent(request)
-      const code = intent.latestAttempt?.code
-      if (!waitsForBank(intent) || code == null) throw nothingHere()
-      return reply.headers({ ...pageHeaders(), 'content-type': 'image/png' }).send(qrPng(code.text))
-    },
-  )
+  room.get<TokenRoute>('/i/:token/code.png', { config: { operationId: 'checkout.code' } }, async (request, reply) => {
+    const intent = await findIntent(request)
+    const code = intent.latestAttempt?.code
+    if (!waitsForBank(intent) || code == null) throw nothingHere()
+    return reply.headers({ ...pageHeaders(), 'content-type': 'image/png' }).send(qrPng(code.text))
+  })
 
   // Once per page: a second submission, and one of an earlier page, finds that code given up, and gives up no other.
-  room.post<{ Params: { token: string } }>(
+  room.post<TokenRoute>(
     '/i/:token/other',
     { config: { operationId: 'checkout.giveUpCode' } },
     async (request, reply) => {

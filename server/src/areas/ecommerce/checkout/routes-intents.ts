@@ -5,7 +5,7 @@ import { pageHeaders } from '../../../kernel/http/page-headers.ts'
 import { isUuid } from '../../../kernel/ids.ts'
 import type { Intent } from '../../../payments/intent.ts'
 import { codePage } from './code-page.ts'
-import type { TokenRequest } from './page-addresses.ts'
+import type { TokenRequest, TokenRoute } from './page-addresses.ts'
 import type { CheckoutParts } from './parts.ts'
 import { payPage } from './pay-page.ts'
 import { resultPage } from './result-page.ts'
@@ -25,34 +25,24 @@ export function mountIntentRoutes(room: FastifyInstance, parts: CheckoutParts): 
   const { ecommerce, pageAddressOf, redirect, readForm, findIntent, submit } = parts
   const showIntent = createShowIntent(parts)
 
-  room.get<{ Params: { token: string } }>(
-    '/i/:token',
-    { config: { operationId: 'checkout.intent' } },
-    async (request, reply) => showIntent(request, reply, await findIntent(request)),
+  room.get<TokenRoute>('/i/:token', { config: { operationId: 'checkout.intent' } }, async (request, reply) =>
+    showIntent(request, reply, await findIntent(request)),
   )
 
-  room.post<{ Params: { token: string } }>(
-    '/i/:token',
-    { config: { operationId: 'checkout.payIntent' } },
-    async (request, reply) => {
-      const form = readForm(request)
-      const intent = await findIntent(request)
-      return submit(request, reply, intent, form, Number(form.nonce), (problem) =>
-        showIntent(request, reply, intent, problem),
-      )
-    },
-  )
+  room.post<TokenRoute>('/i/:token', { config: { operationId: 'checkout.payIntent' } }, async (request, reply) => {
+    const form = readForm(request)
+    const intent = await findIntent(request)
+    return submit(request, reply, intent, form, Number(form.nonce), (problem) =>
+      showIntent(request, reply, intent, problem),
+    )
+  })
 
-  room.get<{ Params: { token: string } }>(
-    '/i/:token/status',
-    { config: { operationId: 'checkout.status' } },
-    async (request, reply) => {
-      const intent = await findIntent(request)
-      return reply
-        .headers({ ...pageHeaders(), 'content-type': 'application/json; charset=utf-8' })
-        .send(JSON.stringify({ outcome: outcomeOf(intent), attempts: intent.attemptCount }))
-    },
-  )
+  room.get<TokenRoute>('/i/:token/status', { config: { operationId: 'checkout.status' } }, async (request, reply) => {
+    const intent = await findIntent(request)
+    return reply
+      .headers({ ...pageHeaders(), 'content-type': 'application/json; charset=utf-8' })
+      .send(JSON.stringify({ outcome: outcomeOf(intent), attempts: intent.attemptCount }))
+  })
 
   // The way back from a challenge. The address brings no result, so it may be opened by anybody, and any number of times.
   room.get<{ Params: { token: string; attempt: string } }>(

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import { randomText } from '../../../kernel/ids.ts'
 import type { LinkRow } from '../store.ts'
-import type { TokenRequest } from './page-addresses.ts'
+import type { TokenRequest, TokenRoute } from './page-addresses.ts'
 import type { CheckoutParts } from './parts.ts'
 import { payPage } from './pay-page.ts'
 import { resultPage } from './result-page.ts'
@@ -15,51 +15,43 @@ export function mountLinkRoutes(room: FastifyInstance, parts: CheckoutParts): vo
   const { ecommerce, payeeOf, pageAddressOf, send, redirect, formFor, readForm, findLink, ownPayment, submit } = parts
   const showLink = createShowLink(parts)
 
-  room.get<{ Params: { token: string } }>(
-    '/l/:token',
-    { config: { operationId: 'checkout.link' } },
-    async (request, reply) => {
-      const link = await findLink(request)
-      const { url } = pageAddressOf(request, 'l')
-      const own = await ownPayment(request, link)
-      if (own !== undefined) reply.header('set-cookie', remember('payment', own.token, url))
-      const form = formFor(request.params.token, randomText(nonceCharacters))
-      reply.header('set-cookie', remember('form', form.nonce, url))
-      return showLink(request, reply, link, form, own)
-    },
-  )
+  room.get<TokenRoute>('/l/:token', { config: { operationId: 'checkout.link' } }, async (request, reply) => {
+    const link = await findLink(request)
+    const { url } = pageAddressOf(request, 'l')
+    const own = await ownPayment(request, link)
+    if (own !== undefined) reply.header('set-cookie', remember('payment', own.token, url))
+    const form = formFor(request.params.token, randomText(nonceCharacters))
+    reply.header('set-cookie', remember('form', form.nonce, url))
+    return showLink(request, reply, link, form, own)
+  })
 
-  room.post<{ Params: { token: string } }>(
-    '/l/:token',
-    { config: { operationId: 'checkout.payLink' } },
-    async (request, reply) => {
-      const form = readForm(request)
-      const link = await findLink(request)
-      const visited = await ecommerce.findIntentByForm(link.id, form.nonce)
-      // For a form that was open before as for whoever looks: what this payer may be paying right now comes before another payment.
-      const own = visited === undefined ? await ownPayment(request, link) : undefined
-      if (own?.waits === true) return redirect(reply, own)
-      // Its page tells why there is nothing to pay any more, or of a payment that was made since the form was shown.
-      const isUntold = own !== undefined && !own.isLeft && own.token !== form.told
-      if (visited === undefined && (isUntold || !ecommerce.hasFreeUse(link)))
-        return redirect(reply, pageAddressOf(request, 'l'))
-      // Told at once: the way to the link's page would lead whoever paid there before to the receipt of that.
-      if (visited === undefined && !(await ecommerce.takesPayments(link.branch_id)))
-        return send(
-          reply,
-          resultPage(closedViewOf(link, await payeeOf(link), pageAddressOf(request, 'l'))),
-          link.redirect_urls,
-        )
-      const intent = visited ?? (await ecommerce.intentOfVisit(link, form.nonce))
-      if (intent === undefined) return redirect(reply, pageAddressOf(request, 'l'))
-      const token = ecommerce.checkoutTokenOf(intent.id)
-      reply.header('set-cookie', remember('payment', token, pageAddressOf(request, 'l').url))
-      return submit(request, reply, intent, form, 0, async (problem) => {
-        const again = { ...formFor(request.params.token, form.nonce), problem }
-        return showLink(request, reply, link, again, await ownPayment(request, link), 400)
-      })
-    },
-  )
+  room.post<TokenRoute>('/l/:token', { config: { operationId: 'checkout.payLink' } }, async (request, reply) => {
+    const form = readForm(request)
+    const link = await findLink(request)
+    const visited = await ecommerce.findIntentByForm(link.id, form.nonce)
+    // For a form that was open before as for whoever looks: what this payer may be paying right now comes before another payment.
+    const own = visited === undefined ? await ownPayment(request, link) : undefined
+    if (own?.waits === true) return redirect(reply, own)
+    // Its page tells why there is nothing to pay any more, or of a payment that was made since the form was shown.
+    const isUntold = own !== undefined && !own.isLeft && own.token !== form.told
+    if (visited === undefined && (isUntold || !ecommerce.hasFreeUse(link)))
+      return redirect(reply, pageAddressOf(request, 'l'))
+    // Told at once: the way to the link's page would lead whoever paid there before to the receipt of that.
+    if (visited === undefined && !(await ecommerce.takesPayments(link.branch_id)))
+      return send(
+        reply,
+        resultPage(closedViewOf(link, await payeeOf(link), pageAddressOf(request, 'l'))),
+        link.redirect_urls,
+      )
+    const intent = visited ?? (await ecommerce.intentOfVisit(link, form.nonce))
+    if (intent === undefined) return redirect(reply, pageAddressOf(request, 'l'))
+    const token = ecommerce.checkoutTokenOf(intent.id)
+    reply.header('set-cookie', remember('payment', token, pageAddressOf(request, 'l').url))
+    return submit(request, reply, intent, form, 0, async (problem) => {
+      const again = { ...formFor(request.params.token, form.nonce), problem }
+      return showLink(request, reply, link, again, await ownPayment(request, link), 400)
+    })
+  })
 }
 
 /** Answers with what a link has to show: its form, the payment that this browser makes with it, or why nobody can pay it. */
