@@ -121,6 +121,7 @@ async function mountQr(
   const announce = createAnnounce((tx, event) => delivery.appendEvent(tx, event))
   const announced = () => bus.hint('events')
   const { log, metrics } = edge
+  // Without a bank, too: money that came while there was one may still wait for a person.
   const figures = createQrFigures(metrics, db)
   if (qrBank === null) return null
   const codeBank = sandbox
