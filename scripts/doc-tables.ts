@@ -73,7 +73,7 @@ async function metricsTable(): Promise<string> {
   const metrics = createMetrics()
   const db = { run: async () => [], stats: () => ({ total: 0, idle: 0, waiting: 0, statements: 0 }) } as unknown as Db
   measureDb(metrics, [db])
-  measureBus(metrics, { connected: true, outages: 0 })
+  measureBus(metrics, { connected: true, outages: 0 }, { unheard: 0 })
   countLoops(createLog('silent'), metrics)
   createFigures({ metrics, db, inFlight: () => 0 })
   createTerminalFigures(metrics, { waitingCalls: () => 0, open: async () => 0 })

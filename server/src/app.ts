@@ -28,6 +28,7 @@ import { createHttp, portOf } from './kernel/http/server.ts'
 import { countLoops, startLoop } from './kernel/loop.ts'
 import type { Log } from './kernel/log.ts'
 import { createMetrics } from './kernel/metrics.ts'
+import { newProcessName, sessionNameOf, watchProcesses } from './kernel/processes.ts'
 import { createRateLimit } from './kernel/rate-limit.ts'
 import { createKeyring, type Keyring } from './kernel/seal.ts'
 import { holdInstallation } from './kernel/installation.ts'
@@ -55,6 +56,8 @@ export interface Choices {
 
 /** A running platform: one process with its roles. */
 export interface Kaha extends AsyncDisposable {
+  /** What `kaha processes list` calls it. */
+  readonly name: string
   readonly addresses: Addresses
   readonly db: Db
   /** For the tables of work. */
@@ -124,7 +127,8 @@ export async function startKaha(options: {
   const metrics = createMetrics()
   const log = countLoops(options.log, metrics)
   const edge: Edge = { log, metrics }
-  const logged = { target, ...logDb(log) }
+  const processName = newProcessName()
+  const logged = { target, sessionName: sessionNameOf(config.roles, processName), ...logDb(log) }
   const db = building.use(createDb({ ...logged, connectionsMax: choices.databaseConnectionsMax }))
   const work = building.use(createDb({ ...logged, connectionsMax: workConnectionsMax, settings: byIndex }))
   const probe = building.use(createProbe(logged))
@@ -225,7 +229,7 @@ export async function startKaha(options: {
   const pathOfSocket = socketPath(prefixOfHost)
   const takesSockets = (request: IncomingMessage) => pathOfSocket(request) !== null
   const http = createHttp({ ...edge, clock, trustProxy: config.trustProxy, prefixOfHost, takesSockets, leaveMs })
-  measureBus(metrics, bus)
+  measureBus(metrics, bus, building.use(watchProcesses({ db, bus, log, name: processName })))
   measurePutOff(metrics, db)
   mountOperations(http, {
     metrics,
@@ -283,6 +287,7 @@ export async function startKaha(options: {
   building.defer(() => void (http.leaving.is = true))
   const held = building.move()
   return {
+    name: processName,
     addresses,
     db,
     work,

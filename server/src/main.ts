@@ -2,7 +2,7 @@ import { help, say, startHelp, version, warn } from './commands/words.ts'
 import { readConfig } from './config.ts'
 import { Fault, StartFault } from './kernel/fault.ts'
 
-/** `kaha start | migrate | entities | keys | terminals | attention`: one line and exit code 1 for whatever a person can mend. */
+/** `kaha start | migrate | entities | keys | terminals | processes | attention`: one line and exit code 1 for whatever a person can mend. */
 async function main([command = 'help', ...args]: readonly string[]): Promise<void> {
   const wantsHelp = ['--help', '-h'].some((flag) => args.includes(flag))
   const env = process.env
@@ -34,6 +34,10 @@ async function main([command = 'help', ...args]: readonly string[]): Promise<voi
     case 'terminals': {
       const { terminalsCommand, terminalsHelp } = await import('./commands/terminals.ts')
       return wantsHelp ? say(terminalsHelp) : terminalsCommand(readConfig(env), args)
+    }
+    case 'processes': {
+      const { processesCommand, processesHelp } = await import('./commands/processes.ts')
+      return wantsHelp ? say(processesHelp) : processesCommand(readConfig(env), args)
     }
     case 'attention': {
       const { attentionCommand, attentionHelp } = await import('./commands/attention.ts')

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { isSandbox, refusedInLive, startKaha, type SandboxKaha } from '../app.ts'
+import { isSandbox, refusedInLive, startKaha, type Kaha, type SandboxKaha } from '../app.ts'
 import { hostAndPort, localUrlOf, type Addresses } from '../addresses.ts'
 import { unknownSettings, type Config } from '../config.ts'
 import { openDataDir } from '../kernel/data-dir.ts'
@@ -62,7 +62,7 @@ export async function start(
       arrived: ({ type }) => greeted && say(`webhook ${type} arrived at the inbox, signature verified`),
     }),
   )
-  tellStart(log, config, kaha.addresses)
+  tellStart(log, config, kaha)
   if (isSandbox(kaha)) {
     // A stop does not wait for the story, which fails with the platform that it asks.
     const opening = openSandbox(running, kaha, config, options.empty, ending.signal)
@@ -81,9 +81,13 @@ export async function start(
 }
 
 /** For whoever reads the logs of several processes: which of them this is. */
-function tellStart(log: Log, { mode, roles, metrics }: Config, { base, listening }: Addresses): void {
+function tellStart(
+  log: Log,
+  { mode, roles, metrics }: Config,
+  { name, addresses: { base, listening } }: Pick<Kaha, 'name' | 'addresses'>,
+): void {
   const ofMetrics = typeof metrics === 'string' ? metrics : hostAndPort(metrics.host, metrics.port)
-  log.info({ version: version(), mode, roles, listening, metrics: ofMetrics, base }, 'Kaha is running')
+  log.info({ version: version(), process: name, mode, roles, listening, metrics: ofMetrics, base }, 'Kaha is running')
 }
 
 async function openSandbox(

@@ -142,6 +142,7 @@ export const help = (): string =>
     '  kaha entities   list, make, lock and activate partners, merchants and branches',
     '  kaha keys       list, issue and revoke secret keys',
     '  kaha terminals  list and issue keys of tills and terminals, close their sockets, move devices',
+    '  kaha processes  list the processes that work with the database now',
     '  kaha attention  list and settle what needs a person',
     '  kaha pay        pay a QR Ph code of a running sandbox, from its text or a picture',
     '',

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 
 /** What processes tell each other. A hint only says "look again"; the truth is always a row. */
-export type Topic = 'clock' | 'keys' | 'payments' | 'events' | 'deliveries' | 'destinations' | 'terminals'
+export type Topic = 'clock' | 'keys' | 'payments' | 'events' | 'deliveries' | 'destinations' | 'terminals' | 'processes'
 
 /** Ids and names of what happened, never data: none has a space or a line feed in it, and all of one saying have 500 bytes at most. */
 export type Words = readonly string[]

@@ -26,6 +26,8 @@ export type DbTarget =
 
 export interface DbOptions {
   readonly target: DbTarget
+  /** How its sessions are called. */
+  readonly sessionName?: string | undefined
   readonly connectionsMax?: number | undefined
   readonly acquireWaitMsMax?: number
   readonly statementMsMax?: number
@@ -65,7 +67,11 @@ function timeOf(text: string): Date | number {
 const ofSocket = { port: 5432, ssl: false, sslnegotiation: 'postgres' } satisfies pg.ClientConfig
 const noOptions = ' '
 
-export function connectionConfig(target: DbTarget, settings: Readonly<Record<string, string>> = {}): pg.ClientConfig {
+export function connectionConfig(
+  target: DbTarget,
+  settings: Readonly<Record<string, string>> = {},
+  sessionName = 'kaha',
+): pg.ClientConfig {
   const options = Object.entries(settings)
     .map(([name, value]) => `-c ${name}=${value}`)
     .join(' ')
@@ -79,7 +85,7 @@ export function connectionConfig(target: DbTarget, settings: Readonly<Record<str
           database: target.database,
           options: options || noOptions,
         }
-  return { ...where, types, application_name: 'kaha' }
+  return { ...where, types, application_name: sessionName }
 }
 
 /** Options that an address has would stand in place of ours. */
@@ -123,7 +129,7 @@ export function createDb(options: DbOptions): Db {
     ...options.settings,
   }
   const pool = new pg.Pool({
-    ...connectionConfig(options.target, settings),
+    ...connectionConfig(options.target, settings, options.sessionName),
     max: options.connectionsMax ?? 8,
     connectionTimeoutMillis: options.acquireWaitMsMax ?? 2_000,
     idleTimeoutMillis: 60_000,

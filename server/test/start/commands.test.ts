@@ -16,15 +16,16 @@ const dataDir = join(folder({ after }), 'data')
 const { kaha, refused } = commandsUnder({ after }, { KAHA_DATA_DIR: dataDir })
 
 test('every command tells what it takes, and start lists every setting with its default', async () => {
-  const [all, ofStart, ofMigrate, ofEntities, ofKeys, ofAttention] = await Promise.all([
+  const [all, ofStart, ofMigrate, ofEntities, ofKeys, ofProcesses, ofAttention] = await Promise.all([
     kaha('--help'),
     kaha('start', '--help'),
     kaha('migrate', '--help'),
     kaha('entities', '--help'),
     kaha('keys', '--help'),
+    kaha('processes', '--help'),
     kaha('attention', '--help'),
   ])
-  for (const command of ['start', 'migrate', 'entities', 'keys', 'terminals', 'attention'])
+  for (const command of ['start', 'migrate', 'entities', 'keys', 'terminals', 'processes', 'attention'])
     assert.match(all, new RegExp(`kaha ${command}  `))
   assert.equal(await kaha(), all)
   assert.match(ofStart, /--empty/)
@@ -37,6 +38,7 @@ test('every command tells what it takes, and start lists every setting with its 
     assert.ok(ofEntities.includes(word), word)
   for (const word of ['list', 'issue', 'suspend', 'resume', 'revoke', '--json', ...scopes])
     assert.ok(ofKeys.includes(word), word)
+  for (const word of ['list', '--json']) assert.ok(ofProcesses.includes(word), word)
   for (const word of ['list', 'settle', '--note', '--json']) assert.ok(ofAttention.includes(word), word)
   assert.deepEqual(serversIn(dataDir), [])
 })

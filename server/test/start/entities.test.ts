@@ -29,7 +29,7 @@ const make = async (...args: readonly string[]) =>
 
 test('a live installation is set up from nothing with commands: a partner, a merchant, a branch and a key that makes links', async (t) => {
   // In a wrong folder nothing is there, which is not told as if it were all.
-  for (const command of ['entities', 'keys', 'terminals', 'attention']) {
+  for (const command of ['entities', 'keys', 'terminals', 'processes', 'attention']) {
     const { code, stderr } = await finish({ after }, { args: [command, 'list'], settings })
     assert.deepEqual([code, existsSync(settings.KAHA_DATA_DIR)], [1, false])
     assert.match(stderr, /^kaha: there is no .*live: start Kaha first, or say in KAHA_DATA_DIR where its data is\n$/)

@@ -3,6 +3,7 @@ import type { Bus } from '../bus.ts'
 import { createDb, isFull, statement, type Db, type DbOptions } from '../db.ts'
 import type { Log } from '../log.ts'
 import type { Metrics } from '../metrics.ts'
+import type { Watched } from '../processes.ts'
 
 // A standby answers too, and takes no payment: it refuses the lock, of which nothing is taken, and that is told and ends the connection,
 // for one that was made while changes were refused may refuse them for as long as it lives.
@@ -86,9 +87,14 @@ export function measureDb(metrics: Metrics, pools: readonly Db[]): void {
 }
 
 /** The line between processes, as metrics. */
-export function measureBus(metrics: Metrics, bus: Pick<Bus, 'connected' | 'outages'>): void {
+export function measureBus(metrics: Metrics, bus: Pick<Bus, 'connected' | 'outages'>, others: Watched): void {
   metrics.gauge('kaha_bus_connected', 'Whether hints of other processes arrive: 1, or 0 while the line is down.', () =>
     Number(bus.connected),
   )
   metrics.gauge('kaha_bus_outages', 'Outages of the line between processes since the start.', () => bus.outages)
+  metrics.gauge(
+    'kaha_bus_unheard',
+    'Processes that work with the same database and are not heard by this one.',
+    () => others.unheard,
+  )
 }
