@@ -1,5 +1,7 @@
 import type { TSchema } from 'typebox'
+import { terminalAnswerExamples } from './terminal-answer-examples.ts'
 import { terminalAnswers, terminalRequests, type TerminalMessage } from './terminal-messages.ts'
+import { terminalRequestExamples, type ExamplesOf } from './terminal-request-examples.ts'
 import {
   CustomerInfo,
   Product,
@@ -50,11 +52,14 @@ function shown(value: unknown): unknown {
 
 const all: Readonly<Record<string, TerminalMessage>> = { ...terminalRequests, ...terminalAnswers }
 
+const allExamples: ExamplesOf<Record<string, unknown>> = { ...terminalRequestExamples, ...terminalAnswerExamples }
+
 const messageOf = ({ summary, schema }: TerminalMessage, name: string): Tree => ({
   name,
   summary,
   contentType: 'application/json',
   payload: shown(schema),
+  examples: Object.entries(allExamples[name] ?? {}).map(([of, example]) => ({ name: of, ...example })),
 })
 
 const whose = { desktop: 'tills', terminal: 'terminals', any: 'tills and terminals' } as const

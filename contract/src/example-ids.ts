@@ -20,4 +20,8 @@ export const exampleIds = {
   code: '0198f5a2-7b03-7d26-83c5-6cf12e7a9d04',
   codeAttempt: '0198f5b1-3d95-7061-8c57-c275a430e187',
   slowAttempt: '0198f5b1-3ea6-7172-9d68-d386b541f298',
+  /** At the counter: a group, and the sockets of its two terminals. */
+  group: '01a21806-e083-721d-ab32-0142daa51b43',
+  connection: '01a21807-5247-74d1-91a1-bda5f8715668',
+  otherConnection: '01a21807-5248-7b16-8f3c-9d2e64a0c517',
 } as const
