@@ -42,7 +42,11 @@ export function logDestination(fd: number): pino.DestinationStream {
     minLength: gatherBytes,
     periodicFlush: gatherMsMax,
     maxLength: heldBytesMax,
+    contentMode: 'buffer',
   })
+  // Of text all that has gathered would be copied with each line, to be measured. Its types know of text alone.
+  const write: (line: never) => boolean = destination.write.bind(destination)
+  destination.write = (line) => write(Buffer.from(line) as never)
   const { flushSync } = destination
   // At the end of the process it would try again for ever.
   destination.on('error', () => (destination.flushSync = () => {}))
