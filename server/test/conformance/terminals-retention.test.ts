@@ -89,6 +89,8 @@ test('[X0.clocks.business.retention, X0.clocks.system.sockets, D5.retention.http
   terminal.send(result('busy'))
   await busy
   await terminal.close()
+  // A payment that comes before that is stored finds the line broken.
+  await until('that it is gone', async () => (await shop.ask({ path: '/v1/terminals' })).json.count === 0)
   assert.deepEqual(await refusal('by-http'), conflict)
   assert.deepEqual(await refusal('another'), [503, 'TERMINAL_OFFLINE'])
   const nowhere = await shop.pay({ transactionId: 'by-http' }, 'no-such-terminal')
