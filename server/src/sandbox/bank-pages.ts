@@ -3,6 +3,7 @@ import { imageBytesMax, textCharactersMax } from '@kaha/qrph'
 import { Fault } from '../kernel/fault.ts'
 import { languageOf, queryOf } from '../kernel/http/language.ts'
 import { pageHeaders } from '../kernel/http/page-headers.ts'
+import { leadHome } from '../kernel/http/page-home.ts'
 import { readForms, statusOfPage } from '../kernel/http/page-room.ts'
 import type { Log } from '../kernel/log.ts'
 import { outcomes, type BankApp, type Outcome } from './bank.ts'
@@ -105,6 +106,7 @@ export async function mountBank(
     )
     room.setErrorHandler(refuse)
     room.addHook('onRequest', async (request) => requireOwnHost(request, ownHost))
+    leadHome(room, '/sandbox', () => addresses.sandbox)
 
     room.get(path, { config: { operationId: 'sandbox.bank' } }, async (request, reply) => {
       const code = queryOf(request).get('code')

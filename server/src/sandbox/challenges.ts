@@ -2,6 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { Fault } from '../kernel/fault.ts'
 import { languageOf, queryOf } from '../kernel/http/language.ts'
 import { elsewhere, pageHeaders } from '../kernel/http/page-headers.ts'
+import { leadHome } from '../kernel/http/page-home.ts'
 import { preparePageRoom, statusOfPage } from '../kernel/http/page-room.ts'
 import type { Log } from '../kernel/log.ts'
 import {
@@ -63,6 +64,7 @@ export async function mountChallenges(
   await app.register(
     async (room) => {
       preparePageRoom(room, formBytesMax, refuse)
+      leadHome(room, '/sandbox', () => addresses.sandbox)
 
       room.get<{ Params: { token: string } }>(
         '/:token',

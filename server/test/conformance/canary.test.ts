@@ -98,8 +98,8 @@ async function everythingHappens(): Promise<void> {
 /** A payer at the page of a link, without a browser. */
 async function checkoutPays(number: string): Promise<void> {
   const { url } = await p.sdk.paymentLinks.create(linkFor(p.branch.reference_number))
-  const path = new URL(url).pathname
-  const page = await call(p.url, { path })
+  const { origin, pathname: path } = new URL(url)
+  const page = await call(origin, { path })
   const hidden = [...page.text.matchAll(/<input type="hidden" name="(\w+)" value="([^"]*)"/g)].map(
     ([, name = '', value = '']) => [name, value],
   )
@@ -111,8 +111,8 @@ async function checkoutPays(number: string): Promise<void> {
   }
   const form = new URLSearchParams({ ...Object.fromEntries(hidden), ...typed }).toString()
   const cookie = (page.headers['set-cookie'] ?? []).map((one) => one.split(';')[0]).join('; ')
-  const headers = { 'content-type': 'application/x-www-form-urlencoded', cookie, origin: new URL(url).origin }
-  const answer = await call(p.url, { method: 'POST', path, headers, bytes: form })
+  const headers = { 'content-type': 'application/x-www-form-urlencoded', cookie, origin }
+  const answer = await call(origin, { method: 'POST', path, headers, bytes: form })
   assert.equal(answer.status, 303, answer.text)
 }
 

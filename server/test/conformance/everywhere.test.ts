@@ -16,7 +16,8 @@ const subjects = await subjectsOf(p)
 test('X0.addresses.one-process: areas A and C, checkout, dashboard and sandbox answer on one port', async () => {
   const { url } = await p.link()
   const paths = ['/v1/webhook_endpoints', '/ecom/v1/payment-links', new URL(url).pathname, '/dashboard']
-  for (const path of paths) assert.equal((await ask({ path })).status, 200, path)
+  const { host } = new URL(url)
+  for (const path of paths) assert.equal((await ask({ path, headers: { host } })).status, 200, path)
   assert.equal((await ask({ path: '/sandbox/clock', key: p.seed.partner.secret_key })).status, 200)
 })
 

@@ -9,8 +9,8 @@ import { openPayers, type Hooks, type Payer, type PayerOptions } from './payers.
 export interface Shop extends Platform {
   /** A page of the merchant's own. */
   readonly thanksUrl: string
-  /** A new payer, who may see nothing but the checkout and the merchant's site. */
-  payer(t: TestContext, options?: PayerOptions): Promise<Payer>
+  /** A new payer, who may see nothing but the checkout, the merchant's site and what is at the origins `alsoAt`. */
+  payer(t: TestContext, options?: PayerOptions & { readonly alsoAt?: readonly string[] }): Promise<Payer>
   /** One statement past the platform, for states that no operation makes yet, and to count. */
   sql<Row extends object>(text: string, values?: unknown[]): Promise<Row[]>
   /** How the attempts on a link stand, oldest first. */
@@ -46,7 +46,8 @@ export async function openShop(
     ...running,
     sql,
     thanksUrl: `${siteOrigin}/thanks?order=1001&b=2`,
-    payer: (t: TestContext, look?: PayerOptions) => payers.arrive(t, origins, look),
+    payer: (t: TestContext, { alsoAt = [], ...look }: Parameters<Shop['payer']>[1] = {}) =>
+      payers.arrive(t, [...origins, ...alsoAt], look),
     async paymentsOf(linkId: string): Promise<string[]> {
       const rows = await sql<{ state: string }>(
         'select a.state from payments.attempts a join payments.intents i on i.id = a.intent_id where i.link_id = $1 order by a.id',

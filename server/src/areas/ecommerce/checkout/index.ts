@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { languageOf } from '../../../kernel/http/language.ts'
+import { leadHome } from '../../../kernel/http/page-home.ts'
 import { preparePageRoom } from '../../../kernel/http/page-room.ts'
 import { assets } from './assets.ts'
 import type { CheckoutDependencies } from './dependencies.ts'
@@ -30,6 +31,7 @@ export async function mountCheckout(app: FastifyInstance, deps: CheckoutDependen
   await app.register(
     async (room) => {
       preparePageRoom(room, formBytesMax, refuse)
+      leadHome(room, prefix, () => addresses.checkout)
       mountLinkRoutes(room, parts)
       mountIntentRoutes(room, parts)
       mountCodeRoutes(room, parts)
