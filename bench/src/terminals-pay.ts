@@ -36,7 +36,7 @@ export const terminalsPay =
     const join = (origin: string, those: Crowd['terminals'], approves: boolean) =>
       crowd.call('join', { origin, path: socketPath, terminals: those, approves, atOnce: joinedAtOnce } satisfies Crowd)
     const paying = terminals.slice(0, inFlight)
-    await join(gateway.sandbox.base_url, paying, true)
+    await join(gateway.origin, paying, true)
     await join(bareOrigin, paying, true)
 
     const desktop = api.sandbox.merchants[0]?.terminal_group.desktop
@@ -75,7 +75,7 @@ export const terminalsPay =
     // A database that has run for a while writes its log into files that it has: a new one fills each with zeros first, and all wait.
     await place.client.query('checkpoint')
     const added = await addedMs(load, { ours, theirs, perSecond, seconds: Math.max(seconds, 5) })
-    await join(gateway.sandbox.base_url, terminals.slice(inFlight), false)
+    await join(gateway.origin, terminals.slice(inFlight), false)
     const lateMs = await timersLate(place, load, {
       ...ours,
       paths: terminals.slice(inFlight).map(({ deviceId }) => pathOf(deviceId)),

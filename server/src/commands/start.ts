@@ -98,7 +98,7 @@ async function openSandbox(
   ending: AbortSignal,
 ): Promise<Omit<Greeting, 'logPath'>> {
   const { ensureSeed, takeStory } = await import('../sandbox/seed.ts')
-  const { isSandboxTold, writeSandboxFile } = await import('../sandbox/file.ts')
+  const { writeSandboxFile } = await import('../sandbox/file.ts')
   const { isHeard, moveInbox } = await import('../sandbox/inbox.ts')
   const { linkToTry } = await import('../sandbox/story.ts')
   const { addresses, db, clock, keyring } = kaha
@@ -127,8 +127,8 @@ async function openSandbox(
     first !== undefined &&
     (await orWarn('the inbox', isHeard(kaha.delivery, first.id, kaha.localUrl), ending)) === true
   ending.throwIfAborted()
-  // A worker beside an API process in one data directory leaves that one's addresses to it.
-  if (config.roles.includes('api') || !(await isSandboxTold(config.dataDir))) {
+  // Clients look for the API there, and a process without it may share the data directory of one that has it.
+  if (config.roles.includes('api')) {
     const all = { ...named(addresses), metrics: metricsUrl(config, addresses) }
     running.defer(await writeSandboxFile(config.dataDir, all, seed))
   }

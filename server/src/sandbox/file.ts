@@ -28,17 +28,6 @@ async function pidIn(path: string): Promise<number | undefined> {
   }
 }
 
-/** Whether `sandbox.json` is there and its process runs. One that was killed leaves its file behind. */
-export async function isSandboxTold(dataDir: string): Promise<boolean> {
-  const pid = await pidIn(pathOf(dataDir))
-  if (pid === undefined) return false
-  try {
-    return process.kill(pid, 0)
-  } catch {
-    return false
-  }
-}
-
 /**
  * Writes `sandbox.json` into the data directory, whole or not at all, readable by its owner alone, and resolves to what removes it.
  */

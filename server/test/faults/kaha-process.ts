@@ -1,6 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { closeSync, openSync } from 'node:fs'
+import { closeSync, fstatSync, openSync } from 'node:fs'
 import { mkdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -16,8 +16,11 @@ export type SandboxFile = Seed & { readonly pid: number; readonly base_url: stri
 export interface KahaProcess extends AsyncDisposable {
   readonly pid: number
   readonly dataDir: string
+  /** Of a process with the role `api`; others write none. */
   readonly sandbox: SandboxFile
-  /** From the call until sandbox.json was there. */
+  /** Where this very process listens. */
+  readonly origin: string
+  /** From the call until it served. */
   readonly startMs: number
   hasEnded(): boolean
   /** Standard output and error, in one file. */
@@ -57,6 +60,8 @@ export async function startKahaProcess(options: KahaProcessOptions): Promise<Kah
   await mkdir(dataDir, { recursive: true, mode: 0o700 })
   const logPath = `${dataDir}.log`
   const log = openSync(logPath, 'a')
+  const loggedBytes = fstatSync(log).size
+  const hasApi = settings['KAHA_ROLES']?.split(',').includes('api') ?? true
   const begun = performance.now()
   const child = spawn(process.execPath, [...flags, ...nodeArgs, program, 'start', ...args], {
     env: environmentWith({ KAHA_PORT: '0', KAHA_DATA_DIR: dataDir, KAHA_RATE_LIMIT: '0', ...settings }),
@@ -65,12 +70,17 @@ export async function startKahaProcess(options: KahaProcessOptions): Promise<Kah
   closeSync(log)
   const kill = () => end(child, 'SIGKILL')
   try {
-    const sandbox = await eventually(() => sandboxOf(child, dataDir), { waitMsMax: startMsMax, pollMs: 5 })
-    const { pid } = sandbox
+    const looking = { waitMsMax: startMsMax, pollMs: 5 }
+    const sandbox = hasApi ? await eventually(() => sandboxOf(child, dataDir), looking) : undefined
+    const origin = sandbox?.base_url ?? (await eventually(() => originSaid(child, logPath, loggedBytes), looking))
     return {
-      pid,
+      pid: child.pid ?? 0,
       dataDir,
-      sandbox,
+      get sandbox() {
+        if (sandbox === undefined) throw new Error('a process without the role api tells of no sandbox')
+        return sandbox
+      },
+      origin,
       startMs: performance.now() - begun,
       logPath,
       hasEnded: () => child.exitCode !== null || child.signalCode !== null,
@@ -104,11 +114,23 @@ export async function comeToRest({ sandbox, logPath }: KahaProcess, seconds: num
 }
 
 async function sandboxOf(child: ChildProcess, dataDir: string): Promise<SandboxFile | undefined> {
-  if (child.exitCode !== null || child.signalCode !== null) throw new Error('the process ended')
+  failWhereEnded(child)
   const text = await readFile(join(dataDir, 'sandbox.json'), 'utf8').catch(() => '{}')
   const file = JSON.parse(text) as SandboxFile
   // One that was killed leaves its file behind.
   return file.pid === child.pid ? file : undefined
+}
+
+/** Where a process listens that has greeted. */
+async function originSaid(child: ChildProcess, logPath: string, fromByte: number): Promise<string | undefined> {
+  failWhereEnded(child)
+  const said = (await readFile(logPath)).subarray(fromByte).toString()
+  const [, place] = /^This process has .* listens on (.*)\.$[^]*^Ctrl-C stops/m.exec(said) ?? []
+  return place === undefined ? undefined : `http://${place}`
+}
+
+function failWhereEnded({ exitCode, signalCode }: ChildProcess): void {
+  if (exitCode !== null || signalCode !== null) throw new Error('the process ended')
 }
 
 async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<number | null> {

@@ -80,7 +80,7 @@ export const onePlatform = (between: Between) =>
       assert.equal(event.data.payment_intent_id, intent.id)
 
       // The worker has no API: nobody but the other process could have taken the payment.
-      const atWorker = await fetch(`${worker.sandbox.base_url}/ecom/v1/payment-links`)
+      const atWorker = await fetch(`${worker.origin}/ecom/v1/payment-links`)
       assert.equal(atWorker.status, 404)
     })
 

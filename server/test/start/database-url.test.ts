@@ -167,6 +167,7 @@ test('two processes share the work: one serves, the other delivers', async (t) =
   await worker.says(
     /\nKaha is running\nThis process has the role worker, and listens on 127\.0\.0\.1:\d+\.\n\nCtrl-C stops/,
   )
+  assert.equal(existsSync(join(home, 'worker', 'sandbox.json')), false, 'a client would look for the API there')
   assert.match(
     api.stdout(),
     /Kaha is running on .*\nThis process has the role api, and listens on 127\.0\.0\.1:\d+\.\n/,
