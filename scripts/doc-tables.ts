@@ -79,8 +79,7 @@ async function metricsTable(): Promise<string> {
   createTerminalFigures(metrics, { waitingCalls: () => 0, open: async () => 0 })
   createQrFigures(metrics, db)
   measurePutOff(metrics, db)
-  const all = await metrics.registry.getMetricsAsJSON()
-  const own = all.filter(({ name }) => !/^kaha_(?:process|nodejs)_/.test(name))
+  const own = await metrics.registry.getMetricsAsJSON()
   return table(
     ['Metric', 'Kind', 'What it tells'],
     own.map(({ name, type, help }) => [code(name), String(type), help]),

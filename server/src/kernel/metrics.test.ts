@@ -12,3 +12,13 @@ test('a figure that cannot be read, or takes too long to, keeps no other from be
   assert.match(told, /^kaha_away NaN$/im)
   assert.match(told, /^kaha_well 7$/m)
 })
+
+test('figures of the process are told beside those of the platform, and one platform tells none of another', async () => {
+  const [one, other] = [createMetrics(), createMetrics()]
+  one.gauge('kaha_own', 'Of this platform.', () => 7)
+  const told = await one.text()
+  assert.match(told, /^kaha_own 7$/m)
+  assert.match(told, /^kaha_process_resident_memory_bytes \d+$/m)
+  assert.equal(told.match(/^# TYPE kaha_nodejs_eventloop_lag_seconds gauge$/gm)?.length, 1)
+  assert.doesNotMatch(await other.text(), /kaha_own/)
+})

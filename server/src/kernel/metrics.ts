@@ -3,6 +3,8 @@ import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from 'prom
 /** The metrics of one platform. A registry of its own, so that two platforms in one process do not share figures. */
 export interface Metrics {
   readonly registry: Registry
+  /** What Prometheus reads: those of the platform, and those of the process. */
+  text(): Promise<string>
   readonly requests: Counter<'operation' | 'status'>
   readonly requestSeconds: Histogram<'operation'>
   readonly unexpectedErrors: Counter<'where'>
@@ -36,13 +38,23 @@ const secondsBuckets = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5,
 // Prometheus gives a scrape 10 s in all, and an answer of the database may take longer.
 const readMsUsual = 2_000
 
+let ofProcess: Registry | undefined
+
+/** Process, heap and event loop delay. Once for a process: what observes them never ends, and holds what it writes to. */
+function processFigures(): Registry {
+  if (ofProcess === undefined) {
+    ofProcess = new Registry()
+    collectDefaultMetrics({ register: ofProcess, prefix: 'kaha_' })
+  }
+  return ofProcess
+}
+
 export function createMetrics({ readMsMax = readMsUsual }: { readonly readMsMax?: number } = {}): Metrics {
   const registry = new Registry()
-  // Brings process, heap and event loop delay figures.
-  collectDefaultMetrics({ register: registry, prefix: 'kaha_' })
   const registers = [registry]
   return {
     registry,
+    text: async () => (await registry.metrics()) + (await processFigures().metrics()),
     requests: new Counter({
       name: 'kaha_http_requests_total',
       help: 'Requests answered, by operation and status.',

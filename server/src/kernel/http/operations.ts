@@ -65,7 +65,7 @@ export function mountOperations(
 function mountMetrics(app: FastifyInstance, metrics: Metrics): void {
   app.get('/metrics', { config: { operationId: 'metrics' } }, async (_request, reply) => {
     reply.type(metrics.registry.contentType)
-    return metrics.registry.metrics()
+    return metrics.text()
   })
 }
 
