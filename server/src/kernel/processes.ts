@@ -14,16 +14,19 @@ export interface ProcessRow {
 }
 
 const everyMsUsual = 5_000
-/** So many times in a row nothing was heard of one that is there. */
-const silencesMax = 4
-// A session's name has 63 bytes, of which the roles take 24 at most. Hosts of one kind differ at the end of their names.
+const silenceMsUsual = 20_000
+// A session's name has 63 bytes, of which the roles take 24 at most.
 const hostCharacters = 24
 
-/** What no other process is called: its number, a few digits by chance, and its host. */
-export const newProcessName = (): string =>
-  `${process.pid}.${randomBytes(2).toString('hex')}@${hostname()
-    .replaceAll(/[^\w.-]/g, '-')
-    .slice(-hostCharacters)}`
+/** What hardly any other process is called: its number, a few digits by chance, and its host. */
+export const newProcessName = (): string => `${process.pid}.${randomBytes(2).toString('hex')}@${hostIn(hostname())}`
+
+/** Of a host's name the end of its first part: that is where those of one kind differ. */
+export const hostIn = (name: string): string =>
+  name
+    .replace(/\..*/, '')
+    .replaceAll(/[^\w-]/g, '-')
+    .slice(-hostCharacters)
 
 /** How a process names its sessions in the database, for `pg_stat_activity` and for `listProcesses`. */
 export const sessionNameOf = (roles: readonly string[], name: string): string => `kaha ${roles.join(',')} ${name}`
@@ -48,7 +51,8 @@ export interface Watched {
 
 /**
  * Says on the bus that this process is there, and looks whether all who work with the database are heard: two lines, as some with a broker and some
- * without, do not break, and nobody would be told of it. While its own line is down a process counts nobody.
+ * without, do not break, and nobody would be told of it. While its own line is down a process counts nobody. `silenceMs` is how long one that is there
+ * may say nothing.
  */
 export function watchProcesses({
   db,
@@ -56,12 +60,14 @@ export function watchProcesses({
   log,
   name,
   everyMs = everyMsUsual,
+  silenceMs = silenceMsUsual,
 }: {
   readonly db: Queries
   readonly bus: Bus
   readonly log: Log
   readonly name: string
   readonly everyMs?: number
+  readonly silenceMs?: number
 }): Watched & AsyncDisposable {
   // When each was last heard, or first seen.
   const heardAt = new Map<string, number>()
@@ -74,15 +80,15 @@ export function watchProcesses({
     const others = bus.connected ? (await listProcesses(db)).map((row) => row.name).filter((one) => one !== name) : []
     const now = performance.now()
     // Whoever was asleep has heard nobody meanwhile.
-    if (now - lookedAt > silencesMax * everyMs) heardAt.clear()
+    if (now - lookedAt > silenceMs) heardAt.clear()
     lookedAt = now
     for (const one of heardAt.keys()) if (!others.includes(one)) heardAt.delete(one)
     for (const one of others) if (!heardAt.has(one)) heardAt.set(one, now)
-    const silent = others.filter((one) => now - (heardAt.get(one) ?? now) > silencesMax * everyMs)
+    const silent = others.filter((one) => now - (heardAt.get(one) ?? now) > silenceMs)
     if (silent.some((one) => !unheard.includes(one)))
       log.warn(
         { processes: silent },
-        'processes on this database are not heard: all need the same KAHA_NATS_URL, or none',
+        'processes on this database are not heard: their line is down, as their own logs tell, or their KAHA_NATS_URL is another',
       )
     if (silent.length === 0 && unheard.length > 0) log.info('all processes on this database are heard')
     unheard = silent

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
+import { until } from '../until.ts'
 import { commandsUnder, folder, start, stop } from './program.ts'
 
 const dataDir = join(folder({ after }), 'data')
@@ -8,6 +9,8 @@ const { kaha, refused } = commandsUnder({ after }, { KAHA_DATA_DIR: dataDir })
 
 test('a process is listed under the name that its log has, with its roles, while it runs', async (t) => {
   const program = await start(t, dataDir, { args: ['--empty'], settings: { KAHA_LOG_LEVEL: 'info' } })
+  // A line of the log waits a moment for others.
+  await until('its log says so', () => program.stderr().includes('Kaha is running'))
   const begun = program
     .stderr()
     .split('\n')
