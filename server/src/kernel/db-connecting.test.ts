@@ -3,7 +3,8 @@ import { once } from 'node:events'
 import { createServer, type AddressInfo } from 'node:net'
 import { test } from 'node:test'
 import pg from 'pg'
-import { startTestCluster, targetOf } from '../../test/cluster.ts'
+import { freshDatabase, startTestCluster, targetOf } from '../../test/cluster.ts'
+import { urlOf } from '../../test/faults/database-of.ts'
 import { connectionConfig, createDb, isAway, statement, type DbTarget } from './db.ts'
 import { Fault } from './fault.ts'
 
@@ -56,4 +57,44 @@ test('a database with which no TLS comes about is away, whatever it answers inst
     assert.equal(told.length, 1)
     assert.ok(!(told[0] instanceof Fault))
   }
+})
+
+test('what we say of our sessions stands whatever an address says of it', async () => {
+  await using database = await freshDatabase()
+  const { target } = database
+  const url = new URL(urlOf(target))
+  const said = {
+    application_name: 'shop',
+    statement_timeout: '1',
+    lock_timeout: '1',
+    idle_in_transaction_session_timeout: '1',
+  }
+  for (const [name, value] of Object.entries(said)) url.searchParams.set(name, value)
+  await using db = createDb({ target: { url: url.href }, sessionName: 'kaha api one', onError: assert.fail })
+  const shown = statement(
+    'test.shown',
+    `select ${Object.keys(said)
+      .map((name) => `current_setting('${name}') as ${name}`)
+      .join()}`,
+  )
+  assert.deepEqual(await db.run(shown, []), [
+    {
+      application_name: 'kaha api one',
+      statement_timeout: '10s',
+      lock_timeout: '0',
+      idle_in_transaction_session_timeout: '10s',
+    },
+  ])
+})
+
+test('options of an address stand beside the limits of a statement, not in their place', async () => {
+  await using database = await freshDatabase()
+  const { target } = database
+  const url = `${urlOf(target)}${urlOf(target).includes('?') ? '&' : '?'}options=-c%20geqo%3Doff`
+  await using db = createDb({ target: { url }, onError: assert.fail })
+  const shown = statement(
+    'test.shown',
+    `select current_setting('statement_timeout') as limit_, current_setting('geqo') as geqo`,
+  )
+  assert.deepEqual(await db.run(shown, []), [{ limit_: '10s', geqo: 'off' }])
 })

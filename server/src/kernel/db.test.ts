@@ -2,7 +2,6 @@ import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import pg from 'pg'
 import { freshDatabase } from '../../test/cluster.ts'
-import { urlOf } from '../../test/faults/database-of.ts'
 import { startPostgresProxy, type PostgresProxy } from '../../test/postgres-proxy.ts'
 import { until } from '../../test/until.ts'
 import {
@@ -385,15 +384,4 @@ test('what keeps the database away is told once however many ask, and not of wha
     told.map(([error, times]) => [error instanceof Error && !(error instanceof Fault), times]),
     [[true, 1]],
   )
-})
-
-test('options of an address stand beside the limits of a statement, not in their place', async (t) => {
-  const { target } = await opened(t)
-  const url = `${urlOf(target)}${urlOf(target).includes('?') ? '&' : '?'}options=-c%20geqo%3Doff`
-  await using db = createDb({ target: { url }, onError: assert.fail })
-  const shown = statement(
-    'test.shown',
-    `select current_setting('statement_timeout') as limit_, current_setting('geqo') as geqo`,
-  )
-  assert.deepEqual(await db.run(shown, []), [{ limit_: '10s', geqo: 'off' }])
 })

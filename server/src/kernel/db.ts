@@ -77,7 +77,7 @@ export function connectionConfig(
     .join(' ')
   const where =
     'url' in target
-      ? { connectionString: withOptions(target.url, options), options }
+      ? { connectionString: addressWith(target.url, options), options }
       : {
           ...ofSocket,
           host: target.socketDir,
@@ -88,12 +88,15 @@ export function connectionConfig(
   return { ...where, types, application_name: sessionName }
 }
 
-/** Options that an address has would stand in place of ours. */
-function withOptions(address: string, options: string): string {
+const ours = ['application_name', 'statement_timeout', 'lock_timeout', 'idle_in_transaction_session_timeout']
+
+/** What an address says would stand in place of what we do: its options come before ours, and what we say ourselves is left out. */
+function addressWith(address: string, options: string): string {
   const url = new URL(address)
   const given = url.searchParams.get('options')
-  if (given === null) return address
-  url.searchParams.set('options', `${given} ${options}`)
+  if (given === null && !ours.some((name) => url.searchParams.has(name))) return address
+  if (given !== null) url.searchParams.set('options', `${given} ${options}`)
+  for (const name of ours) url.searchParams.delete(name)
   return url.href
 }
 
