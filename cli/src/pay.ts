@@ -25,7 +25,8 @@ export async function payCommand(args: readonly string[], env: NodeJS.ProcessEnv
   } catch (error) {
     const isAway = error instanceof KahaConnectionError
     if (!(error instanceof PayFault) && !(error instanceof KahaError) && !isAway) throw error
-    process.stderr.write(`kaha: ${error.message}${isAway ? '; does the sandbox run?' : ''}\n`)
+    const line = error.message.replaceAll(/\p{Cc}+/gu, ' ')
+    process.stderr.write(`kaha: ${line}${isAway ? '; does the sandbox run?' : ''}\n`)
     return 1
   }
 }

@@ -31,6 +31,8 @@ export function homeOf({ host = '', path }: Asked, serviceUrl: string): string |
 export function leadHome(room: FastifyInstance, prefix: string, serviceUrl: () => string): void {
   room.addHook('onRequest', async ({ method, url, headers }, reply) => {
     if (method !== 'GET' && method !== 'HEAD') return
+    // Another spelling of the prefix is left where it is.
+    if (!url.startsWith(prefix)) return
     const to = homeOf({ host: headers.host, path: url.slice(prefix.length) }, serviceUrl())
     if (to !== undefined) return reply.code(307).headers(pageHeaders()).header('location', to).send()
   })
