@@ -108,7 +108,8 @@ export const terminalAnswerExamples: ExamplesOf<TerminalAnswer> = {
       payload: {
         action: 'error',
         error: 'Conflict',
-        message: 'The terminal is busy with another payment; wait for its end, or cancel it.',
+        message:
+          'The terminal is busy with another payment; wait for its end, or cancel it. One that was given up keeps it for 2 minutes at most.',
         code: 'PAYMENT_IN_PROGRESS',
         requestId: '5',
         timestamp: at('10:45:30.010'),

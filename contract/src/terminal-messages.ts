@@ -9,6 +9,11 @@ const terminalId = Type.String({
   description: 'The device id of a terminal, or its connection id.',
 })
 const timestamp = Timestamp('The time of this message.')
+const voidedAt = Timestamp('When it was voided.')
+const named = Type.String({
+  ...TransactionId,
+  description: 'Your name for the payment, or the one that was made for it.',
+})
 const wholeMax = Number.MAX_SAFE_INTEGER
 const requestId = Type.Optional(
   Type.Union(
@@ -26,7 +31,7 @@ const voidFields = {
   success: Type.Boolean(),
   transactionId: id,
   reason: Type.Optional(Type.String({ maxLength: 255 })),
-  voidedAt: Type.Optional(timestamp),
+  voidedAt: Type.Optional(voidedAt),
   error: Type.Optional(Type.String({ maxLength: 255 })),
 }
 const pushed = { timestamp, groupId: Type.String({ description: 'The group.' }), version: action('v1') }
@@ -85,7 +90,7 @@ export const terminalRequests = {
   cancelPayment: message({
     from: 'desktop',
     summary: 'Asks for the end of an open payment; the result of the terminal decides.',
-    schema: Type.Object({ action: action('cancelPayment'), requestId, transactionId: TransactionId }),
+    schema: Type.Object({ action: action('cancelPayment'), requestId, transactionId: named }),
   }),
   voidPayment: message({
     from: 'desktop',
@@ -93,7 +98,7 @@ export const terminalRequests = {
     schema: Type.Object({
       action: action('voidPayment'),
       requestId,
-      transactionId: TransactionId,
+      transactionId: named,
       reason: Type.Optional(Type.String({ minLength: 1, maxLength: 255 })),
     }),
   }),
@@ -263,7 +268,7 @@ export const terminalAnswers = {
       transactionId: id,
       terminalId,
       reason: Type.String(),
-      voidedAt: timestamp,
+      voidedAt,
       ...pushed,
     }),
   }),

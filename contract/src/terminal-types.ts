@@ -17,7 +17,8 @@ export const terminalTransactionStates = [
 export const terminalConnectionStates = ['online', 'offline', 'reconnecting'] as const
 
 export const TransactionId = Type.String({
-  pattern: '^[A-Za-z0-9._-]{1,64}$',
+  // Those two are no part of a path: nobody could read or void the payment.
+  pattern: '^(?!\\.{1,2}$)[A-Za-z0-9._-]{1,64}$',
   description: 'Your name for the payment, unique within the group for good; a UUIDv7 is made where it is left out.',
 })
 

@@ -35,7 +35,7 @@ export interface TerminalLineOptions {
   readonly baseUrl: string
   /** The API key of a till or a terminal. It has one line: where it connects elsewhere, this one closes for good. */
   readonly apiKey: string
-  /** A terminal's stable name; without one it cannot come back to its payments. */
+  /** A terminal's stable name; without one it is known by its key alone. */
   readonly deviceId?: string
   /** Where you want to be refused rather than connected to another group. */
   readonly groupId?: string

@@ -196,7 +196,7 @@ async function issue(
 
 async function disconnect(db: Db, keyId: string, json: boolean): Promise<void> {
   if (!(await operatorStore.disconnect(db, keyId)))
-    throw new StartFault(`the key ${keyId} has no socket: \`kaha terminals list\` shows what is online`)
+    throw new StartFault(`the key ${keyId} has no socket just now: there is nothing to close`)
   await hintOnce(db, 'keys')
   say(json ? JSON.stringify({ id: keyId }) : `The socket of ${keyId} is closed within a second.`)
 }

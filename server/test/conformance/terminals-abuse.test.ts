@@ -29,6 +29,15 @@ test('[D5.socket.slow] a client that does not read is closed when more than 1 Mi
   await terminal.close()
 })
 
+test('[D5.connection.closed] a terminal that says goodbye and keeps its end of the line open is offline all the same', async () => {
+  const terminal = await shop.connect()
+  // It reads no answer, and sends no end.
+  terminal.socket.pause()
+  terminal.socket.close(1000)
+  await until('offline', async () => (await shop.ask({ path: '/v1/terminals' })).json.count === 0)
+  terminal.drop()
+})
+
 test('a client that sends thousands of frames at once is answered frame by frame', async () => {
   const till = await shop.till()
   const frames = 5_000

@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { after, test } from 'node:test'
+import { terminalFrameBytesMax } from '@kaha/contract'
 import { attentionStore } from '../../src/commands/store-attention.ts'
 import { cards, platform } from '../platform.ts'
 import { sql } from '../sql.ts'
 import { approval, result, sale, shopOf } from '../till.ts'
+import { until } from '../until.ts'
 
 // What terminals say of a payment beside the word that counts.
 
@@ -70,6 +72,37 @@ test('[D5.result.malformed, D5.result.foreign] of what is no result a person is 
   terminal.send(result(transactionId))
   assert.equal((await paying).json.status, 'SUCCESS')
   await Promise.all([terminal.close(), other.close()])
+})
+
+test('[D5.result.malformed, D5.socket.frame] what was in a frame that nobody could read is for a person to find out, where a payment is open at the terminal', async () => {
+  const frames = [
+    ['{"frame":"more than 64 KiB"}', 1009, Buffer.alloc(terminalFrameBytesMax + 1, ' ')],
+    ['{"frame":"not UTF-8"}', 1007, Buffer.from([0x7b, 0xff, 0x7d])],
+  ] as const
+  for (const [detail, code, frame] of frames) {
+    const { transactionId, paying, terminal } = await begun()
+    const alarms = async () =>
+      (await attentionStore.list(p.kaha.db, 10)).filter(({ payment }) => payment === transactionId)
+    terminal.socket.send(frame, { binary: false })
+    await until('the close', () => terminal.closed !== null)
+    assert.equal(terminal.closed, code)
+    const back = await shop.connect()
+    back.socket.send(frame, { binary: false })
+    await until('an alarm', async () => (await alarms()).length > 0)
+    await until('the close', () => back.closed !== null)
+    const third = await shop.connect()
+    await third.settled()
+    third.send(result(transactionId))
+    assert.equal((await paying).json.status, 'SUCCESS')
+    assert.deepEqual(
+      (await alarms()).map((one) => [one.cause, one.detail.endsWith(detail)]),
+      [['malformed_result', true]],
+    )
+    await third.settled()
+    third.socket.send(frame, { binary: false })
+    await until('the close', () => third.closed !== null)
+    assert.equal((await alarms()).length, 1)
+  }
 })
 
 test('[D5.message.to-terminal.payment-status] what ended without a result is asked about whenever the terminal is back, until it has said that it was paid', async () => {

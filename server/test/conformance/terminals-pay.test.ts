@@ -65,12 +65,13 @@ test('D5.machine.pending.cancelled: a cancel at the terminal is 200 with CANCELL
   assert.deepEqual([answer.status, answer.json.status], [200, 'CANCELLED'])
 })
 
-test('[D5.request.transaction-id, D5.id.form] a transactionId is any name of 1 to 64 letters, digits, dots, underscores and hyphens', async () => {
-  for (const transactionId of ['a', 'order-1.B_2', 'x'.repeat(64)]) {
+test('[D5.request.transaction-id, D5.id.form] a transactionId is any name of 1 to 64 letters, digits, dots, underscores and hyphens, and part of a path', async () => {
+  for (const transactionId of ['a', 'order-1.B_2', '...', '.a', 'x'.repeat(64)]) {
     const { answer } = await paid({ transactionId })
     assert.deepEqual([answer.status, answer.json.transactionId], [200, transactionId])
   }
-  for (const transactionId of ['', 'x'.repeat(65), 'a b', 'a/b', 'ä', 1, null]) await refuses({ transactionId })
+  for (const transactionId of ['', '.', '..', 'x'.repeat(65), 'a b', 'a/b', 'ä', 1, null])
+    await refuses({ transactionId })
 })
 
 test('[D5.id.joins, D5.id.replays, D5.id.unique] the same id joins the running wait, then gives the stored answer, and charges once', async () => {

@@ -53,7 +53,8 @@ test('[D5.handshake.unauthorized, D5.handshake.forbidden] a handshake without a 
   await refusedWith(wire(p.url, shop.first, { groupId: others.groupId }), 403, 'GROUP_MISMATCH')
   await refusedWith(wire(p.url, shop.desktop, { deviceId: device }), 403, 'GROUP_MISMATCH')
   await refusedWith(wire(p.url, shop.first, { path: '/terminal/v2' }), 404, 'NOT_FOUND')
-  await refusedWith(wire(p.url, shop.first, { deviceId: 'x'.repeat(65) }), 400, 'INVALID_REQUEST')
+  for (const deviceId of ['x'.repeat(65), '.', '..'])
+    await refusedWith(wire(p.url, shop.first, { deviceId }), 400, 'INVALID_REQUEST')
 })
 
 test('a handshake that comes to a process which takes no sockets is refused for now, and seen by an operator', async () => {

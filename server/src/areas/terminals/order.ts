@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { alike, holdsAll, parseAsWritten } from '../../kernel/json-digits.ts'
 import { inKeyOrder } from '../../kernel/json-order.ts'
-import { amountMax, currencyOf, decimalToMinor } from '../../kernel/money.ts'
+import { amountMax, currencyOf, decimalToMinor, minorToDecimal } from '../../kernel/money.ts'
 import { refuse } from './errors.ts'
 
 /** A price as the request has it: text, or a number with the digits that it was written with. */
@@ -57,7 +57,8 @@ function plain({ text, isNumber }: Written, field: string): string {
 function minorOf(written: Written, currency: string, field: string): bigint {
   const read = decimalToMinor(plain(written, field), currency)
   if ('minor' in read) {
-    if (read.minor > amountMax) throw bad(field, 'maximum', 'is more than 999,999,999,999 minor units.')
+    if (read.minor > amountMax)
+      throw bad(field, 'maximum', `is more than ${minorToDecimal(amountMax, currency)} ${currency}.`)
     return read.minor
   }
   if (read.refusal === 'decimal_places') throw bad(field, 'decimal_places', 'has more decimals than the currency.')

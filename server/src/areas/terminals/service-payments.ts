@@ -173,7 +173,10 @@ export function paymentCases(
     let taken = await take(taking)
     if (taken !== undefined && 'busy' in taken && (await freed(taken.busy))) taken = await take(taking)
     if (taken !== undefined && 'busy' in taken)
-      throw refuse('PAYMENT_IN_PROGRESS', 'The terminal is busy with another payment; wait for its end, or cancel it.')
+      throw refuse(
+        'PAYMENT_IN_PROGRESS',
+        'The terminal is busy with another payment; wait for its end, or cancel it. One that was given up keeps it for 2 minutes at most.',
+      )
     return taken
   }
 
@@ -256,7 +259,7 @@ const busySince = (at: Date) => new Date(at.getTime() - busyMs)
 const conflict = () =>
   refuse(
     'TRANSACTION_CONFLICT',
-    'This transactionId was used before, with another body or terminal, or too long ago. Read that transaction before you pay under a new one.',
+    'This transactionId was used before, with another body or terminal, or too long ago. Read that transaction before you pay under a new one; where it is not found it is past its retention, and only reports tell of it.',
   )
 
 const reportedMethods: Readonly<Record<string, string>> = {

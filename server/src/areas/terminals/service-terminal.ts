@@ -194,13 +194,20 @@ export function createTerminalCases({
       await changeOf(from, row, (course, now) => hearVoid(course, course.created_at, answer, now))
     },
 
-    /** Something that is no result, of a payment that may be this terminal's. */
-    async hearNonsense(from: Speaker, transactionId: string, said: unknown) {
+    /** Something that is no result, of a payment that may be this terminal's, and what is wrong with it. */
+    async hearNonsense(from: Speaker, transactionId: string, said: unknown, wrong: string) {
       const row = await lookUp(from, transactionId)
       if (row === undefined || !(await held(from.connectionId))) return
-      const words = wordsOf(said)
+      const words = { ...wordsOf(said), wrong }
       await ofItsOwn(from, row, words)
       await ledger.change(row.id, (course) => alarming(course, 'malformed_result', words))
+    },
+
+    /** A frame that nobody could read, which may have been the result of what is open at this terminal. */
+    async hearUnreadable(from: Speaker, frame: string) {
+      if (!(await held(from.connectionId))) return
+      for (const id of await store.openOf(db, [from.terminalId]))
+        await ledger.change(id, (course) => alarming(course, 'malformed_result', { frame }))
     },
 
     /** Notes that it is about to be written to this connection of its terminal; undefined where it need not be any more. */

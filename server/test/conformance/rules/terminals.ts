@@ -50,7 +50,8 @@ export const terminals = joined(
       'webhookMode true in a group without an active webhook endpoint is 400 NO_WEBHOOK_ENDPOINTS',
     'D5.pay.hang-up': 'a caller that hangs up cancels nothing',
     'D5.pay.server-stops': 'a server that stops answers waiting calls with 200 and PENDING, and gives nothing up',
-    'D5.id.form': 'a transactionId is 1 to 64 letters, digits, dots, underscores or hyphens, and need not be a uuid',
+    'D5.id.form':
+      'a transactionId is 1 to 64 letters, digits, dots, underscores or hyphens, not . or .., and need not be a uuid',
     'D5.id.unique': 'a transactionId is unique within its group for good',
     'D5.id.joins':
       'the same id with the same terminal and body joins the running wait, whatever its webhookMode, and charges nothing',
@@ -90,7 +91,7 @@ export const terminals = joined(
       'a used signature is stored in the transaction of its payment until its timestamp leaves the window',
     'D5.amount.form':
       'an amount is a decimal string or a JSON number over 0, with no more decimals than the currency has',
-    'D5.amount.digits': 'an amount has at most 12 integer digits',
+    'D5.amount.digits': 'an amount has at most 12 integer digits, and in minor units too',
     'D5.amount.number': 'an amount given as a number has at most 15 significant digits and no exponent',
     'D5.amount.echo':
       'an amount given as a string comes back as it was sent, one given as a number as a number of the same value',

@@ -67,14 +67,15 @@ export interface ActionsDependencies {
 /** What is done with one frame of one link. */
 export type Act = (link: Link, frame: Buffer, isBinary: boolean) => Promise<void>
 
+/** The terminal at the other end. GROUP_MISMATCH where it is a till. */
+export function speakerOf({ terminalId, deviceId, connectionId, principal }: Link): Speaker {
+  if (terminalId === null) throw refuse('GROUP_MISMATCH', 'Only terminals report of payments.')
+  return { groupId: principal.groupId, terminalId, deviceId, connectionId }
+}
+
 export function createActions(deps: ActionsDependencies): Act {
   const { identity, service, cases, connections, clock, tellEnd, onError } = deps
   const timestamp = () => clock.now().toISOString()
-
-  const speakerOf = ({ terminalId, deviceId, connectionId, principal }: Link): Speaker => {
-    if (terminalId === null) throw refuse('GROUP_MISMATCH', 'Only terminals report of payments.')
-    return { groupId: principal.groupId, terminalId, deviceId, connectionId }
-  }
   // A request like one over HTTP, and counted with those. What a terminal reports is never too much: it tells of money.
   const desktopOnly = async ({ principal, connectionId }: Link, message: string) => {
     if (principal.role !== 'desktop') throw refuse('GROUP_MISMATCH', message)
@@ -205,7 +206,7 @@ export function createActions(deps: ActionsDependencies): Act {
     const { transactionId } = value
     const isResult = link.terminalId !== null && (action === 'paymentResponse' || action === 'voidResult')
     if (isResult && typeof transactionId === 'string' && isKeepable(transactionId))
-      await cases.hearNonsense(speakerOf(link), transactionId, value['paymentResponse'] ?? value)
+      await cases.hearNonsense(speakerOf(link), transactionId, value['paymentResponse'] ?? value, wrong.message)
     throw wrong
   }
 
@@ -216,7 +217,8 @@ export function createActions(deps: ActionsDependencies): Act {
       requestId = value['requestId']
       if (link.dismissed) throw notConnected()
       const { action } = value
-      if (!isAction(action)) throw refuse('INVALID_REQUEST', 'action: is none of those that are known.')
+      if (!isAction(action))
+        throw refuse('INVALID_REQUEST', `action: must be one of: ${Object.keys(handlers).join(', ')}.`)
       await check(link, action, value, text)
       const handle = handlers[action] as (l: Link, m: unknown, t: string) => Promise<object | undefined>
       const answer = await handle(link, value, text)

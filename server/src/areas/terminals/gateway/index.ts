@@ -18,7 +18,7 @@ import type { Sending } from '../dependencies.ts'
 import { requireGroup } from '../routes.ts'
 import type { TerminalsService } from '../service.ts'
 import type { TerminalCases } from '../service-terminal.ts'
-import { createActions } from './actions.ts'
+import { createActions, speakerOf } from './actions.ts'
 import { decline, handshake, noteRefusals } from './decline.ts'
 import { createDeliverer } from './deliver.ts'
 import { createLinks, Link } from './links.ts'
@@ -26,10 +26,18 @@ import { silentPingsMax, startLiveness } from './liveness.ts'
 import { startOrders } from './orders.ts'
 
 const framesWaitingMax = 64
-const deviceId = /^[\x21-\x7e]{1,64}$/
+// The two that are no part of a path could not be paid at over HTTP.
+const deviceId = /^(?!\.{1,2}$)[\x21-\x7e]{1,64}$/
 const socketsMax = 20_000
 const stopMsMax = 2_000
+// As long as a client that has said goodbye may keep its end of the line open.
+const closeMsMax = 2_000
 const unsentMax = 10_000
+// What the library closes a socket for, before anybody has seen what was in the frame.
+const unreadable: Readonly<Record<string, string>> = {
+  WS_ERR_UNSUPPORTED_MESSAGE_LENGTH: 'more than 64 KiB',
+  WS_ERR_INVALID_UTF8: 'not UTF-8',
+}
 // A commit that nobody waits for any more may still go through.
 const unsentMsMax = 60_000
 
@@ -79,12 +87,15 @@ export function createGateway(deps: GatewayDependencies): Gateway {
   }
   const refused = noteRefusals(log, metrics)
   figures.countSockets(() => links.size)
-  const server = new WebSocketServer({
+  // The types of the library do not know the last of these yet.
+  const options = {
     noServer: true,
     perMessageDeflate: false,
     maxPayload: terminalFrameBytesMax,
     clientTracking: false,
-  })
+    closeTimeout: closeMsMax,
+  }
+  const server = new WebSocketServer(options)
   const noteUnsent = (ids: readonly string[]) => {
     const untilMs = clock.wall() + unsentMsMax
     for (const id of ids) if (unsent.size < unsentMax) unsent.set(id, untilMs)
@@ -173,7 +184,10 @@ export function createGateway(deps: GatewayDependencies): Gateway {
       link.ponged(data)
     })
     socket.on('ping', noteLife)
-    socket.on('error', () => {})
+    socket.on('error', ({ code = '' }: NodeJS.ErrnoException) => {
+      const why = unreadable[code]
+      if (why !== undefined && link.terminalId !== null) link.inTurn(() => cases.hearUnreadable(speakerOf(link), why))
+    })
     socket.on('close', (code) => {
       links.remove(link)
       // What was said before the close counts before it.
@@ -200,7 +214,7 @@ export function createGateway(deps: GatewayDependencies): Gateway {
     if (device !== null && principal.role !== 'terminal')
       throw refuse('GROUP_MISMATCH', 'X-Device-Id is for terminals; this is the key of a desktop.')
     if (device !== null && !deviceId.test(device))
-      throw refuse('INVALID_REQUEST', 'X-Device-Id must be 1 to 64 visible characters.')
+      throw refuse('INVALID_REQUEST', 'X-Device-Id must be 1 to 64 visible characters, and not . or ..')
     if (draining) throw new Fault('UNAVAILABLE', 'The server restarts; connect again in a few seconds.', retrySoon)
     if (links.size >= socketsMax)
       throw new Fault('UNAVAILABLE', 'This server holds as many sockets as it can.', retrySoon)
