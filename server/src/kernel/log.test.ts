@@ -1,10 +1,6 @@
 import assert from 'node:assert/strict'
-import { closeSync, openSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { test } from 'node:test'
-import { createLog, logDestination, scrub } from './log.ts'
-import { eventually } from './postgres/processes.ts'
-import { folder, waitMsMax } from './postgres/test-setup.ts'
+import { createLog, scrub } from './log.ts'
 
 const secrets = [
   '4242424242424242',
@@ -62,19 +58,4 @@ test('log lines carry system time, and below the level nothing is written', () =
   assert.equal(lines.length, 1)
   const { time } = JSON.parse(lines[0] ?? '') as { time: string }
   assert.ok(before <= time && time <= new Date().toISOString())
-})
-
-test('lines gather and are all written in their order, whatever letters they have', async (t) => {
-  const path = join(folder(t), 'log')
-  const fd = openSync(path, 'a')
-  t.after(() => closeSync(fd))
-  const log = createLog('info', logDestination(fd))
-  const names = Array.from({ length: 2_000 }, (_, index) => `Niño ${index} 🏪`)
-  for (const name of names) log.info({ name }, 'one')
-  const written = () => readFileSync(path, 'utf8').split('\n').slice(0, -1)
-  assert.ok(await eventually(() => written().length === names.length, waitMsMax))
-  assert.deepEqual(
-    written().map((line) => (JSON.parse(line) as { name: string }).name),
-    names,
-  )
 })

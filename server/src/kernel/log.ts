@@ -1,4 +1,5 @@
 import pino from 'pino'
+import { logDestination, type LogDestination } from './log-destination.ts'
 
 export type Log = pino.Logger
 
@@ -26,36 +27,8 @@ function errorLine(error: unknown): ErrorLine {
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent'
 
-// A write of its own costs a line more than all the rest of it; a line waits this long for others.
-const gatherMsMax = 100
-const gatherBytes = 4_096
-const heldBytesMax = 1024 * 1024
-
-/**
- * Writes asynchronously to an open file. Lines that cannot be written, as where the disk is full, are kept up to 1 MiB until they can, and more of
- * them are dropped: a log stops nobody.
- */
-export function logDestination(fd: number): pino.DestinationStream {
-  const destination = pino.destination({
-    fd,
-    sync: false,
-    minLength: gatherBytes,
-    periodicFlush: gatherMsMax,
-    maxLength: heldBytesMax,
-    contentMode: 'buffer',
-  })
-  // Of text all that has gathered would be copied with each line, to be measured. Its types know of text alone.
-  const write: (line: never) => boolean = destination.write.bind(destination)
-  destination.write = (line) => write(Buffer.from(line) as never)
-  const { flushSync } = destination
-  // At the end of the process it would try again for ever.
-  destination.on('error', () => (destination.flushSync = () => {}))
-  destination.on('write', () => (destination.flushSync = flushSync))
-  return destination
-}
-
 /** JSON lines, on standard error unless another destination is given. */
-export function createLog(level: LogLevel, destination?: pino.DestinationStream): Log {
+export function createLog(level: LogLevel, destination?: LogDestination): Log {
   return pino(
     {
       level,

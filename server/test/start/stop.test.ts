@@ -116,3 +116,18 @@ test(
     assertClean()
   },
 )
+
+test('a log that nobody reads, as of a collector that hangs, neither ends a sandbox nor keeps it from stopping', async (t) => {
+  const pipe = join(folder(t), 'pipe')
+  const main = join(import.meta.dirname, '../../src/main.ts')
+  // Both ends are the program's own, and no byte more goes in.
+  const unread = 'mkfifo "$PIPE"; exec 8<>"$PIPE"; head -c 65536 /dev/zero >&8; exec "$0" "$@" 2>"$PIPE"'
+  const program = await start(t, dataDir, {
+    command: ['/bin/sh', '-c', unread, process.execPath, main],
+    settings: { PIPE: pipe },
+  })
+  for (let asked = 0; asked < 50; asked += 1)
+    assert.equal((await fetch(`${program.sandbox.base_url}/docs`)).status, 200)
+  assert.equal(await stop(program, 'SIGTERM'), 0)
+  assertClean()
+})
