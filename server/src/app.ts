@@ -233,6 +233,7 @@ export async function startKaha(options: {
   measurePutOff(metrics, db)
   mountOperations(http, {
     metrics,
+    db,
     probe,
     bus,
     withMetrics: config.metrics === 'main',

@@ -6,8 +6,8 @@ import { identityStore, type EntityRow } from '../identity/store.ts'
 import { hintOnce } from '../kernel/bus-postgres.ts'
 import { refusedBy, type Db } from '../kernel/db.ts'
 import { StartFault } from '../kernel/fault.ts'
-import { refuseOtherMode } from '../kernel/installation.ts'
 import { argumentsOf, idOf, takesOnly, unknownAction } from './arguments.ts'
+import { keyringOf } from './issuing.ts'
 import { timeIn, withDatabase } from './database.ts'
 import { noneYet, say } from './words.ts'
 
@@ -70,7 +70,8 @@ export async function entitiesCommand(config: Config, args: readonly string[]): 
       return await move(db, action as keyof typeof moves, id, values.json === true)
     if (id !== undefined) return await tellCode(db, id, values.json === true)
     if (wanted === undefined) return await list(db, config, values.json === true)
-    await refuseOtherMode(db, config.mode)
+    // Whatever is put into a database first ties it.
+    await keyringOf(db, config)
     const made = await create(db, wanted)
     const { level, name, partner_id, merchant_id, reference_number, activation_code } = made
     const code = activation_code === undefined ? '' : ` Its activation code is ${activation_code}.`

@@ -2,14 +2,20 @@ import type { Config } from '../config.ts'
 import type { Issuing } from '../identity/issue.ts'
 import type { Db } from '../kernel/db.ts'
 import { holdInstallation, refuseOtherMode } from '../kernel/installation.ts'
-import { createKeyring } from '../kernel/seal.ts'
+import { createKeyring, type Keyring } from '../kernel/seal.ts'
 import { masterKeyIn } from './data-dir.ts'
 
-/** What keys are made with. Throws StartFault where the database is of the other mode or of another master key. */
-export async function issuingOf(db: Db, config: Config): Promise<Issuing> {
+/** Ties a new database to the mode and the master key of these settings. Throws StartFault where it has others. */
+export async function keyringOf(db: Db, config: Config): Promise<Keyring> {
   // Before a key is made for it.
   await refuseOtherMode(db, config.mode)
   const keyring = createKeyring(config.masterKey ?? (await masterKeyIn(config.dataDir)))
   await holdInstallation(db, keyring, config.mode)
-  return { keyring, keyPrefix: config.mode === 'sandbox' ? 'sk_test_' : 'sk_live_' }
+  return keyring
 }
+
+/** What keys are made with; the rest as above. */
+export const issuingOf = async (db: Db, config: Config): Promise<Issuing> => ({
+  keyring: await keyringOf(db, config),
+  keyPrefix: config.mode === 'sandbox' ? 'sk_test_' : 'sk_live_',
+})

@@ -294,6 +294,9 @@ export function isAway(error: unknown): boolean {
   return awayCodes.test(codeOf(error)) || (error instanceof Error && awayMessages.test(error.message))
 }
 
+/** Whether the database lets no further connection in; those that there are may do well. */
+export const isCrowded = (error: unknown): boolean => codeOf(error instanceof Fault ? error.cause : error) === '53300'
+
 // The pool's words for a wait among its own; of a connection that it could not make in time it says something else.
 const noneFree = 'timeout exceeded when trying to connect'
 

@@ -35,6 +35,16 @@ test('a live installation is set up from nothing with commands: a partner, a mer
     assert.match(stderr, /^kaha: there is no .*live: start Kaha first, or say in KAHA_DATA_DIR where its data is\n$/)
   }
   const partner = await make('--level', 'partner', '--name', 'Our company')
+  // By that the database is live, and of that master key: nobody makes it anything else by mistake.
+  const further = ['entities', 'create', '--level', 'partner', '--name', 'Another']
+  for (const [line, change] of [
+    [/this database belongs to a live installation and this is meant for sandbox/, { KAHA_MODE: 'sandbox' }],
+    [/sealed with another master key/, { KAHA_MASTER_KEY: randomBytes(32).toString('base64') }],
+  ] as const) {
+    const { code, stderr } = await finish({ after }, { args: further, settings: { ...settings, ...change } })
+    assert.equal(code, 1, stderr)
+    assert.match(stderr, line)
+  }
   const live = launch(t, { args: ['start'], settings })
   await live.says(/Kaha is running in live mode/)
 

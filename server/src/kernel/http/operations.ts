@@ -1,6 +1,7 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import fastify, { type FastifyInstance } from 'fastify'
 import type { Bus } from '../bus.ts'
-import { createDb, isFull, statement, type Db, type DbOptions } from '../db.ts'
+import { createDb, isCrowded, isFull, statement, type Db, type DbOptions, type Queries } from '../db.ts'
 import type { Log } from '../log.ts'
 import type { Metrics } from '../metrics.ts'
 import type { Watched } from '../processes.ts'
@@ -17,9 +18,14 @@ export const logDb = (log: Log): Pick<DbOptions, 'onError' | 'onAway'> => ({
       { err: error, times },
       isFull(error)
         ? 'no connection to the database came free in time: requests are answered 503, work is tried again'
-        : 'the database does not do what it is asked: requests are answered 503, work is tried again',
+        : isCrowded(error)
+          ? 'the database lets no further connection in: requests share those that there are; let it have more, or end some'
+          : 'the database does not do what it is asked: requests are answered 503, work is tried again',
     ),
 })
+
+// With what a refusal takes, within the two seconds of a load balancer.
+const crowdedMsMax = 1_500
 
 /**
  * A connection that only readiness is asked with: that those of requests are all in use does not tell that the database is away. Together
@@ -27,6 +33,11 @@ export const logDb = (log: Log): Pick<DbOptions, 'onError' | 'onAway'> => ({
  */
 export const createProbe = (options: Pick<DbOptions, 'target' | 'onError' | 'onAway'>): Db =>
   createDb({ ...options, connectionsMax: 1, acquireWaitMsMax: 1_000, statementMsMax: 750, silenceMsMax: 250 })
+
+const tooLate = async () => {
+  await sleep(crowdedMsMax, undefined, { ref: false })
+  throw new Error('it does not answer in time')
+}
 
 /**
  * What an operator asks a process: `/healthz` (it runs), `/readyz` (it can serve: its database answers and takes changes, and it is not about
@@ -36,11 +47,12 @@ export function mountOperations(
   app: FastifyInstance,
   {
     metrics,
+    db,
     probe,
     bus,
     withMetrics,
     note,
-  }: { metrics: Metrics; probe: Db; bus: Bus; withMetrics: boolean; note: string | null },
+  }: { metrics: Metrics; db: Queries; probe: Db; bus: Bus; withMetrics: boolean; note: string | null },
 ): void {
   app.get('/healthz', { config: { operationId: 'healthz' } }, async () => ({ status: 'ok' }))
   let asked: Promise<boolean> | undefined
@@ -48,6 +60,10 @@ export function mountOperations(
   const answers = (): Promise<boolean> =>
     (asked ??= probe
       .run(ping, [])
+      // Where it takes no further connection, those of requests tell whether it serves.
+      .catch((error: unknown) =>
+        isCrowded(error) ? Promise.race([db.run(ping, []), tooLate()]) : Promise.reject(error),
+      )
       .then(
         () => true,
         () => false,
