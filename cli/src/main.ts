@@ -1,5 +1,6 @@
 #!/usr/bin/env node
-// `kaha start`, `migrate`, `entities`, `keys`, `terminals`, `processes` and `attention` run the server's own program; commands that talk to a running Kaha use the SDK.
+// `kaha start`, `migrate`, `entities`, `keys`, `terminals`, `processes` and `attention` run the server's own program; commands that talk to a
+// running Kaha use the SDK.
 const [command, ...args] = process.argv.slice(2)
 
 if (command === 'pay') {

@@ -49,7 +49,7 @@ export function logDestination(fd: number): LogDestination {
   process.once('exit', () => {
     const until = performance.now() + leaveMsMax
     // How far a write that is under way has come, nobody knows.
-    const rest = isUnderWay ? [] : [under ?? Buffer.alloc(0)]
+    const rest = isUnderWay || under === undefined ? [] : [under]
     for (let bytes = Buffer.concat([...rest, gathered()]); bytes.length > 0 && performance.now() < until;) {
       try {
         bytes = bytes.subarray(writeSync(fd, bytes))

@@ -19,7 +19,7 @@ export const logDb = (log: Log): Pick<DbOptions, 'onError' | 'onAway'> => ({
       isFull(error)
         ? 'no connection to the database came free in time: requests are answered 503, work is tried again'
         : isCrowded(error)
-          ? 'the database lets no further connection in: requests share those that there are; let it have more, or end some'
+          ? 'the database lets no further connection in: what finds none of those there are free is answered 503 or tried again; let it have more, or end some'
           : 'the database does not do what it is asked: requests are answered 503, work is tried again',
     ),
 })
