@@ -43,8 +43,6 @@ export interface TerminalIdentity {
 export const devicesPerKeyMax = 100
 
 const foundTogetherMax = 128
-// A statement for a dozen keys costs little more than one for two, and whoever connects waits far longer to be registered.
-const findRestMs = 15
 const form = /^tk_[0-9A-Za-z]{32}$/
 
 export function createTerminalIdentity({
@@ -68,7 +66,6 @@ export function createTerminalIdentity({
       return hashes.map((hash) => byHash.get(hash))
     },
     itemsMax: foundTogetherMax,
-    restMs: findRestMs,
     restFrom: 2,
   })
 

@@ -180,62 +180,83 @@ test('where no connection came free, those who waited as long as the batch are t
   ])
 })
 
-function resting(options: { readonly restFrom?: number } = {}) {
+const turns = async () => {
+  for (let left = 10; left > 0; left -= 1) await turn()
+}
+
+/** A batch of these takes as long as it is given, by a clock that does nothing else. */
+function resting(options: { readonly restFrom: number; readonly tookMs: number }) {
   const batches: string[][] = []
+  let nowMs = 0
+  mock.timers.enable({ apis: ['setTimeout'] })
+  const clock = mock.method(performance, 'now', () => nowMs)
   const does = together({
     async work(items: readonly string[]) {
       batches.push([...items])
+      nowMs += options.tookMs
       return items
     },
     itemsMax: 40,
-    restMs: 60_000,
-    ...options,
+    restFrom: options.restFrom,
   })
-  return { batches, does }
-}
-
-test('after a batch of a few it rests, so that the next is larger; after one alone, or many, it does not', async () => {
-  mock.timers.enable({ apis: ['setTimeout'] })
-  try {
-    const { batches, does } = resting()
-    const several = (name: string, count: number) => Promise.all(Array.from({ length: count }, () => does(name)))
-    await several('alone', 1)
-    await several('few', 4)
-    const waiting = [does('b'), does('c')]
-    for (let turns = 0; turns < 10; turns += 1) await turn()
-    waiting.push(does('d'))
-    assert.equal(batches.length, 2)
-    mock.timers.tick(60_000)
-    await Promise.all(waiting)
-    await several('many', 40)
-    await does('after many')
-    assert.deepEqual(
-      batches.map((batch) => [batch[0], batch.length]),
-      [
-        ['alone', 1],
-        ['few', 4],
-        ['b', 3],
-        ['many', 40],
-        ['after many', 1],
-      ],
-    )
-  } finally {
+  const end = () => {
+    clock.mock.restore()
     mock.timers.reset()
   }
+  return { batches, does, [Symbol.dispose]: end }
+}
+
+test('after a batch of a few it rests, so that the next is larger; after one alone, or a full one, it does not', async () => {
+  using rests = resting({ restFrom: 4, tookMs: 20 })
+  const several = (name: string, count: number) => Promise.all(Array.from({ length: count }, () => rests.does(name)))
+  await several('alone', 1)
+  await several('few', 4)
+  const waiting = [rests.does('b'), rests.does('c')]
+  await turns()
+  waiting.push(rests.does('d'))
+  assert.equal(rests.batches.length, 2)
+  mock.timers.tick(10)
+  await Promise.all(waiting)
+  await several('many', 40)
+  await rests.does('after many')
+  assert.deepEqual(
+    rests.batches.map((batch) => [batch[0], batch.length]),
+    [
+      ['alone', 1],
+      ['few', 4],
+      ['b', 3],
+      ['many', 40],
+      ['after many', 1],
+    ],
+  )
 })
 
 test('where a batch of one is a few already, who comes after one alone waits for others', async () => {
-  mock.timers.enable({ apis: ['setTimeout'] })
-  try {
-    const { batches, does } = resting({ restFrom: 1 })
-    await does('a')
-    const waiting = [does('b')]
-    for (let turns = 0; turns < 10; turns += 1) await turn()
-    waiting.push(does('c'))
-    mock.timers.tick(60_000)
-    await Promise.all(waiting)
-    assert.deepEqual(batches, [['a'], ['b', 'c']])
-  } finally {
-    mock.timers.reset()
-  }
+  using rests = resting({ restFrom: 1, tookMs: 20 })
+  await rests.does('a')
+  const waiting = [rests.does('b')]
+  await turns()
+  waiting.push(rests.does('c'))
+  mock.timers.tick(10)
+  await Promise.all(waiting)
+  assert.deepEqual(rests.batches, [['a'], ['b', 'c']])
 })
+
+for (const [tookMs, restMs] of [
+  [8, 4],
+  [20, 10],
+  [30, 15],
+  [3_000, 15],
+] as const)
+  test(`after a batch that took ${tookMs} ms it rests for ${restMs}`, async () => {
+    using rests = resting({ restFrom: 1, tookMs })
+    await rests.does('a')
+    const next = rests.does('b')
+    await turns()
+    mock.timers.tick(restMs - 1)
+    await turns()
+    assert.deepEqual(rests.batches, [['a']])
+    mock.timers.tick(1)
+    await next
+    assert.deepEqual(rests.batches, [['a'], ['b']])
+  })

@@ -13,9 +13,10 @@ export interface TogetherOptions<Item, Result> {
   readonly apart?: (item: Item) => readonly string[]
   /** Batches under way at once. Default 1. */
   readonly lanesMax?: number
-  /** To rest after a batch of a few, so that the next is larger: a batch costs as much as several items, however small it is. Default 0. */
-  readonly restMs?: number
-  /** How many such a few are at least. Default 4. */
+  /**
+   * After a batch of so many it rests, so that the next is larger: a batch costs as much as several items, however small it is. It rests for half of
+   * the time that the batch took, which tells what one costs here and now. By default it never rests.
+   */
   readonly restFrom?: number
 }
 
@@ -27,8 +28,8 @@ interface Waiting<Item, Result> {
 }
 
 const waitingMax = 30_000
-// Who comes alone waits for nobody, and large batches come by themselves.
-const restBelow = 32
+// A batch that was held up says little of the next one.
+const restMsMax = 15
 
 /**
  * What those who are told do then may take longer than the database, which would have nothing to do meanwhile. A pool hands out a connection in
@@ -44,7 +45,7 @@ const onceNextIsSent = (tell: () => void) => process.nextTick(() => queueMicrota
  * that got none. UNAVAILABLE when too many wait.
  */
 export function together<Item, Result>(options: TogetherOptions<Item, Result>): (item: Item) => Promise<Result> {
-  const { work, itemsMax, apart = () => [], lanesMax = 1, restMs = 0, restFrom = 4 } = options
+  const { work, itemsMax, apart = () => [], lanesMax = 1, restFrom = Infinity } = options
   let waiting: Waiting<Item, Result>[] = []
   const busy = new Set<string>()
   let lanes = 0
@@ -101,9 +102,11 @@ export function together<Item, Result>(options: TogetherOptions<Item, Result>): 
     // Whoever comes in this turn of the event loop comes along.
     await timers.setImmediate()
     for (let batch = take(); batch.length > 0; batch = take()) {
+      const beganMs = performance.now()
       onceNextIsSent(await settle(batch))
+      const restMs = Math.min(restMsMax, (performance.now() - beganMs) / 2)
       for (const { names } of batch) for (const name of names) busy.delete(name)
-      if (restMs > 0 && batch.length >= restFrom && batch.length < restBelow) await timers.setTimeout(restMs)
+      if (batch.length >= restFrom && batch.length < itemsMax) await timers.setTimeout(restMs)
     }
     lanes -= 1
   }

@@ -26,7 +26,7 @@ const expiredAtOnceMax = 500
 // A connection locks its key in a table of PostgreSQL's that has room for some thousands.
 const togetherMax = 128
 // Terminals come back by the thousand, and a statement for many costs little more than one for a few. Who comes alone does not wait.
-const connectRestMs = 8
+const connectRestFrom = 4
 const touchedTogetherMax = 64
 
 export interface Connected {
@@ -175,7 +175,7 @@ export function createConnections({
     itemsMax: togetherMax,
     apart: ({ principal: { keyId, groupId }, deviceId }) =>
       deviceId === null ? [keyId] : [keyId, `${groupId} ${deviceId}`],
-    restMs: connectRestMs,
+    restFrom: connectRestFrom,
   })
   const disconnect = together({ work: disconnectTogether, itemsMax: togetherMax })
 

@@ -64,7 +64,7 @@ export interface LedgerDependencies {
 const claimedMax = 50
 const applyTurnsMax = 20
 const togetherMax = 256
-const restMs = 3
+const restFrom = 4
 const rememberedMax = 20_000
 const idleMs = 5_000
 // Whoever waits for a deadline of a payment applies it: the sweep is for all others, and need not come for each one.
@@ -236,7 +236,7 @@ export function createLedger({ db, bus, clock, log, figures, waits, eventRow }: 
     },
     itemsMax: togetherMax,
     apart: ({ id }) => [id],
-    restMs,
+    restFrom,
   })
 
   // What is to be said is lost then, and made up for by timers and by whoever looks again.

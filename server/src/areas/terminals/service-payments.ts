@@ -47,7 +47,7 @@ type Taken =
 
 const ofTerminal: readonly string[] = ['TERMINAL_NOT_FOUND', 'TERMINAL_OFFLINE', 'PAYMENT_IN_PROGRESS']
 const togetherMax = 256
-const restMs = 3
+const restFrom = 4
 
 /** A payment as it is stored when it begins. */
 function rowOf({ wanted, here, reach_at }: Offered, looked: Looked): TransactionRow {
@@ -152,7 +152,7 @@ export function paymentCases(
       ...(order.transactionId === undefined ? [] : [`${groupId} ${order.transactionId}`]),
       ...(way.signed === undefined ? [] : [`${keyId} ${way.signed.signature.toString('base64')}`]),
     ],
-    restMs,
+    restFrom,
   })
 
   // It is not whoever comes next who is to answer for it.
