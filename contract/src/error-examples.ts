@@ -36,7 +36,7 @@ const everywhere = {
 /** One for each code of area C that an operation can give. Where one says it otherwise, its own `errorExamples` do. */
 export const ecommerceErrorExamples: Readonly<Record<Exclude<EcommerceCode, 'METHOD_NOT_ALLOWED'>, ErrorExample>> = {
   ...everywhere,
-  PAYLOAD_TOO_LARGE: { message: 'The body is too large.' },
+  PAYLOAD_TOO_LARGE: { message: 'The body is larger than the 256 KiB that are read; send less.' },
   UNSUPPORTED_MEDIA_TYPE: { message: 'Send the body as application/json.' },
   INVALID_ID: noUuid('id'),
   INVALID_TYPE: noneOf('type', linkTypes),

@@ -109,7 +109,7 @@ export const terminalAnswerExamples: ExamplesOf<TerminalAnswer> = {
         action: 'error',
         error: 'Conflict',
         message:
-          'The terminal is busy with another payment; wait for its end, or cancel it. One that was given up keeps it for 2 minutes at most.',
+          'The terminal is busy with another payment (ORDER-1006); wait for its end, or cancel it. One that was given up keeps it for 2 minutes at most.',
         code: 'PAYMENT_IN_PROGRESS',
         requestId: '5',
         timestamp: at('10:45:30.010'),

@@ -28,7 +28,7 @@ test('[D5.result.foreign] each result from another terminal is kept once, also a
   const other = await shop.connect(shop.second)
   const said = [{ status: 'PENDING' }, approval, { ...approval, authorizationCode: 'Z9Y8X7' }]
   for (const one of [...said, ...said]) await other.ask(result(transactionId, one))
-  const open = await attentionStore.list(p.kaha.db, 10)
+  const open = await attentionStore.list(p.kaha.db, 100)
   assert.deepEqual(
     open.map(({ cause, payment }) => [cause, payment]),
     [['foreign_result', transactionId]],
@@ -56,7 +56,7 @@ test('[D5.result.malformed, D5.result.foreign] of what is no result a person is 
   assert.deepEqual([own.error, own.code], ['Bad Request', 'INVALID_REQUEST'])
   const foreign = await other.ask(result(transactionId, nonsense))
   assert.deepEqual([foreign.error, foreign.code], ['Forbidden', 'GROUP_MISMATCH'])
-  const told = (await attentionStore.list(p.kaha.db, 10)).filter(({ payment }) => payment === transactionId)
+  const told = (await attentionStore.list(p.kaha.db, 100)).filter(({ payment }) => payment === transactionId)
   assert.deepEqual(
     told.map(({ cause }) => cause),
     ['malformed_result', 'foreign_result'],
@@ -82,7 +82,7 @@ test('[D5.result.malformed, D5.socket.frame] what was in a frame that nobody cou
   for (const [detail, code, frame] of frames) {
     const { transactionId, paying, terminal } = await begun()
     const alarms = async () =>
-      (await attentionStore.list(p.kaha.db, 10)).filter(({ payment }) => payment === transactionId)
+      (await attentionStore.list(p.kaha.db, 100)).filter(({ payment }) => payment === transactionId)
     terminal.socket.send(frame, { binary: false })
     await until('the close', () => terminal.closed !== null)
     assert.equal(terminal.closed, code)
@@ -102,6 +102,31 @@ test('[D5.result.malformed, D5.socket.frame] what was in a frame that nobody cou
     third.socket.send(frame, { binary: false })
     await until('the close', () => third.closed !== null)
     assert.equal((await alarms()).length, 1)
+  }
+})
+
+test('[D5.result.malformed, D5.socket.frame] a frame that is no message, or a result that names no payment, is for a person to find out, where a payment is open at the terminal', async () => {
+  const frames = [
+    ['{"frame":"no JSON object"}', '{"action":"paymentResponse","transactionId":'],
+    ['{"frame":"no JSON object"}', '[]'],
+    ['{"frame":"no JSON object"}', Buffer.from(JSON.stringify(result('binary')))],
+    ['{"frame":"transactionId: is missing."}', JSON.stringify({ ...result(''), transactionId: undefined })],
+  ] as const
+  for (const [detail, frame] of frames) {
+    const { transactionId, paying, terminal } = await begun()
+    const alarms = async () =>
+      (await attentionStore.list(p.kaha.db, 100)).filter(({ payment }) => payment === transactionId)
+    terminal.socket.send(frame)
+    assert.equal((await terminal.next('error')).code, 'INVALID_REQUEST')
+    const words = async () => (await alarms()).map((one) => [one.cause, one.detail.replace(/^\S+ /, '')])
+    assert.deepEqual(await words(), [['malformed_result', detail]])
+    terminal.socket.send(frame)
+    await terminal.next('error')
+    terminal.send(result(transactionId))
+    assert.equal((await paying).json.status, 'SUCCESS')
+    terminal.socket.send(frame)
+    await terminal.next('error')
+    assert.deepEqual(await words(), [['malformed_result', detail]])
   }
 })
 
@@ -157,7 +182,7 @@ test('[D5.result.further-approval, D5.machine.final.result, D5.machine.any.same-
   const { transactionId, paying, terminal } = await begun()
   const told = async () => {
     await terminal.settled()
-    const open = await attentionStore.list(p.kaha.db, 10)
+    const open = await attentionStore.list(p.kaha.db, 100)
     return open.flatMap(({ cause, payment, detail }) => (payment === transactionId ? [{ cause, detail }] : []))
   }
   terminal.send(result(transactionId))
@@ -192,7 +217,7 @@ test('[D5.result.further-approval, D5.machine.final.result] so is another approv
     const says = (more: object) => terminal.send(result(transactionId, { ...approval, ...more }))
     const told = async () => {
       await terminal.settled()
-      const open = await attentionStore.list(p.kaha.db, 10)
+      const open = await attentionStore.list(p.kaha.db, 100)
       return open.flatMap(({ cause, payment, detail }) => (payment === transactionId ? [{ cause, detail }] : []))
     }
     for (const one of voided) says(one)

@@ -162,22 +162,21 @@ export function paymentCases(
     return row
   }
 
-  /** Stores what is due of the payments that keep a terminal busy; true where none of them stands as it did. */
-  const freed = async ({ terminal }: Looked): Promise<boolean> => {
+  /** Of the payments that keep a terminal busy one that does so after all that is due of them has been stored. */
+  const keeperOf = async ({ terminal }: Looked): Promise<TransactionRow | undefined> => {
     const rows = await store.busyWith(db, terminal, busySince(clock.now()))
-    const changed = await Promise.all(rows.map(async (row) => (await ledger.upToNow(row).catch(asItWas(row))) !== row))
-    return changed.every(Boolean)
+    const left = await Promise.all(rows.map(async (row) => (await ledger.upToNow(row).catch(asItWas(row))) === row))
+    return rows.find((_row, index) => left[index])
   }
 
   const takeOnceFree = async (taking: Taking): Promise<Exclude<Taken, { busy: Looked }> | undefined> => {
-    let taken = await take(taking)
-    if (taken !== undefined && 'busy' in taken && (await freed(taken.busy))) taken = await take(taking)
-    if (taken !== undefined && 'busy' in taken)
-      throw refuse(
-        'PAYMENT_IN_PROGRESS',
-        'The terminal is busy with another payment; wait for its end, or cancel it. One that was given up keeps it for 2 minutes at most.',
-      )
-    return taken
+    const taken = await take(taking)
+    if (taken === undefined || !('busy' in taken)) return taken
+    const keeper = await keeperOf(taken.busy)
+    if (keeper !== undefined) throw inProgress(keeper.transaction_id)
+    const again = await take(taking)
+    if (again === undefined || !('busy' in again)) return again
+    throw inProgress((await keeperOf(again.busy))?.transaction_id)
   }
 
   /** Under an id whose payment is gone none is taken, whatever may be with the terminal now: to repeat the call would be in vain. */
@@ -255,6 +254,12 @@ export function paymentCases(
 
 /** Whatever was given up before keeps no terminal busy. */
 const busySince = (at: Date) => new Date(at.getTime() - busyMs)
+
+const inProgress = (transactionId = 'one that has just ended') =>
+  refuse(
+    'PAYMENT_IN_PROGRESS',
+    `The terminal is busy with another payment (${transactionId}); wait for its end, or cancel it. One that was given up keeps it for 2 minutes at most.`,
+  )
 
 const conflict = () =>
   refuse(

@@ -309,7 +309,7 @@ function refuse<P>(
   request: FastifyRequest,
   reply: FastifyReply,
 ): FastifyReply | Promise<FastifyReply> {
-  const known = asFault(error)
+  const known = asFault(error, request)
   const fault = known === undefined ? undefined : (area.restate?.(known, request) ?? known)
   const status = fault === undefined ? 500 : (area.statuses[fault.code] ?? 500)
   if (fault === undefined || status === 500) {
@@ -348,10 +348,14 @@ function refuse<P>(
     : send(body)
 }
 
-function asFault(error: unknown): Fault | undefined {
+function asFault(error: unknown, { routeOptions }: FastifyRequest): Fault | undefined {
   if (error instanceof Fault) return error
   const code = typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined
-  if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') return new Fault('PAYLOAD_TOO_LARGE', 'The body is too large.')
+  if (code === 'FST_ERR_CTP_BODY_TOO_LARGE')
+    return new Fault(
+      'PAYLOAD_TOO_LARGE',
+      `The body is larger than the ${routeOptions.bodyLimit / 1024} KiB that are read; send less.`,
+    )
   if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE')
     return new Fault('UNSUPPORTED_MEDIA_TYPE', 'Send the body as application/json.')
   if (code === 'FST_ERR_BAD_URL') return new Fault('BAD_REQUEST', 'The path is not UTF-8 in percent-encoding.')

@@ -172,16 +172,17 @@ export function createActions(deps: ActionsDependencies): Act {
     }
   }
 
-  const read = (frame: Buffer, isBinary: boolean): { text: string; value: Record<string, unknown> } => {
+  /** Undefined where the frame is no JSON object in text. */
+  const read = (frame: Buffer, isBinary: boolean): { text: string; value: Record<string, unknown> } | undefined => {
     try {
       const text = isBinary ? '' : utf8.decode(frame)
       const value: unknown = JSON.parse(text)
       if (typeof value === 'object' && value !== null && !Array.isArray(value))
         return { text, value: value as Record<string, unknown> }
     } catch {
-      // Told below.
+      // As what is no object.
     }
-    throw refuse('INVALID_REQUEST', 'Invalid JSON in message body')
+    return undefined
   }
 
   const wrongIn = (action: Action, value: Record<string, unknown>, text: string): Fault | undefined => {
@@ -207,15 +208,21 @@ export function createActions(deps: ActionsDependencies): Act {
     const isResult = link.terminalId !== null && (action === 'paymentResponse' || action === 'voidResult')
     if (isResult && typeof transactionId === 'string' && isKeepable(transactionId))
       await cases.hearNonsense(speakerOf(link), transactionId, value['paymentResponse'] ?? value, wrong.message)
+    else if (isResult) await cases.hearUnreadable(speakerOf(link), wrong.message)
     throw wrong
   }
 
   return async (link, frame, isBinary) => {
     let requestId: unknown
     try {
-      const { text, value } = read(frame, isBinary)
-      requestId = value['requestId']
+      const message = read(frame, isBinary)
+      requestId = message?.value['requestId']
       if (link.dismissed) throw notConnected()
+      if (message === undefined) {
+        if (link.terminalId !== null) await cases.hearUnreadable(speakerOf(link), 'no JSON object')
+        throw refuse('INVALID_REQUEST', 'Invalid JSON in message body')
+      }
+      const { text, value } = message
       const { action } = value
       if (!isAction(action))
         throw refuse('INVALID_REQUEST', `action: must be one of: ${Object.keys(handlers).join(', ')}.`)
