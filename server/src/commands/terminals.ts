@@ -15,7 +15,7 @@ import { operatorStore } from './store-terminals.ts'
 import { say } from './words.ts'
 
 export const terminalsHelp = [
-  'kaha terminals list [--group ID] [--json]                                keys with their devices, and groups without keys',
+  'kaha terminals list [--group ID] [--json]                                keys with their sockets and devices, and groups without keys',
   'kaha terminals group --merchant ID [--json]                              makes a group of tills and terminals',
   'kaha terminals issue --group ID --role desktop [--json]                  a key for a till; its secret is shown this once',
   'kaha terminals issue --group ID --role terminal --branch ID [--json]     a key for a terminal of a branch',
@@ -138,20 +138,22 @@ function objectOf(given = ''): string {
 
 async function list(db: Db, groupId: string | null, json: boolean): Promise<void> {
   const keys = await terminalKeyStore.list(db, groupId)
-  const devices = Map.groupBy(
-    await operatorStore.listDevices(
-      db,
-      keys.flatMap(({ id }) => id ?? []),
-    ),
-    (device) => device.key_id,
-  )
+  const ids = keys.flatMap(({ id }) => id ?? [])
+  const devices = Map.groupBy(await operatorStore.listDevices(db, ids), (device) => device.key_id)
+  const sockets = await operatorStore.listSockets(db, ids)
+  const since = new Map(sockets.map(({ key_id, connected_at }) => [key_id, connected_at]))
   const of = (id: string | null) =>
     (devices.get(id ?? '') ?? []).map(({ device_id, status, last_activity_at }) => ({
       device_id,
       status,
       last_activity_at,
     }))
-  if (json) return say(JSON.stringify(keys.map((key) => ({ ...key, devices: of(key.id) }))))
+  if (json)
+    return say(
+      JSON.stringify(
+        keys.map((key) => ({ ...key, connected_at: since.get(key.id ?? '') ?? null, devices: of(key.id) })),
+      ),
+    )
   if (keys.length === 0)
     return say(
       'There are none: `kaha terminals group` and `kaha terminals issue` make some, and the first start of a sandbox.',
@@ -160,6 +162,9 @@ async function list(db: Db, groupId: string | null, json: boolean): Promise<void
   for (const { id, role, state, group_id, merchant, branch } of keys) {
     const key = `${(id ?? '(no key yet)').padEnd(36)}  ${(role ?? '').padEnd(8)}  ${(state ?? '').padEnd(9)}`
     say(`${key}  ${group_id}  ${branch ?? merchant}`)
+    const connectedAt = since.get(id ?? '')
+    if (role === 'desktop')
+      say(connectedAt === undefined ? '    no socket' : `    connected since ${connectedAt.toISOString()}`)
     for (const { device_id, status, last_activity_at } of of(id))
       say(`    ${device_id ?? '(no device id)'}  ${status}, last heard of at ${last_activity_at.toISOString()}`)
   }

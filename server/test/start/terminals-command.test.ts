@@ -101,9 +101,27 @@ test('[D5.keys.pair, D5.keys.role, D5.keys.binding] an operator makes a group an
 test('a group that has no key yet is listed, so that its id is found again', () => {
   const { id: merchantId, name: merchant } = p.merchant
   const whose = { group_id: group.id, merchant_id: merchantId, merchant }
-  const nothing = { id: null, role: null, state: null, branch_id: null, branch: null, devices: [] }
+  const nothing = { id: null, role: null, state: null, branch_id: null, branch: null, connected_at: null, devices: [] }
   assert.deepEqual(listedEmpty, [{ ...nothing, ...whose, created_at: listedEmpty[0]?.created_at }])
   assert.match(shownEmpty, new RegExp(`\\n\\(no key yet\\) +${group.id}  ${merchant}\\n`))
+})
+
+test('a till that has a socket is listed with it', async () => {
+  const line = `${till.id}  desktop   ACTIVE     ${group.id}  ${p.merchant.name}`
+  assert.ok((await kaha('terminals', 'list')).includes(`${line}\n    no socket\n`))
+  const before = p.kaha.clock.now()
+  const one = await wire(p.url, till)
+  await one.settled()
+  const listed = JSON.parse(await kaha('terminals', 'list', '--group', group.id, '--json')) as {
+    readonly id: string
+    readonly connected_at: string | null
+  }[]
+  const connectedAt = new Map(listed.map(({ id, connected_at }) => [id, connected_at]))
+  assert.ok(new Date(connectedAt.get(till.id) ?? 0) >= before)
+  assert.equal(connectedAt.get(spare.id), null)
+  const shown = await kaha('terminals', 'list')
+  assert.ok(shown.includes(`${line}\n    connected since ${connectedAt.get(till.id)}\n`), shown)
+  await one.close()
 })
 
 test('[D5.disconnect.admin-action] an operator closes a socket, and the sockets of a key that he suspends', async () => {
