@@ -141,8 +141,14 @@ test('[D5.socket.identity, D5.socket.device-claimed, D5.connection.key-moves] a 
   const bare = await shop.connect({ api_key: shop.first.api_key, api_secret: '' })
   const { terminalId, connectionId, deviceId } = await update()
   assert.deepEqual([terminalId, deviceId], [connectionId, undefined])
+  // By which a till may name it: another's payments would go to whoever took that for its own.
+  await refusedWith(wire(p.url, shop.second, { deviceId: connectionId }), 403, 'GROUP_MISMATCH')
   bare.drop()
   assert.deepEqual(await update(), { terminalId: connectionId, status: 'disconnected' })
+  const own = await shop.connect({ ...shop.first, device_id: connectionId })
+  assert.equal((await update()).deviceId, connectionId)
+  await own.close()
+  await update()
 })
 
 test('[D5.socket.device-claimed] of two keys that name a new device id in one moment one gets it, and who connects beside them is let in', async () => {

@@ -3,7 +3,7 @@ import type { Bus } from '../../kernel/bus.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import { isDuplicate, type Db, type Queries } from '../../kernel/db.ts'
 import { Fault } from '../../kernel/fault.ts'
-import { newId } from '../../kernel/ids.ts'
+import { isUuid, newId } from '../../kernel/ids.ts'
 import { together } from '../../kernel/together.ts'
 import { happen } from './course.ts'
 import { refuse } from './errors.ts'
@@ -45,7 +45,7 @@ export interface Seen {
 export interface Connections {
   /**
    * Makes this the connection of its key and of its device; whatever either had before is replaced and told. Throws GROUP_MISMATCH for a device
-   * id that belongs to another key.
+   * id that belongs to another key, or that another's connection has for its id.
    */
   connect(principal: TerminalPrincipal, connectionId: string, deviceId: string | null): Promise<Connected>
   /** Ends a connection; one that was replaced before has nothing to end. */
@@ -180,7 +180,19 @@ export function createConnections({
   const disconnect = together({ work: disconnectTogether, itemsMax: togetherMax })
 
   return {
-    connect: (principal, connectionId, deviceId) => connect({ principal, connectionId, deviceId }),
+    async connect(principal, connectionId, deviceId) {
+      // Tills name a terminal by either, and by its device id first.
+      const named =
+        deviceId !== null && isUuid(deviceId)
+          ? await store.findByConnection(db, principal.groupId, deviceId)
+          : undefined
+      if (named !== undefined && named.key_id !== principal.keyId)
+        throw refuse(
+          'GROUP_MISMATCH',
+          'This device id is the connection id of another terminal; choose one of your own.',
+        )
+      return connect({ principal, connectionId, deviceId })
+    },
     disconnect: (connectionId, isGoodbye) => disconnect({ connectionId, isGoodbye }),
 
     async beat() {

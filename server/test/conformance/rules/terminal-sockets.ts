@@ -16,7 +16,7 @@ export const terminalSockets = joined(
     'D5.socket.late-close': 'the late close of an older socket unregisters nothing',
     'D5.socket.identity': 'a terminal is its device id, or its key where it has none',
     'D5.socket.device-claimed':
-      'a device id belongs to the key that used it first; another key that claims it is refused with 403',
+      'a device id belongs to the key that used it first; another key that claims it, or a connection id of another, is refused with 403',
     'D5.socket.ping': 'the server pings every 15 s',
     'D5.socket.stale': 'two missed pings, or 45 s without a frame, make a socket stale',
     'D5.socket.life': 'any inbound frame counts as life',
