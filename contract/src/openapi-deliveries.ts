@@ -4,6 +4,8 @@ import type { QrPaymentNotification, qrActions } from './qr-webhooks.ts'
 import type { TerminalWebhookPayload, TerminalWebhookPing, terminalEventTypes } from './terminals.ts'
 import type { WebhookPayload, eventTypes } from './webhooks.ts'
 
+type Tree = { readonly [name: string]: unknown }
+
 /** An event as it arrives at a receiver. */
 export interface Delivery<Type extends string = string, Payload = unknown> {
   readonly type: Type
@@ -13,9 +15,9 @@ export interface Delivery<Type extends string = string, Payload = unknown> {
   readonly example: Payload
   /** The name of its schema, where that is not the area's. */
   readonly payload?: string
+  /** What a receiver may answer, where that is not the area's. */
+  readonly answers?: Tree
 }
-
-type Tree = { readonly [name: string]: unknown }
 
 /** What arrives at the endpoints of an area. */
 export interface Deliveries {
@@ -191,6 +193,10 @@ const ping: Delivery<'ping', TerminalWebhookPing> = {
   description: 'Sent once, when an endpoint is made or its URL is changed; without a 2xx the URL is not taken.',
   example: { ...at, eventType: 'ping' },
   payload: 'TerminalWebhookPing',
+  answers: {
+    '2XX': { description: 'The URL is taken. Answer within 15 seconds.' },
+    default: { description: 'The URL is not taken, whatever it is. Nothing is sent again.' },
+  },
 }
 
 /** Of area D. */

@@ -28,7 +28,7 @@ export function webhooksOf(
         security: [],
         parameters: headers,
         requestBody: { required: true, content: { 'application/json': bodyOf(delivery) } },
-        responses: answers,
+        responses: delivery.answers ?? answers,
       },
     },
   ]

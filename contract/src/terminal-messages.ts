@@ -27,13 +27,6 @@ const requestId = Type.Optional(
 )
 const action = <const Name extends string>(name: Name) => Type.Unsafe<Name>({ type: 'string', const: name })
 
-const voidFields = {
-  success: Type.Boolean(),
-  transactionId: id,
-  reason: Type.Optional(Type.String({ maxLength: 255 })),
-  voidedAt: Type.Optional(voidedAt),
-  error: Type.Optional(Type.String({ maxLength: 255 })),
-}
 const pushed = { timestamp, groupId: Type.String({ description: 'The group.' }), version: action('v1') }
 const requestIdBack = Type.Optional(
   Type.Union([Type.String(), Type.Integer()], { description: 'That of the message that this answers.' }),
@@ -179,7 +172,15 @@ export const terminalAnswers = {
     from: 'server',
     to: 'desktop',
     summary: 'What became of a void.',
-    schema: Type.Object({ action: action('voidResult'), requestId: requestIdBack, ...voidFields }),
+    schema: Type.Object({
+      action: action('voidResult'),
+      requestId: requestIdBack,
+      success: Type.Boolean(),
+      transactionId: id,
+      reason: Type.String({ maxLength: 255 }),
+      voidedAt: Type.Optional(voidedAt),
+      error: Type.Optional(Type.String({ maxLength: 255 })),
+    }),
   }),
   pong: message({
     from: 'server',

@@ -75,7 +75,7 @@ export const createTerminalPayment = operation({
   path: '/v1/terminals/{terminalId}/payments',
   summary: 'Pay at a terminal',
   description:
-    'Sends a payment to a terminal and waits for its result, 90 seconds at most. The transactionId is the idempotency key: the same one with the same body joins the running wait, or gives the answer again, and never charges twice. After a lost answer repeat the call, or read the transaction.',
+    'Sends a payment to a terminal and waits for its result, 90 seconds at most. The transactionId is the idempotency key: the same one with the same body joins the running wait, or gives the answer again, and never charges twice. After a lost answer repeat the call, or read the transaction. A request of more than 60 KiB is refused: it goes to the terminal in one frame.',
   auth: 'signed',
   headers: GroupHeader,
   params: ByTerminal,

@@ -94,6 +94,27 @@ test('[D5.signature.replay, D5.signature.replay-committed] the same signed payme
   assert.ok(row.kept_until.getTime() >= frozen - 5 + 6 * 60_000, row.kept_until.toISOString())
 })
 
+test('[D5.signature.exact-body] the body of a GET is signed as it was sent, like any other', async () => {
+  const body = Buffer.from('{ "page": 1 }')
+  const signedOver = (bytes: string) => signedHeaders(shop.desktop, { path, bytes, at: frozen })
+  const sent = (headers: Record<string, string>, bytes: Buffer | string) => call(p.url, { path, headers, bytes })
+  assert.equal((await sent(signedOver(body.toString()), body)).status, 200)
+  for (const bytes of ['', '{"page":1}'])
+    assertRefused(path, await sent(signedOver(bytes), body), 401, 'INVALID_SIGNATURE')
+  const large = ' '.repeat(256 * 1024 + 1)
+  assertRefused(path, await sent(signedOver(large), large), 400, 'INVALID_REQUEST')
+  assert.equal((await sent(signedOver(''), '')).status, 200)
+})
+
+test('[D5.handshake.device, D5.signature.path-as-sent] a device id may have spaces, which a path has in percent-encoding', async () => {
+  const spaced = await shop.connect({ ...shop.second, device_id: 'TERM 001' })
+  const order = { method: 'POST', path: '/v1/terminals/TERM%20001/payments', body: sale }
+  const paying = shop.ask(order, frozen)
+  spaced.send(result((await spaced.next('payment')).transactionId))
+  assert.equal((await paying).status, 200)
+  await spaced.close()
+})
+
 test('signatures that count no more go as fast as they came', async () => {
   const all = statement(
     'test.signatures',

@@ -1,4 +1,3 @@
-import type { IncomingHttpHeaders } from 'node:http'
 import { Readable } from 'node:stream'
 import type { AnswerOf, BodyOf, Operation, ParamsOf, QueryOf } from '@kaha/contract'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
@@ -6,6 +5,7 @@ import type { TSchema } from 'typebox'
 import { Fault } from '../fault.ts'
 import type { Log } from '../log.ts'
 import type { Metrics } from '../metrics.ts'
+import { lacksBody, readBodyOfGet, tooLarge } from './body-of-get.ts'
 import { complaintOf } from './complaints.ts'
 import { mountPreflight, readableAnywhere } from './cross-origin.ts'
 import { headerOf } from './header.ts'
@@ -195,9 +195,10 @@ function mountRoute<P>(room: FastifyInstance, area: Area<P>, { operation, handle
         throw new Fault('UNSUPPORTED_MEDIA_TYPE', 'Send the body without a content-encoding.')
       }
     },
+    ...(area.verify !== undefined && operation.method === 'GET' ? { preParsing: readBodyOfGet } : {}),
     handler: async (request, reply) => {
       const bytes = Buffer.isBuffer(request.body) ? request.body : noBytes
-      area.verify?.(request, request.principal as P, bytes)
+      area.verify?.(request, request.principal as P, request.bodyOfGet ?? bytes)
       must(params?.(request.params))
       if (Object.values(request.params as Record<string, string>).some((one) => one.includes('\0')))
         throw new Fault('BAD_REQUEST', 'The path holds NUL; leave it out.')
@@ -238,9 +239,6 @@ const atParameter = (violation: Violation | null): Violation | null =>
   violation === null || violation.rule === 'unknown'
     ? violation
     : { ...violation, field: violation.field.replace(/\.\d+$/, '') }
-
-const lacksBody = (headers: IncomingHttpHeaders): boolean =>
-  headers['transfer-encoding'] === undefined && Number(headers['content-length'] ?? 0) === 0
 
 type Serializer = ReturnType<FastifyReply['compileSerializationSchema']>
 
@@ -351,11 +349,7 @@ function refuse<P>(
 function asFault(error: unknown, { routeOptions }: FastifyRequest): Fault | undefined {
   if (error instanceof Fault) return error
   const code = typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined
-  if (code === 'FST_ERR_CTP_BODY_TOO_LARGE')
-    return new Fault(
-      'PAYLOAD_TOO_LARGE',
-      `The body is larger than the ${routeOptions.bodyLimit / 1024} KiB that are read; send less.`,
-    )
+  if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') return tooLarge(routeOptions.bodyLimit)
   if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE')
     return new Fault('UNSUPPORTED_MEDIA_TYPE', 'Send the body as application/json.')
   if (code === 'FST_ERR_BAD_URL') return new Fault('BAD_REQUEST', 'The path is not UTF-8 in percent-encoding.')

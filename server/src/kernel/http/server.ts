@@ -73,6 +73,7 @@ export function createHttp(options: HttpOptions): FastifyInstance {
   app.setNotFoundHandler((request, reply) => tellWhoseItIs(app, nothingHere(), request, reply))
   app.server.maxConnections = connectionsMax
   app.decorateRequest('principal', null)
+  app.decorateRequest('bodyOfGet', undefined)
   app.addHook('onRequest', (request, reply, done) => {
     reply.header('x-correlation-id', request.id)
     done()

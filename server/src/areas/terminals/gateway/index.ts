@@ -26,8 +26,8 @@ import { silentPingsMax, startLiveness } from './liveness.ts'
 import { startOrders } from './orders.ts'
 
 const framesWaitingMax = 64
-// The two that are no part of a path could not be paid at over HTTP.
-const deviceId = /^(?!\.{1,2}$)[\x21-\x7e]{1,64}$/
+// The two that are no part of a path could not be paid at over HTTP. A header has no spaces around its value.
+const deviceId = /^(?!\.{1,2}$)[\x20-\x7e]{1,64}$/
 const socketsMax = 20_000
 const stopMsMax = 2_000
 // As long as a client that has said goodbye may keep its end of the line open.
@@ -214,7 +214,10 @@ export function createGateway(deps: GatewayDependencies): Gateway {
     if (device !== null && principal.role !== 'terminal')
       throw refuse('GROUP_MISMATCH', 'X-Device-Id is for terminals; this is the key of a desktop.')
     if (device !== null && !deviceId.test(device))
-      throw refuse('INVALID_REQUEST', 'X-Device-Id must be 1 to 64 visible characters, and not . or ..')
+      throw refuse(
+        'INVALID_REQUEST',
+        'X-Device-Id must be 1 to 64 characters of ASCII, spaces among them, and not . or ..',
+      )
     if (draining) throw new Fault('UNAVAILABLE', 'The server restarts; connect again in a few seconds.', retrySoon)
     if (links.size >= socketsMax)
       throw new Fault('UNAVAILABLE', 'This server holds as many sockets as it can.', retrySoon)
