@@ -362,6 +362,7 @@ export interface Tables {
     readonly created_at: Date
     readonly expires_at: Date
     readonly state_at: Date
+    readonly bank_reference: string | null
   }
   readonly 'qr.unmatched_payments': {
     readonly id: string

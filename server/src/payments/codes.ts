@@ -32,7 +32,7 @@ export interface CodeAnswer {
   readonly event: 'paid' | 'declined' | 'expires'
   /** What the bank took, in minor units. */
   readonly amount: bigint
-  /** The bank's name for what it did. */
+  /** The bank's name for what it did: told again, it is the same payment. */
   readonly bankReference: string
 }
 
@@ -65,7 +65,7 @@ export interface Codes {
   read(partnerId: string | null, code: Pick<CodeAnswer, 'id' | 'merchantId'>): Promise<AttemptAsCode | undefined>
   /**
    * Moves a code as the bank says; the first to lock it wins. Undefined where no code of an attempt has this id. `final`: it had its
-   * outcome before, and nothing has changed.
+   * outcome before, another than this payment, and nothing has changed.
    */
   answer(
     partnerId: string,
@@ -168,9 +168,9 @@ export function createCodes({
         const moved = await endInTime(row.id, answer.id, events[answer.event], bankReference)
         const after = await find(partnerId, answer)
         if (after === undefined) throw new Error('a code vanished')
-        return moved ? { code: codeOf(after) } : { code: codeOf(after), refusal: 'final' }
+        return moved || isPaidBy(after, answer) ? { code: codeOf(after) } : { code: codeOf(after), refusal: 'final' }
       }
-      return { code: codeOf(row), refusal: 'final' }
+      return isPaidBy(row, answer) ? { code: codeOf(row) } : { code: codeOf(row), refusal: 'final' }
     },
   }
 }
@@ -180,6 +180,10 @@ const isOpen = (row: IntentRow): boolean => {
   const { state, latest } = asOf(storedOf(row), row.read_at)
   return state === 'ACTIVE' && latest?.state === 'REQUIRES_ACTION'
 }
+
+/** Whether it is this payment that the code has had. */
+const isPaidBy = (row: CodeRow, { event, bankReference }: CodeAnswer): boolean =>
+  event === 'paid' && row.attempt_state === 'SUCCEEDED' && row.approval_code === bankReference
 
 /** The bank has one name for a payment; it stands wherever a card's processor has several. */
 const approvalOf = (attemptId: string, bankReference: string, at: Date): Approval => ({

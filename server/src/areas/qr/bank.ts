@@ -19,7 +19,7 @@ export interface BankAnswer {
   readonly amount?: bigint
   /** Of a refusal. */
   readonly reason?: string
-  /** The bank's name for the payment. */
+  /** The bank's name for the payment: told again, it is the same one. */
   readonly bankReference: string
   /** A bank that takes no money for a code that is final: none is unmatched. */
   readonly onlyWhileOpen?: boolean
@@ -87,7 +87,9 @@ export interface BankDependencies {
 
 /** Codes as banks see them: whoever speaks for a bank hands its answers in here. */
 export function createCodeBank({ db, clock, bank, checkout, log, figures, announce, announced }: BankDependencies) {
-  type Settled = { code: BankCode } | { refusal: BankRefusal; code?: BankCode }
+  /** `isUnmatched`: money that nobody knew of before is nobody's. */
+  type Settled =
+    { code: BankCode; refusal?: undefined } | { refusal: BankRefusal; code: BankCode; isUnmatched: boolean }
   type Payment = BankAnswer & { readonly amount: bigint }
 
   const insertUnmatched = (
@@ -118,10 +120,13 @@ export function createCodeBank({ db, clock, bank, checkout, log, figures, announ
     const code = codeOf(row)
     const move = moveCode(code.state, answer.event)
     if ('refusal' in move) {
-      if (takesMoney(answer)) await insertUnmatched(tx, { merchantId, code, at: row.read_at }, answer)
-      return { refusal: final(code), code }
+      if (answer.event === 'paid' && row.bank_reference === answer.bankReference) return { code }
+      const isUnmatched =
+        takesMoney(answer) && (await insertUnmatched(tx, { merchantId, code, at: row.read_at }, answer))
+      return { refusal: final(code), code, isUnmatched }
     }
-    if (answer.event === 'paid' && answer.amount !== code.amount) return { refusal: otherAmount }
+    if (answer.event === 'paid' && answer.amount !== code.amount)
+      return { refusal: otherAmount, code, isUnmatched: false }
     const at = row.read_at
     const reason = move.to === 'DECLINED' ? (answer.reason ?? 'DECLINED_BY_BANK') : null
     const bankReference = move.to === 'PAID' ? answer.bankReference : null
@@ -140,11 +145,11 @@ export function createCodeBank({ db, clock, bank, checkout, log, figures, announ
   ): Promise<Settled | undefined> => {
     const { event, amount, bankReference } = answer
     const answered = await checkout.answer(partnerId, { id, merchantId, event, amount, bankReference })
-    if (answered?.refusal === undefined) return answered
+    if (answered?.refusal === undefined) return answered && { code: answered.code }
     const { code, refusal } = answered
-    if (refusal === 'amount') return { refusal: otherAmount }
-    if (takesMoney(answer)) await insertUnmatched(db, { merchantId, code, at: clock.now() }, answer)
-    return { refusal: final(code), code }
+    if (refusal === 'amount') return { refusal: otherAmount, code, isUnmatched: false }
+    const isUnmatched = takesMoney(answer) && (await insertUnmatched(db, { merchantId, code, at: clock.now() }, answer))
+    return { refusal: final(code), code, isUnmatched }
   }
 
   const find = async (partnerId: string | null, named: Named): Promise<BankCode | undefined> => {
@@ -183,16 +188,16 @@ export function createCodeBank({ db, clock, bank, checkout, log, figures, announ
         (await db.tx((tx) => settleOwn(tx, partnerId, read, payment))) ??
         (await settleOfCheckout(partnerId, read, payment))
       if (done === undefined) return { refusal: unknown }
-      if (!('refusal' in done)) {
+      if (done.refusal === undefined) {
         announced()
         return done
       }
-      if (done.refusal.why === 'final' && takesMoney(answer)) {
+      if (done.isUnmatched) {
         figures.unmatched()
         log.error(
           {
             code_id: read.id,
-            code_state: done.code?.state,
+            code_state: done.code.state,
             amount: minorToNumber(amount),
             bank_reference: answer.bankReference,
           },

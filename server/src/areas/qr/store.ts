@@ -16,6 +16,8 @@ export interface CodeRow {
   readonly created_at: Date
   readonly expires_at: Date
   readonly state_at: Date
+  /** Of one that was paid: the bank's name for that payment. */
+  readonly bank_reference: string | null
   /** Business time of the reading. */
   readonly read_at: Date
 }
@@ -47,7 +49,8 @@ const insertCode = statement(
      from code`,
 )
 
-const columns = `id, partner_id, merchant_id, branch_id, reference, amount, currency, text, state, decline_reason, created_at, expires_at, state_at, kernel.now() as read_at`
+const columns = `id, partner_id, merchant_id, branch_id, reference, amount, currency, text, state, decline_reason, created_at, expires_at, state_at, bank_reference,
+  kernel.now() as read_at`
 
 const findCode = perLevel('qr.findCode', (entity) => `select ${columns} from qr.codes where id = $1 and ${entity} = $2`)
 const findByReference = perLevel(
@@ -76,7 +79,8 @@ const lockCode = statement(
 const moveCode = statement(
   'qr.moveCode',
   `with moved as (
-     update qr.codes set state = $2, state_at = $3, decline_reason = $4, expires_at = case when $2 = 'EXPIRED' then least(expires_at, $3) else expires_at end
+     update qr.codes set state = $2, state_at = $3, decline_reason = $4, bank_reference = $7,
+            expires_at = case when $2 = 'EXPIRED' then least(expires_at, $3) else expires_at end
       where id = $1 and state = $5
      returning id
    )
@@ -105,7 +109,7 @@ const nextExpiry = statement(
 const insertUnmatched = statement(
   'qr.insertUnmatched',
   `insert into qr.unmatched_payments (id, code_id, code_state, merchant_id, reference, amount, currency, bank_reference, at)
-   values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+   values ($1, $2, $3, $4, $5, $6, $7, $8, $9) on conflict (code_id, bank_reference) do nothing returning id`,
 )
 
 const openUnmatched = statement(
@@ -156,7 +160,8 @@ export const qrStore = {
   nextExpiry: (on: Queries) => waitOf(on, nextExpiry),
   openUnmatched: async (on: Queries): Promise<number> =>
     (await on.run<{ open: number }>(openUnmatched, []))[0]?.open ?? 0,
-  insertUnmatched: (
+  /** False when it was told of before. */
+  insertUnmatched: async (
     tx: Queries,
     payment: {
       id: string
@@ -170,15 +175,17 @@ export const qrStore = {
       at: Date
     },
   ) =>
-    tx.run(insertUnmatched, [
-      payment.id,
-      payment.codeId,
-      payment.codeState,
-      payment.merchantId,
-      payment.reference,
-      payment.amount,
-      payment.currency,
-      payment.bankReference,
-      payment.at,
-    ]),
+    (
+      await tx.run(insertUnmatched, [
+        payment.id,
+        payment.codeId,
+        payment.codeState,
+        payment.merchantId,
+        payment.reference,
+        payment.amount,
+        payment.currency,
+        payment.bankReference,
+        payment.at,
+      ])
+    ).length === 1,
 }

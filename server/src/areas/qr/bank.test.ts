@@ -1,0 +1,73 @@
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+import { bodyOf, rowsOf } from '../../../test/conformance/shop.ts'
+import { paymentsRoom, processorThat } from '../../../test/payments-room.ts'
+import { createLog } from '../../kernel/log.ts'
+import { createCodeBank } from './bank.ts'
+import { createQrService } from './service.ts'
+
+// What a bank says that does not know whether it was heard: the same again.
+const room = await paymentsRoom({ after })
+const { db, clock } = room.kaha
+const bank = { bic: 'TESTPHM1XXX', notifyFlags: '010' }
+const payments = room.payments(processorThat())
+const told: string[] = []
+const counted: number[] = []
+const codeBank = createCodeBank({
+  db,
+  clock,
+  bank,
+  checkout: payments.codes,
+  log: createLog('silent'),
+  figures: { unmatched: () => void counted.push(1), open: async () => 0 } as never,
+  announce: async (_tx, code) => void told.push(code.state),
+  announced: () => {},
+})
+
+const ownCode = async (): Promise<string> => {
+  const branch = {
+    partner_id: room.seed.partner.id,
+    merchant_id: room.merchant.id,
+    branch_id: room.branch.id,
+    merchant_name: room.merchant.name,
+    reference_number: 'KAPE1',
+  }
+  const accounts = { branchByCode: async () => branch }
+  const qr = createQrService({ db, clock, accounts: accounts as never, bank, isTold: true })
+  const asked = {
+    activationCode: 'KAPE',
+    currency: 'PHP',
+    amount: '98.00',
+    merchantReferenceNumber: `R-${Math.random()}`,
+  }
+  return (await qr.create({} as never, asked, crypto.randomUUID())).text
+}
+const codeOfCheckout = async (): Promise<string> => {
+  const link = bodyOf(await room.shop.createLink({ type: 'multi_use', max_uses: 2 }), 201)
+  const { id } = await room.intent({ payment_link_id: link.id })
+  const { latestAttempt } = await payments.codes.make(await room.read(id), null)
+  return latestAttempt?.code?.text ?? ''
+}
+const unmatched = () => rowsOf<{ bank_reference: string }>(room, 'select bank_reference from qr.unmatched_payments')
+
+for (const [whose, made] of [
+  ['of the QR service', ownCode],
+  ['of a checkout', codeOfCheckout],
+] as const)
+  test(`a payment of a code ${whose} that the bank tells again is that payment, and money without an owner that it tells again is told of once`, async () => {
+    await rowsOf(room, 'delete from qr.unmatched_payments')
+    for (const list of [told, counted]) list.length = 0
+    const text = await made()
+    const says = async (bankReference: string) => {
+      const answer = await codeBank.answer(room.seed.partner.id, { text, event: 'paid', bankReference })
+      return 'refusal' in answer ? answer.refusal.why : answer.code.state
+    }
+    assert.deepEqual(await Promise.all([says('1'), says('1'), says('1')]), ['PAID', 'PAID', 'PAID'])
+    assert.equal(await says('1'), 'PAID')
+    assert.deepEqual([await unmatched(), counted.length], [[], 0])
+    assert.ok(told.length <= 1)
+
+    assert.deepEqual(await Promise.all([says('2'), says('2')]), ['final', 'final'])
+    assert.equal(await says('2'), 'final')
+    assert.deepEqual([await unmatched(), counted.length], [[{ bank_reference: '2' }], 1])
+  })
