@@ -4,26 +4,32 @@ import { Fault } from '../kernel/fault.ts'
 import { intentOf, storedOf, type Intent } from './intent.ts'
 import type { createAttempts } from './attempts.ts'
 import { endIntent } from './machine.ts'
+import type { PaymentOwner } from './owner.ts'
 import { asOf } from './projection.ts'
 import { paymentsStore as store, type IntentRow } from './store.ts'
 
 /**
  * Ends an intent at its merchant's word, with a challenge or a code that is open on it; one that is CANCELLED stays as it is. Takes the
- * link's lock where a code holds a use of it, then the intent's. Throws INTENT_PROCESSING, INTENT_INVALID_STATE.
+ * link's lock, then the intent's: a code may be shown until then. Throws INTENT_PROCESSING, INTENT_INVALID_STATE.
  */
 export async function cancelIntent(
   tx: Queries,
   {
     clock,
     attempts,
-  }: { clock: Clock; attempts: Pick<ReturnType<typeof createAttempts>, 'releaseCode' | 'storeOverdue'> },
+    owner,
+  }: {
+    clock: Clock
+    attempts: Pick<ReturnType<typeof createAttempts>, 'releaseCode' | 'storeOverdue'>
+    owner: Pick<PaymentOwner, 'hold'>
+  },
   id: string,
 ): Promise<Intent> {
+  const { link_id: linkId } = await present(tx, id)
+  if (linkId !== null) await owner.hold(tx, linkId)
   await attempts.storeOverdue(tx, id, 'code_expired')
-  await attempts.releaseCode(tx, await present(tx, id))
   await store.lockIntent(tx, id)
   const row = await present(tx, id)
-  // One that was shown since then.
   await attempts.releaseCode(tx, row)
   const { state, latest, succeededAt } = asOf(storedOf(row), row.read_at)
   const end = endIntent({ state, latest: latest?.state ?? null, succeeded: succeededAt !== null }, 'merchant_cancels')

@@ -8,6 +8,8 @@ import type { PaymentEvent } from './machine.ts'
  * by then, so that locks go one way; what is told is told under that lock.
  */
 export interface PaymentOwner {
+  /** Has whoever takes or gives back a use of the link wait until the transaction ends. */
+  hold(tx: Queries, linkId: string): Promise<void>
   /** Takes what an attempt needs. `taken`, or why there is nothing to take. */
   reserve(tx: Queries, use: { linkId: string; attemptId: string }): Promise<'taken' | 'full' | 'ended'>
   /** Whether `reserve` would succeed right now; asked before a card is looked at. */

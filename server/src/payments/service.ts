@@ -237,7 +237,7 @@ export function createPayments({
       return { intent: await attempts.read(db, intent.id), linkFull: ended === 'full' }
     },
 
-    cancelIntent: (tx, id) => cancelIntent(tx, { clock, attempts }, id),
+    cancelIntent: (tx, id) => cancelIntent(tx, { clock, attempts, owner }, id),
 
     endIntentsOfLink: (tx, linkId, to, at) => attempts.endIntentsOfLink(tx, linkId, to, at),
 

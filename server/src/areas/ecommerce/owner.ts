@@ -62,6 +62,9 @@ export function paymentOwner({
 
   return {
     announceExpiry,
+    async hold(tx, linkId) {
+      await store.holdLink(tx, linkId)
+    },
     async reserve(tx, { linkId, attemptId }) {
       if (await store.takeUse(tx, linkId, attemptId)) return 'taken'
       return (await store.readUses(tx, linkId))?.active === true ? 'full' : 'ended'

@@ -203,6 +203,8 @@ const findOverdueLinks = statement('ecommerce.findOverdueLinks', overdueLinks('o
 const expireLinks = statement('ecommerce.expireLinks', expiredLinks('order by expires_at limit $1'))
 const expireLink = statement('ecommerce.expireLink', expiredLinks('and id = $1'))
 
+const holdLink = statement('ecommerce.holdLink', 'select from ecommerce.links l where l.id = $1 for no key update')
+
 // Until the transaction ends, no payment uses the link up.
 const holdActiveLink = statement(
   'ecommerce.holdActiveLink',
@@ -321,6 +323,7 @@ export const ecommerceStore = {
     (await on.run<{ free: boolean; active: boolean }>(readUses, [linkId]))[0],
   spendUse: async (on: Queries, attemptId: string, at: Date) =>
     (await on.run<{ consumed: boolean }>(spendUse, [attemptId, at]))[0]?.consumed ?? false,
+  holdLink: (on: Queries, linkId: string) => on.run(holdLink, [linkId]),
   /** False when the link has ended. */
   holdActiveLink: async (on: Queries, linkId: string) => (await on.run(holdActiveLink, [linkId])).length === 1,
   releaseUse: (on: Queries, attemptId: string) => on.run(releaseUse, [attemptId]),
