@@ -249,6 +249,11 @@ export interface Tables {
     readonly method: 'card' | 'qrph'
     readonly code_text: string | null
   }
+  readonly 'payments.ending_links': {
+    readonly link_id: string
+    readonly state: string
+    readonly at: Date
+  }
   readonly 'payments.intents': {
     readonly id: string
     readonly partner_id: string

@@ -167,11 +167,19 @@ export function createAttempts({
         }
       : { method: by.method, cardBrand: null, cardLastFour: null, cardFingerprint: null, codeText: by.text }
 
-  /** Ends what is open of a link that has ended, in the transaction that ended it. */
-  const endIntentsOfLink = async (tx: Queries, linkId: string, to: IntentState, at: Date): Promise<void> => {
-    for (const attemptId of await store.endIntentsOfLink(tx, linkId, to, at))
+  /** Ends what is open of a link that has ended, in the transaction that ended it: of very much some, and the rest by `endRestOfLink`. */
+  const endIntentsOfLink = async (tx: Queries, linkId: string, state: IntentState, at: Date): Promise<void> => {
+    for (const attemptId of await store.endIntentsOfLink(tx, linkId, { state, at }))
       await owner.settle(tx, { linkId, attemptId, succeeded: false, at })
   }
+  /** Some of what is left open; resolves to whether there was anything to do. Until then nothing of it can be paid, for its link has ended. */
+  const endRestOfLink = (linkId: string): Promise<boolean> =>
+    db.tx(async (tx) => {
+      await owner.hold(tx, linkId)
+      const end = await store.takeEndingLink(tx, linkId)
+      if (end !== undefined) await endIntentsOfLink(tx, linkId, end.state, end.at)
+      return end !== undefined
+    })
 
   /** Creates the attempt in the state that its first event leads to. */
   const start = async (payment: NewPayment): Promise<void> => {
@@ -305,6 +313,7 @@ export function createAttempts({
     settle,
     endChallenge,
     endIntentsOfLink,
+    endRestOfLink,
   }
 }
 

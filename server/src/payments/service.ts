@@ -64,7 +64,7 @@ export interface Payments {
   cancelIntent(tx: Queries, id: string): Promise<Intent>
   /** Ends what is open of a link that has ended. */
   endIntentsOfLink(tx: Queries, linkId: string, to: 'CONSUMED' | 'EXPIRED' | 'CANCELLED', at: Date): Promise<void>
-  /** One round of deadlines that have passed: abandoned challenges, codes, expiries. Resolves to ms until the next. */
+  /** One round of what is due: abandoned challenges, codes, intents of links that have ended, expiries. Resolves to ms until the next. */
   sweep(): Promise<number>
   /** One round of questions to the processor about attempts that it has not answered. Resolves to ms until the next. */
   reconcile(): Promise<number>
@@ -177,6 +177,11 @@ export function createPayments({
       one: expire,
     })
 
+  const endLinks = async (): Promise<number> =>
+    oneByOne(db, await store.findEndingLinks(db, dueRowsMax), async ({ id }) =>
+      (await attempts.endRestOfLink(id)) ? 1 : 0,
+    )
+
   const [sweepPace, inquiryPace] = [createPace(), createPace()]
 
   return {
@@ -245,7 +250,7 @@ export function createPayments({
       const moves: number[] = []
       const failures: unknown[] = []
       // In this order, for a challenge's end comes before its intent's; a part that fails does not keep the other from its turn.
-      for (const part of [abandonChallenges, expireIntents]) {
+      for (const part of [abandonChallenges, endLinks, expireIntents]) {
         try {
           moves.push(await part())
         } catch (error) {

@@ -82,6 +82,12 @@ export interface NewIntent {
   readonly at: Date
 }
 
+/** How and when a link has ended, and its open intents with it. */
+export interface LinkEnd {
+  readonly state: IntentState
+  readonly at: Date
+}
+
 export interface Settled {
   readonly attemptId: string
   readonly state: AttemptState
@@ -91,6 +97,8 @@ export interface Settled {
   readonly transactionStatus: string
   readonly at: Date
 }
+
+const endedAtOnceMax = 1_000
 
 const intentColumns = `
   i.id, i.partner_id, i.merchant_id, i.branch_id, i.branch_name, i.link_id, i.amount, i.currency, i.state, i.description,
@@ -171,12 +179,26 @@ const resumeAttempt = statement(
    returning id`,
 )
 
-// Open intents of a link end with it, except those whose own end has come before. One that is being processed only stores its end.
+// Open intents of a link end with it, except those whose own end has come before. One that is being processed only stores its end. There may be
+// more than can be ended while a payer waits: a number of them is.
 const endIntentsOfLink = statement(
   'payments.endIntentsOfLink',
   `update payments.intents set state = $2, state_at = $3
-    where link_id = $1 and state = 'ACTIVE' and succeeded_at is null and expires_at > kernel.now()
+    where id in (select id from payments.intents
+                  where link_id = $1 and state = 'ACTIVE' and succeeded_at is null and expires_at > kernel.now() limit $4)
    returning id`,
+)
+const noteEndingLink = statement(
+  'payments.noteEndingLink',
+  'insert into payments.ending_links (link_id, state, at) values ($1, $2, $3)',
+)
+const findEndingLinks = statement(
+  'payments.findEndingLinks',
+  'select link_id as id from payments.ending_links where not payments.is_put_off(link_id) order by at limit $1',
+)
+const takeEndingLink = statement(
+  'payments.takeEndingLink',
+  'delete from payments.ending_links where link_id = $1 returning state, at',
 )
 
 const cancelIntent = statement(
@@ -252,7 +274,8 @@ const nextDeadline = statement(
   'payments.nextDeadline',
   `select ceil(1000 * extract(epoch from least(
      (select min(expires_at) from payments.intents where state = 'ACTIVE' and succeeded_at is null),
-     (select min(challenge_expires_at) from payments.attempts where state = 'REQUIRES_ACTION')
+     (select min(challenge_expires_at) from payments.attempts where state = 'REQUIRES_ACTION'),
+     (select min(at) from payments.ending_links where not payments.is_put_off(link_id))
    ) - kernel.now()))::float8 as wait_ms`,
 )
 
@@ -322,12 +345,16 @@ export const paymentsStore = {
   /** From a passed challenge to the processor. False when the attempt waits for none any more. */
   resumeAttempt: async (on: Queries, attemptId: string, leaseSeconds: number, at: Date) =>
     (await on.run(resumeAttempt, [attemptId, leaseSeconds, at])).length === 1,
-  /** With the challenges and codes that are open on them; resolves to the attempts whose codes they were. */
-  endIntentsOfLink: async (on: Queries, linkId: string, to: IntentState, at: Date): Promise<string[]> => {
-    const ended = await on.run<{ id: string }>(endIntentsOfLink, [linkId, to, at])
+  /** Some of them, with the challenges and codes that are open on them; resolves to the attempts whose codes they were. */
+  endIntentsOfLink: async (on: Queries, linkId: string, { state, at }: LinkEnd): Promise<string[]> => {
+    const ended = await on.run<{ id: string }>(endIntentsOfLink, [linkId, state, at, endedAtOnceMax])
     const rows = await on.run<Abandoned>(abandonChallenges, [ended.map(({ id }) => id), ['card', 'qrph']])
+    if (ended.length === endedAtOnceMax) await on.run(noteEndingLink, [linkId, state, at])
     return rows.filter(({ method }) => method === 'qrph').map(({ id }) => id)
   },
+  /** Links of whose intents some may not have ended with them. */
+  findEndingLinks: (on: Queries, rowsMax: number) => on.run<{ id: string }>(findEndingLinks, [rowsMax]),
+  takeEndingLink: async (tx: Queries, linkId: string) => (await tx.run<LinkEnd>(takeEndingLink, [linkId]))[0],
   /** With a challenge that is open on it. False when the intent had ended before. */
   cancelIntent: async (on: Queries, id: string, at: Date) => {
     const cancelled = (await on.run(cancelIntent, [id, at])).length === 1
