@@ -75,7 +75,7 @@ export const createTerminalPayment = operation({
   path: '/v1/terminals/{terminalId}/payments',
   summary: 'Pay at a terminal',
   description:
-    'Sends a payment to a terminal and waits for its result, 90 seconds at most. The transactionId is the idempotency key: the same one with the same body joins the running wait, or gives the answer again, and never charges twice. After a lost answer repeat the call, or read the transaction. A request of more than 60 KiB is refused: it goes to the terminal in one frame.',
+    'Sends a payment to a terminal and waits for its result, 90 seconds at most. The transactionId is the idempotency key: the same one with the same body joins the running wait, or gives the answer again, and never charges twice. After a lost answer repeat the call. A request of more than 60 KiB is refused: it goes to the terminal in one frame.',
   auth: 'signed',
   headers: GroupHeader,
   params: ByTerminal,
@@ -136,7 +136,8 @@ export const retrieveTerminalTransaction = operation({
   method: 'GET',
   path: '/v1/transactions/{transactionId}',
   summary: 'Retrieve a transaction',
-  description: 'How a payment stands: the truth after a lost answer.',
+  description:
+    'Where the money of a payment is. PENDING is also one that was given up, for its terminal may still tell of it: only the same payment call tells that it was, by TIMEOUT.',
   auth: 'signed',
   headers: GroupHeader,
   params: ByTransaction,

@@ -82,10 +82,14 @@ export function clientOf(send: Send, open: Open, toSandbox: Send = send) {
   return {
     /** Area A: endpoints that receive events, and the events. */
     webhooks: {
+      /** ENABLED at once; `retrieveSigningSecret` has its secret. Each call makes one: after a lost answer list them. */
       createEndpoint: (body: BodyOf<typeof createWebhookEndpoint>, options?: CallOptions) =>
         send(createWebhookEndpoint, { body }, options),
+      /** A page of endpoints, newest first. */
       listEndpoints: pageOf(send, listWebhookEndpoints),
+      /** All endpoints, page after page as they are read. */
       listAllEndpoints: allOf(send, listWebhookEndpoints),
+      /** One endpoint of the entity of the key, or of one under it. */
       retrieveEndpoint: (id: string, options?: CallOptions) =>
         send(retrieveWebhookEndpoint, { params: { id } }, options),
       /** Changes what is named; `disabled` pauses and resumes. */
@@ -93,13 +97,17 @@ export function clientOf(send: Send, open: Open, toSandbox: Send = send) {
         send(updateWebhookEndpoint, { params: { id }, body }, options),
       /** For good. A second call throws NOT_FOUND. */
       deleteEndpoint: (id: string, options?: CallOptions) => send(deleteWebhookEndpoint, { params: { id } }, options),
+      /** The secret that signs every delivery to the endpoint. */
       retrieveSigningSecret: (id: string, options?: CallOptions) =>
         send(retrieveSigningSecret, { params: { id } }, options),
       /** Receivers have until `previous_expires_at` to change secrets. Never sent twice by itself: after a lost answer retrieve the secret. */
       rotateSigningSecret: (id: string, body: BodyOf<typeof rotateSigningSecret> = {}, options?: CallOptions) =>
         send(rotateSigningSecret, { params: { id }, body }, options),
+      /** A page of events, newest first. One by a filter that hardly anything fits may be short: go on while `has_more`. */
       listEvents: pageOf(send, listWebhookEvents),
+      /** All events of the filter, page after page as they are read. */
       listAllEvents: allOf(send, listWebhookEvents),
+      /** One event, with its payload and each attempt to deliver it. */
       retrieveEvent: (id: string, options?: CallOptions) => send(retrieveWebhookEvent, { params: { id } }, options),
       /** Sends an event again: to the endpoint that is named, else to all that subscribe to it now. */
       resendEvent: (id: string, body: BodyOf<typeof resendWebhookEvent> = {}, options?: CallOptions) =>
@@ -107,24 +115,34 @@ export function clientOf(send: Send, open: Open, toSandbox: Send = send) {
       /** Sends what never reached an endpoint. Harmless to repeat: what is on its way is left out. */
       recoverEndpoint: (id: string, body: BodyOf<typeof recoverWebhookEndpoint>, options?: CallOptions) =>
         send(recoverWebhookEndpoint, { params: { id }, body }, options, recoverMsDefault),
+      /** Queues a made-up event of a type for this endpoint alone: `retrieveEvent` tells what became of it. */
       testEndpoint: (id: string, body: BodyOf<typeof testWebhookEndpoint>, options?: CallOptions) =>
         send(testWebhookEndpoint, { params: { id }, body }, options),
     },
 
     /** Area B: what happened to the money. */
     reports: {
+      /** A page of the merchants under the key. */
       listMerchants: pageOf(send, listReportMerchants),
+      /** All of them, page after page as they are read. */
       listAllMerchants: allOf(send, listReportMerchants),
+      /** A page of the branches under the key. */
       listBranches: pageOf(send, listReportBranches),
+      /** All of them, page after page as they are read. */
       listAllBranches: allOf(send, listReportBranches),
+      /** A page of transactions of every area, by the filters and the order of the query. */
       listTransactions: pageOf(send, listReportTransactions),
+      /** All of them, page after page as they are read; for very many `exportTransactions` is faster. */
       listAllTransactions: allOf(send, listReportTransactions),
       /** The whole filtered list as CSV, as a stream of bytes that is read as fast as its reader takes it. */
       exportTransactions: (query: QueryOf<typeof listReportTransactions> = {}, options?: CallOptions) =>
         open(listReportTransactions, { query }, 'text/csv', options),
+      /** One transaction, by its id. */
       retrieveTransaction: (id: string, options?: CallOptions) =>
         send(retrieveReportTransaction, { params: { id } }, options),
+      /** A page of the daily settlement batches, the latest first. */
       listSettlements: pageOf(send, listSettlements),
+      /** All of them, page after page as they are read. */
       listAllSettlements: allOf(send, listSettlements),
       /** `currency` only where the day has batches in several. */
       retrieveSettlement: (
@@ -136,10 +154,14 @@ export function clientOf(send: Send, open: Open, toSandbox: Send = send) {
 
     /** Area C: checkout pages to share. */
     paymentLinks: {
+      /** Safe to repeat with its `idempotencyKey`, which the client makes where none is given. */
       create: (body: BodyOf<typeof createPaymentLink>, options?: CreateOptions) =>
         send(createPaymentLink, { body }, options),
+      /** A page of links, newest first. */
       list: pageOf(send, listPaymentLinks),
+      /** All links of the filter, page after page as they are read. */
       listAll: allOf(send, listPaymentLinks),
+      /** One link, as it stands. */
       retrieve: (id: string, options?: CallOptions) => send(retrievePaymentLink, { params: { id } }, options),
       /** Changes what is named; null removes. */
       update: (id: string, body: BodyOf<typeof updatePaymentLink>, options?: CallOptions) =>
@@ -151,8 +173,10 @@ export function clientOf(send: Send, open: Open, toSandbox: Send = send) {
 
     /** Area C: single payments. */
     paymentIntents: {
+      /** Of a link, or of its own amount. Safe to repeat with its `idempotencyKey`. Its `client_secret` is for the payer's page. */
       create: (body: BodyOf<typeof createPaymentIntent>, options?: CreateOptions) =>
         send(createPaymentIntent, { body }, options),
+      /** How the payment stands: the truth after a confirm whose answer was lost. */
       retrieve: (id: string, options?: CallOptions) => send(retrievePaymentIntent, { params: { id } }, options),
       /** Never sent twice by itself. After a KahaConnectionError or a 503 retrieve the intent: the payment may have happened. */
       confirm: (id: string, body: BodyOf<typeof confirmPaymentIntent>, options?: CallOptions) =>
@@ -165,17 +189,21 @@ export function clientOf(send: Send, open: Open, toSandbox: Send = send) {
     refunds: {
       /** PENDING while the processor has not answered: retrieve it. After a lost answer repeat it with the same key: nothing is refunded twice. */
       create: (body: BodyOf<typeof createRefund>, options?: CreateOptions) => send(createRefund, { body }, options),
+      /** How the refund stands. */
       retrieve: (id: string, options?: CallOptions) => send(retrieveRefund, { params: { id } }, options),
     },
 
     /** Only a sandbox has these, and only the partner's key may use them. */
     sandbox: {
+      /** Business time: the system's, and an offset that only grows. */
       readClock: (options?: CallOptions) => toSandbox(readSandboxClock, {}, options),
+      /** Moves business time forward, and answers when what fell due on the way is done. */
       advanceClock: (body: BodyOf<typeof advanceSandboxClock>, options?: CallOptions) =>
         toSandbox(advanceSandboxClock, { body }, options, advanceMsDefault),
       /** A terminal that plays the script of its device id, as in `sim-approve`. */
       startTerminal: (body: BodyOf<typeof startVirtualTerminal>, options?: CallOptions) =>
         toSandbox(startVirtualTerminal, { body }, options),
+      /** Takes it off the line; it is gone when this answers. */
       stopTerminal: (deviceId: string, options?: CallOptions) =>
         toSandbox(stopVirtualTerminal, { params: { device_id: deviceId } }, options),
       /** What a bank app shows of a code, from its text or from a picture of it. */

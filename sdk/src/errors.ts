@@ -26,7 +26,7 @@ export class KahaError extends Error {
   /** The field to blame and the rule that it breaks, where there is one. */
   readonly details: { readonly field: string; readonly rule: string } | undefined
   readonly retryAfterSeconds: number | undefined
-  /** What a create carried, whoever made it. After a 500 or 503 the same call with this key does nothing twice. Else undefined. */
+  /** What a create or a cancel carried, whoever made it. After a 500 or 503 the same call with this key does nothing twice. Else undefined. */
   readonly idempotencyKey: string | undefined
   /** The terminal payment that the call was about, whoever made its id. Else undefined. */
   readonly transactionId: string | undefined
@@ -63,11 +63,11 @@ export class KahaConnectionError extends Error {
   override readonly name = 'KahaConnectionError'
   readonly operation: string
   /**
-   * `TIMEOUT`, or the code of the system, as in `ECONNREFUSED`. `ABORTED`: its signal ended it, whose reason is the `cause`. Of a line also
+   * `TIMEOUT`, or the code of the system, as in `ECONNREFUSED`; the name of the error where there is none. `ABORTED`: its signal ended it, whose reason is the `cause`. Of a line also
    * `RECONNECTING` or `CLOSED`, where nothing was sent, or why it was closed.
    */
   readonly reason: string
-  /** What a create carried, whoever made it: the same call with this key does nothing twice. Else undefined. */
+  /** What a create or a cancel carried, whoever made it: the same call with this key does nothing twice. Else undefined. */
   readonly idempotencyKey: string | undefined
   /** The terminal payment that the call was about, whoever made its id: paying again with it charges nothing twice. Else undefined. */
   readonly transactionId: string | undefined

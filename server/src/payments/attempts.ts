@@ -64,6 +64,11 @@ const transactionStatusOf: Readonly<Record<AttemptState, string>> = {
 const transactionAfter = ({ event, to }: AttemptMove): string =>
   event === 'code_expired' ? 'EXPIRED' : transactionStatusOf[to]
 
+const waysOut: Readonly<Record<string, string>> = {
+  REQUIRES_ACTION: 'let the payer finish what is open, or wait for its end',
+  CONSUMED: 'its link takes no more payments: make another link to be paid again',
+}
+
 /** Whether the intent waits for the challenge of this attempt, deadlines that have passed included. */
 export const waitsFor = ({ shown, latestAttempt }: Intent, attemptId: string): boolean =>
   shown.status === 'REQUIRES_ACTION' && latestAttempt?.id === attemptId && latestAttempt.method === 'card'
@@ -103,10 +108,7 @@ export function createAttempts({
     }
     if (refusal === null) return
     const { status } = intent.shown
-    const wayOut =
-      status === 'REQUIRES_ACTION'
-        ? 'let the payer finish what is open, or wait for its end'
-        : 'make another one to pay again'
+    const wayOut = waysOut[status] ?? 'make another one to pay again'
     throw new Fault('INTENT_INVALID_STATE', `This intent is ${status}; ${wayOut}.`)
   }
 

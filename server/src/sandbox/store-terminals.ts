@@ -40,6 +40,7 @@ const insertKey = statement(
   'sandbox.insertVirtualKey',
   `insert into sandbox.virtual_terminals (group_id, device_id, sealed, created_at) values ($1, $2, $3, $4)`,
 )
+const hasSocket = statement('sandbox.hasSocket', 'select terminals.has_socket($1, $2) as has_socket')
 const insertTask = statement(
   'sandbox.insertTerminalTask',
   `insert into sandbox.terminal_tasks (id, group_id, device_id, transaction_id, task, run_at) values ($1, $2, $3, $4, $5, $6)`,
@@ -124,6 +125,9 @@ const whose = (nodeId: string, { partnerId, groupId, deviceId }: TerminalsNamed)
 ]
 
 export const terminalTaskStore = {
+  /** Whether the platform counts it as connected. */
+  hasSocket: async (on: Queries, groupId: string, deviceId: string): Promise<boolean> =>
+    (await on.run<{ has_socket: boolean }>(hasSocket, [groupId, deviceId]))[0]?.has_socket ?? false,
   lockKey: (tx: Queries, groupId: string, deviceId: string) => tx.run(lockKey, [groupId, deviceId]),
   findKey: async (tx: Queries, groupId: string, deviceId: string) =>
     (await tx.run<{ sealed: Buffer }>(findKey, [groupId, deviceId]))[0]?.sealed,

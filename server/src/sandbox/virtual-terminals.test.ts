@@ -317,3 +317,25 @@ test('a virtual terminal that is stopped between two tries to come back tries no
   await assertGone(deviceId, one)
   assert.notEqual((await paying).json.status, 'SUCCESS')
 })
+
+test('one that was stopped is gone when that is answered', async (t) => {
+  const one = await oneProcess(t)
+  const isOnline = async () => {
+    const { json } = await shop.ask({ path: '/v1/terminals' })
+    return json.terminals.some(({ deviceId }: { deviceId?: string }) => deviceId === 'sim-approve-gone')
+  }
+  await one.start('sim-approve-gone')
+  assert.equal(await isOnline(), true)
+  const goOn = await heldLock(db, 'lock table terminals.sockets in share row exclusive mode')
+  let isStopped = false
+  const stop = async () => {
+    await one.stop('sim-approve-gone')
+    isStopped = true
+  }
+  const stopping = stop()
+  await until('the end of its line, which is not stored', () => isWaiting('%delete from terminals.sockets%'))
+  await until('a look at it', async () => (await isOnline()) && !isStopped)
+  await goOn()
+  await stopping
+  assert.equal(await isOnline(), false)
+})

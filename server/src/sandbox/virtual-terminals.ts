@@ -37,6 +37,7 @@ export interface VirtualTerminalsDependencies {
 
 const runningMax = 100
 const connectMsMax = 5_000
+const goneEveryMs = 10
 // What keeps one from the line may pass: a database that is away, a gateway that restarts. Business time, so that no advance waits for it.
 const comeBackTriesMax = 5
 const comeBackEveryS = 5
@@ -137,6 +138,11 @@ export function createVirtualTerminals(deps: VirtualTerminalsDependencies): Virt
     const closed = once(unit.socket, 'close').catch(() => {})
     unit.socket.close(1000)
     await Promise.race([closed, new Promise((done) => setTimeout(done, connectMsMax).unref())])
+    // Whoever goes on then finds it gone.
+    const { groupId, deviceId } = unit
+    const untilMs = performance.now() + connectMsMax
+    while (performance.now() < untilMs && (await store.hasSocket(db, groupId, deviceId).catch(() => false)))
+      await new Promise((done) => setTimeout(done, goneEveryMs))
   }
 
   const end = async (unit: Unit): Promise<void> => {

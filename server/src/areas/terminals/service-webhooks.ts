@@ -65,7 +65,7 @@ export function createTerminalWebhooks({ destinations, egress, clock, sandbox, p
     if (await answers(url, secret)) return
     throw refuse(
       'INVALID_REQUEST',
-      'url: must be a public https address, without user information or fragment, that answers a signed ping with a 2xx.',
+      `url: must be ${sandbox ? 'an https or loopback http' : 'a public https'} address, without user information or fragment, that answers a signed ping with a 2xx.`,
       'url',
       'answers_ping',
     )

@@ -123,10 +123,14 @@ export function readQuery(text: string, schema: TObject): Record<string, unknown
   const properties: Properties = schema.properties
   for (const [name, value] of new URLSearchParams(text)) {
     if (name in query) {
-      throw new Fault('BAD_REQUEST', 'A query parameter is sent twice; send it once.', {
-        field: scrub(name).slice(0, charactersMax),
-        rule: 'once',
-      })
+      throw new Fault(
+        'BAD_REQUEST',
+        'A query parameter is sent twice; send it once, and where it takes several values with commas between them.',
+        {
+          field: scrub(name).slice(0, charactersMax),
+          rule: 'once',
+        },
+      )
     }
     if (`${name}${value}`.includes('\0')) throw new Fault('BAD_REQUEST', 'A query parameter holds NUL; leave it out.')
     const { type, format } = properties[name] ?? {}
