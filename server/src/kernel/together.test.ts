@@ -206,7 +206,7 @@ function resting(options: { readonly restFrom: number; readonly tookMs: number }
   return { batches, does, [Symbol.dispose]: end }
 }
 
-test('after a batch of a few it rests, so that the next is larger; after one alone, or a full one, it does not', async () => {
+test('after a batch of a few it rests, so that the next is larger; after one alone, or many, it does not', async () => {
   using rests = resting({ restFrom: 4, tookMs: 20 })
   const several = (name: string, count: number) => Promise.all(Array.from({ length: count }, () => rests.does(name)))
   await several('alone', 1)
@@ -217,7 +217,7 @@ test('after a batch of a few it rests, so that the next is larger; after one alo
   assert.equal(rests.batches.length, 2)
   mock.timers.tick(10)
   await Promise.all(waiting)
-  await several('many', 40)
+  await several('many', 32)
   await rests.does('after many')
   assert.deepEqual(
     rests.batches.map((batch) => [batch[0], batch.length]),
@@ -225,7 +225,7 @@ test('after a batch of a few it rests, so that the next is larger; after one alo
       ['alone', 1],
       ['few', 4],
       ['b', 3],
-      ['many', 40],
+      ['many', 32],
       ['after many', 1],
     ],
   )

@@ -14,7 +14,7 @@ export interface TogetherOptions<Item, Result> {
   /** Batches under way at once. Default 1. */
   readonly lanesMax?: number
   /**
-   * After a batch of so many it rests, so that the next is larger: a batch costs as much as several items, however small it is. It rests for half of
+   * After a batch of so many, and of fewer than 32, it rests, so that the next is larger: a batch costs as much as several items, however small it is. It rests for half of
    * the time that the batch took, which tells what one costs here and now. By default it never rests.
    */
   readonly restFrom?: number
@@ -28,6 +28,8 @@ interface Waiting<Item, Result> {
 }
 
 const waitingMax = 30_000
+// Who comes alone waits for nobody, and large batches come by themselves.
+const restBelow = 32
 // A batch that was held up says little of the next one.
 const restMsMax = 15
 
@@ -106,7 +108,7 @@ export function together<Item, Result>(options: TogetherOptions<Item, Result>): 
       onceNextIsSent(await settle(batch))
       const restMs = Math.min(restMsMax, (performance.now() - beganMs) / 2)
       for (const { names } of batch) for (const name of names) busy.delete(name)
-      if (batch.length >= restFrom && batch.length < itemsMax) await timers.setTimeout(restMs)
+      if (batch.length >= restFrom && batch.length < restBelow) await timers.setTimeout(restMs)
     }
     lanes -= 1
   }
