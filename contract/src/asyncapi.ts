@@ -29,8 +29,8 @@ const schemas: Readonly<Record<string, TSchema>> = {
 const description = `Terminals and tills speak with the platform over WebSocket: JSON text, one object with \`action\` a message, at most 64 KiB.
 
 A key is sent in the handshake as \`x-api-key\` (or as a query parameter, which servers may log), the group may be named in \`x-group-id\`, and a terminal
-gives its stable name in \`X-Device-Id\`, 1 to 64 characters of ASCII, spaces among them, and not \`.\` or \`..\`. A refused handshake is HTTP, with the body of the HTTP API's errors: 400 where it
-is none or the device id has another form, 401, 403, 404 at another path, 429, or 503 with \`Retry-After\` while the server restarts, holds as many
+gives its stable name in \`X-Device-Id\`, 1 to 64 characters of ASCII, spaces among them, and not \`.\` or \`..\`. A refused handshake is HTTP, with
+the body of the HTTP API's errors: 400 where it is none or the device id has another form, 401, 403, 404 at another path, 429, or 503 with \`Retry-After\` while the server restarts, holds as many
 sockets as it can, or cannot reach its database.
 
 A client may add \`requestId\` to any message: answers and errors to it have it too. Pushes have \`timestamp\`, \`groupId\` and \`version\`.

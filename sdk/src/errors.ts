@@ -63,8 +63,8 @@ export class KahaConnectionError extends Error {
   override readonly name = 'KahaConnectionError'
   readonly operation: string
   /**
-   * `TIMEOUT`, or the code of the system, as in `ECONNREFUSED`; the name of the error where there is none. `ABORTED`: its signal ended it, whose reason is the `cause`. Of a line also
-   * `RECONNECTING` or `CLOSED`, where nothing was sent, or why it was closed.
+   * `TIMEOUT`, or the code of the system, as in `ECONNREFUSED`; the name of the error where there is none. `ABORTED`: its signal ended it,
+   * whose reason is the `cause`. Of a line also `RECONNECTING` or `CLOSED`, where nothing was sent, or why it was closed.
    */
   readonly reason: string
   /** What a create or a cancel carried, whoever made it: the same call with this key does nothing twice. Else undefined. */

@@ -14,8 +14,8 @@ export interface TogetherOptions<Item, Result> {
   /** Batches under way at once. Default 1. */
   readonly lanesMax?: number
   /**
-   * After a batch of so many, and of fewer than 32, it rests, so that the next is larger: a batch costs as much as several items, however small it is. It rests for half of
-   * the time that the batch took, which tells what one costs here and now. By default it never rests.
+   * After a batch of so many, and of fewer than 32, it rests, so that the next is larger: a batch costs as much as several items, however
+   * small it is. It rests for half of the time that the batch took, which tells what one costs here and now. By default it never rests.
    */
   readonly restFrom?: number
 }

@@ -62,7 +62,7 @@ export interface Payments {
   takeChallenge(intent: Intent, attemptId: string): Promise<{ readonly intent: Intent; readonly linkFull: boolean }>
   /** Ends an intent at its merchant's word. Throws INTENT_PROCESSING, INTENT_INVALID_STATE. */
   cancelIntent(tx: Queries, id: string): Promise<Intent>
-  /** Ends what is open of a link that has ended. */
+  /** Ends what is open of a link that has ended: of very much some, and the rest in the next rounds of `sweep`. */
   endIntentsOfLink(tx: Queries, linkId: string, to: 'CONSUMED' | 'EXPIRED' | 'CANCELLED', at: Date): Promise<void>
   /** One round of what is due: abandoned challenges, codes, intents of links that have ended, expiries. Resolves to ms until the next. */
   sweep(): Promise<number>

@@ -49,8 +49,8 @@ const insertCode = statement(
      from code`,
 )
 
-const columns = `id, partner_id, merchant_id, branch_id, reference, amount, currency, text, state, decline_reason, created_at, expires_at, state_at, bank_reference,
-  kernel.now() as read_at`
+const columns = `id, partner_id, merchant_id, branch_id, reference, amount, currency, text, state, decline_reason, created_at, expires_at,
+  state_at, bank_reference, kernel.now() as read_at`
 
 const findCode = perLevel('qr.findCode', (entity) => `select ${columns} from qr.codes where id = $1 and ${entity} = $2`)
 const findByReference = perLevel(
