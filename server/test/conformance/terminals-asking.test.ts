@@ -25,6 +25,9 @@ async function dropped() {
   return { transactionId, paying }
 }
 
+const away = () => sql(p.kaha.db, 'alter table terminals.transactions rename to away')
+const here = () => sql(p.kaha.db, 'alter table terminals.away rename to transactions')
+
 const isAsked = (terminal: Wire, transactionId: string) =>
   until('the question', () =>
     terminal.received.some((one) => one.action === 'paymentStatus' && one.transactionId === transactionId),
@@ -47,9 +50,25 @@ test('[D5.machine.open.unknown] UNKNOWN is no answer any more once the terminal 
   }
 })
 
+test('a till waits on while nothing can be read, and gets the result that comes after', async () => {
+  const terminal = await shop.connect()
+  const transactionId = `a-${randomUUID()}`
+  const paying = shop.pay({ transactionId })
+  await terminal.next('payment')
+  const [row] = await sql<{ id: string }>(
+    p.kaha.db,
+    `select id from terminals.transactions where transaction_id = '${transactionId}'`,
+  )
+  await away()
+  p.kaha.bus.say('terminals', ['changed', row?.id ?? ''])
+  assert.equal((await terminal.ask(result(transactionId))).code, 'INTERNAL_ERROR')
+  await here()
+  terminal.send(result(transactionId))
+  assert.deepEqual([(await paying).status, (await paying).json.status], [200, 'SUCCESS'])
+  await terminal.close()
+})
+
 test('[D5.machine.open.unknown] a terminal that is back while nothing can be read is asked once it can, and may say again what could not be stored', async () => {
-  const away = () => sql(p.kaha.db, 'alter table terminals.transactions rename to away')
-  const here = () => sql(p.kaha.db, 'alter table terminals.away rename to transactions')
   const { transactionId, paying } = await dropped()
   await away()
   const terminal = await shop.connect()

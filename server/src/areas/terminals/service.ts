@@ -78,6 +78,9 @@ export function createTerminalsService(deps: TerminalsDependencies) {
     itemsMax: readTogetherMax,
   })
 
+  // The payment goes on, and so does whoever waits for it: what cannot be read in this moment is looked at again.
+  const look = (row: TransactionRow) => readNewer(row).catch(() => undefined)
+
   /** Waits until the payment is as wanted, until a deadline of business time, or until the server stops. */
   const waitUntil = async (
     row: TransactionRow,
@@ -99,8 +102,7 @@ export function createTerminalsService(deps: TerminalsDependencies) {
           continue
         }
         const given = await wait.happened(Math.min(leftMs, pollMs - (clock.wall() % lookMs)))
-        current =
-          given === undefined || given.version < current.version ? ((await readNewer(current)) ?? current) : given
+        current = given === undefined || given.version < current.version ? ((await look(current)) ?? current) : given
       }
       return current
     } finally {
