@@ -63,7 +63,8 @@ export interface LedgerDependencies {
 
 const claimedMax = 50
 const applyTurnsMax = 20
-const togetherMax = 256
+// Larger ones cost hardly less for each, and while all that is under way is in one the rest of the machine has nothing to do.
+const togetherMax = 128
 const restFrom = 4
 const rememberedMax = 20_000
 const idleMs = 5_000

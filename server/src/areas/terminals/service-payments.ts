@@ -46,7 +46,8 @@ type Taken =
   | { readonly busy: Looked }
 
 const ofTerminal: readonly string[] = ['TERMINAL_NOT_FOUND', 'TERMINAL_OFFLINE', 'PAYMENT_IN_PROGRESS']
-const togetherMax = 256
+// Larger ones cost hardly less for each, and while all that is under way is in one the rest of the machine has nothing to do.
+const togetherMax = 128
 const restFrom = 4
 
 /** A payment as it is stored when it begins. */
