@@ -6,7 +6,7 @@ import { sql } from '../sql.ts'
 import { result, shopOf, type Wire } from '../till.ts'
 import { until } from '../until.ts'
 
-// What a terminal that is back is asked about, and until when its answer counts.
+// What a terminal that is back is asked about, and until when its answer counts; and what becomes of both while nothing can be read.
 
 const p = await platform({ after })
 const shop = shopOf(p)

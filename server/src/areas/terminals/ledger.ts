@@ -63,13 +63,16 @@ export interface LedgerDependencies {
 
 const claimedMax = 50
 const applyTurnsMax = 20
-// Larger ones cost hardly less for each, and while all that is under way is in one the rest of the machine has nothing to do.
-const togetherMax = 128
-const restFrom = 4
 const rememberedMax = 20_000
 const idleMs = 5_000
 // Whoever waits for a deadline of a payment applies it: the sweep is for all others, and need not come for each one.
 const sweepMsMin = 25
+
+/**
+ * How payments of one moment are stored. Larger batches cost hardly less for each, and while all that is under way is in one the rest of the
+ * machine has nothing to do.
+ */
+export const storedTogether = { itemsMax: 128, restFrom: 4 } as const
 
 /** Codes with which an issuer or a rule of it declines; any other failure is one on the way. */
 export const declineCodes: readonly string[] = [
@@ -235,9 +238,8 @@ export function createLedger({ db, bus, clock, log, figures, waits, eventRow }: 
       const rows = new Map(changes.map(({ row }) => [row.id, row]))
       return asked.map(({ id, connectionId = '' }) => (gone.has(connectionId) ? notConnected() : rows.get(id)))
     },
-    itemsMax: togetherMax,
+    ...storedTogether,
     apart: ({ id }) => [id],
-    restFrom,
   })
 
   // What is to be said is lost then, and made up for by timers and by whoever looks again.

@@ -6,6 +6,7 @@ import { together } from '../../kernel/together.ts'
 import { busyMs, newCourse, reachMs } from './course.ts'
 import type { TerminalsDependencies } from './dependencies.ts'
 import { refuse } from './errors.ts'
+import { storedTogether } from './ledger.ts'
 import { isOpen, waitMs } from './machine.ts'
 import { checkOrder, isRequestOf, type PaymentAsked, type Order } from './order.ts'
 import { isPastRetention } from './retention.ts'
@@ -46,9 +47,6 @@ type Taken =
   | { readonly busy: Looked }
 
 const ofTerminal: readonly string[] = ['TERMINAL_NOT_FOUND', 'TERMINAL_OFFLINE', 'PAYMENT_IN_PROGRESS']
-// Larger ones cost hardly less for each, and while all that is under way is in one the rest of the machine has nothing to do.
-const togetherMax = 128
-const restFrom = 4
 
 /** A payment as it is stored when it begins. */
 function rowOf({ wanted, here, reach_at }: Offered, looked: Looked): TransactionRow {
@@ -146,14 +144,13 @@ export function paymentCases(
         throw error
       }
     },
-    itemsMax: togetherMax,
+    ...storedTogether,
     // Payments of one terminal come one after the other, whichever way it is named.
     apart: ({ principal: { keyId, groupId }, terminalId, terminal, order, way }) => [
       `at ${groupId} ${terminal === undefined ? terminalId : (terminal.device_id ?? terminal.id)}`,
       ...(order.transactionId === undefined ? [] : [`${groupId} ${order.transactionId}`]),
       ...(way.signed === undefined ? [] : [`${keyId} ${way.signed.signature.toString('base64')}`]),
     ],
-    restFrom,
   })
 
   // It is not whoever comes next who is to answer for it.
