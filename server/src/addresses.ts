@@ -1,4 +1,5 @@
 import { services, type Config } from './config.ts'
+import { hostsOf } from './kernel/web-address.ts'
 
 /** The public addresses of the services. What was not set follows from the port, which is known once the server listens. */
 export interface Addresses {
@@ -76,21 +77,14 @@ export function addressesOf({ host, port: wanted, urls }: Named): Addresses {
   }
 }
 
-const usualPorts: Readonly<Record<string, number>> = { 'http:': 80, 'ws:': 80, 'https:': 443, 'wss:': 443 }
-
-/**
- * Services that were given a host name of their own answer there with their bare paths. A request may name the port of its scheme or leave it
- * out (RFC 9110, 4.2.3).
- */
+/** Services that were given a host name of their own answer there with their bare paths. */
 export function prefixesOf({ urls }: Named): ReadonlyMap<string, string> {
   const own = new Map<string, string>()
   for (const [name, prefix] of services) {
     const url = urls[name]
     if (url === null) continue
-    const { host, port, pathname, protocol } = new URL(url)
-    if (pathname !== '/') continue
-    own.set(host, prefix)
-    if (port === '') own.set(`${host}:${usualPorts[protocol]}`, prefix)
+    if (new URL(url).pathname !== '/') continue
+    for (const host of hostsOf(url)) own.set(host, prefix)
   }
   return own
 }

@@ -12,6 +12,14 @@ export function isLoopbackHost(host: string): boolean {
   return version === 0 ? host.toLowerCase() === 'localhost' : loopback.check(address, version === 4 ? 'ipv4' : 'ipv6')
 }
 
+const usualPorts: Readonly<Record<string, number>> = { 'http:': 80, 'ws:': 80, 'https:': 443, 'wss:': 443 }
+
+/** How a request may write the host of an address, in small letters: with the port of its scheme or without (RFC 9110, 4.2.3). */
+export function hostsOf(address: string): [string, ...string[]] {
+  const { host, port, protocol } = new URL(address)
+  return port === '' ? [host, `${host}:${usualPorts[protocol]}`] : [host]
+}
+
 /**
  * Why an address cannot be a callback or redirect, or null. HTTPS only; `loopbackHttp` (sandboxes) also takes http on this machine.
  * No user information; a callback takes no fragment either, for it would never be sent.

@@ -6,6 +6,7 @@ import { pageHeaders } from '../kernel/http/page-headers.ts'
 import { leadHome } from '../kernel/http/page-home.ts'
 import { readForms, statusOfPage } from '../kernel/http/page-room.ts'
 import type { Log } from '../kernel/log.ts'
+import { hostsOf } from '../kernel/web-address.ts'
 import { outcomes, type BankApp, type Outcome } from './bank.ts'
 import { bankNotice, codePage, refusedPage, scanPage, script, stylesheet, type BankPlace } from './bank-page.ts'
 import { bankWords, pictureProblems } from './bank-texts.ts'
@@ -14,7 +15,6 @@ import { requireOwnHost } from './routes.ts'
 export interface BankPagesDependencies {
   readonly bank: BankApp
   readonly addresses: { readonly sandbox: string }
-  readonly ownHost: () => string
   readonly log: Log
 }
 
@@ -27,10 +27,7 @@ const fileFormBytesMax = imageBytesMax + formBytesMax
  * The bank app, `/sandbox/bank`: a payer gives it the text of a code or a picture, sees what a bank shows of it, and pays, declines or lets
  * it expire. It takes no key, as an app takes none: who has the text of a code may pay it. A GET changes nothing; a POST ends in a redirect.
  */
-export async function mountBank(
-  app: FastifyInstance,
-  { bank, addresses, ownHost, log }: BankPagesDependencies,
-): Promise<void> {
+export async function mountBank(app: FastifyInstance, { bank, addresses, log }: BankPagesDependencies): Promise<void> {
   const placeOf = (request: FastifyRequest, code?: string): BankPlace => {
     const language = languageOf(request)
     const url = `${addresses.sandbox}/bank`
@@ -60,7 +57,7 @@ export async function mountBank(
     if (status === 503)
       return send(reply.header('retry-after', '2'), scanPage(place, { problem: words.broken }), status)
     if (status === 421) {
-      const about = words.otherHost.replace('{host}', () => ownHost())
+      const about = words.otherHost.replace('{host}', () => hostsOf(addresses.sandbox)[0])
       return send(reply, bankNotice(place, { title: words.otherHostTitle, about }, false), status)
     }
     if (status >= 500) log.error({ err: error, correlation_id: request.id }, 'a page failed for a cause of ours')
@@ -105,7 +102,7 @@ export async function mountBank(
       async ({ headers }: FastifyRequest, body: Buffer) => filesIn(headers['content-type'] ?? '', body),
     )
     room.setErrorHandler(refuse)
-    room.addHook('onRequest', async (request) => requireOwnHost(request, ownHost))
+    room.addHook('onRequest', async (request) => requireOwnHost(request, addresses))
     leadHome(room, '/sandbox', () => addresses.sandbox)
 
     room.get(path, { config: { operationId: 'sandbox.bank' } }, async (request, reply) => {

@@ -16,7 +16,7 @@ export interface Arrival {
 export interface InboxDependencies {
   readonly delivery: Delivery
   readonly wall: () => number
-  readonly ownHost: () => string
+  readonly addresses: { readonly sandbox: string }
   readonly arrived: (arrival: Arrival) => void
 }
 
@@ -30,10 +30,10 @@ const bodyBytesMax = 256 * 1024
  */
 export async function mountInbox(
   app: FastifyInstance,
-  { delivery, wall, ownHost, arrived }: InboxDependencies,
+  { delivery, wall, addresses, arrived }: InboxDependencies,
 ): Promise<void> {
   await app.register(async (room) => {
-    room.addHook('onRequest', async (request) => requireOwnHost(request, ownHost))
+    room.addHook('onRequest', async (request) => requireOwnHost(request, addresses))
     room.removeAllContentTypeParsers()
     room.addContentTypeParser('*', { parseAs: 'string', bodyLimit: bodyBytesMax }, (_request, body, done) =>
       done(null, body),

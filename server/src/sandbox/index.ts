@@ -41,13 +41,12 @@ export async function mountSandbox(app: FastifyInstance, deps: SandboxDependenci
   const { log } = edge
   const { merchantOf, socketUrl } = deps
   await using parts = new AsyncDisposableStack()
-  const ownHost = () => new URL(addresses.sandbox).host
   const terminals = parts.use(createVirtualTerminals({ db, bus, clock, keyring, log, identity, merchantOf, socketUrl }))
   const bank = codeBank && bankApp(codeBank, parts.use(createPictures()))
   const routes = sandboxRoutes({ clock, sandboxClock, terminals, bank })
-  await mountArea(app, sandboxArea(identity, ownHost), routes, edge)
-  if (bank !== null) await mountBank(app, { bank, addresses, ownHost, log })
+  await mountArea(app, sandboxArea(identity, addresses), routes, edge)
+  if (bank !== null) await mountBank(app, { bank, addresses, log })
   await mountChallenges(app, { challenges: challengeStore({ db }), addresses, log })
-  await mountInbox(app, { delivery, wall: clock.wall, ownHost, arrived })
+  await mountInbox(app, { delivery, wall: clock.wall, addresses, arrived })
   return parts.move()
 }

@@ -16,7 +16,7 @@ import { errorWithDetails } from '../kernel/http/error-envelope.ts'
 import { Fault } from '../kernel/fault.ts'
 import { route, type Area, type Route } from '../kernel/http/area.ts'
 import { headerOf } from '../kernel/http/header.ts'
-import { isLoopbackHost } from '../kernel/web-address.ts'
+import { hostsOf, isLoopbackHost } from '../kernel/web-address.ts'
 import { presentReading, type BankApp } from './bank.ts'
 import type { SandboxClock } from './clock.ts'
 import type { VirtualTerminals } from './virtual-terminals.ts'
@@ -24,17 +24,18 @@ import type { VirtualTerminals } from './virtual-terminals.ts'
 const bodyBytesMax = 64 * 1024
 
 /** Refuses a request that was led here by a name elsewhere: the sandbox answers to this machine's own names, and to its address. */
-export function requireOwnHost(request: FastifyRequest, ownHost: () => string): void {
-  const host = request.headers.host ?? ''
-  if (isLoopbackHost(host.replace(/:\d+$/, '')) || host === ownHost()) return
+export function requireOwnHost(request: FastifyRequest, addresses: { readonly sandbox: string }): void {
+  const host = request.headers.host?.toLowerCase() ?? ''
+  const own = hostsOf(addresses.sandbox)
+  if (isLoopbackHost(host.replace(/:\d+$/, '')) || own.includes(host)) return
   throw new Fault(
     'MISDIRECTED_REQUEST',
-    `The sandbox answers to localhost, to loopback addresses and to ${ownHost()} only. KAHA_SANDBOX_URL, or KAHA_BASE_URL for all of Kaha, gives it another name.`,
+    `The sandbox answers to localhost, to loopback addresses and to ${own[0]} only. KAHA_SANDBOX_URL, or KAHA_BASE_URL for all of Kaha, gives it another name.`,
   )
 }
 
 /** The sandbox's controls: a partner's key, and a Host that is our own, so that no web page elsewhere can drive them. */
-export function sandboxArea(identity: Identity, ownHost: () => string): Area<Principal> {
+export function sandboxArea(identity: Identity, addresses: { readonly sandbox: string }): Area<Principal> {
   return {
     name: 'sandbox',
     prefix: '/sandbox',
@@ -42,7 +43,7 @@ export function sandboxArea(identity: Identity, ownHost: () => string): Area<Pri
     statuses: sandboxErrors satisfies Readonly<Record<SandboxCode, number>>,
     envelope: errorWithDetails,
     async authenticate(request) {
-      requireOwnHost(request, ownHost)
+      requireOwnHost(request, addresses)
       const principal = await identity.authenticate(headerOf(request, 'x-api-key'))
       if (principal.level !== 'partner') throw new Fault('FORBIDDEN', "The sandbox's controls take the partner's key.")
       return principal

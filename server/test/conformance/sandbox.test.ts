@@ -56,6 +56,15 @@ test('S7.access.host: the controls answer to the names of this machine alone, so
   }
 })
 
+test('S7.access.host: a sandbox with a name of its own answers there, with the port of its scheme or without, in capitals or not', async (t) => {
+  const its = await platform(t, { settings: { KAHA_BASE_URL: 'https://sandbox.kaha.test' } })
+  const statusAt = async (host: string) =>
+    (await call(its.url, { path: clockPath, key: its.seed.partner.secret_key, headers: { host } })).status
+  for (const host of ['sandbox.kaha.test', 'sandbox.kaha.test:443', 'Sandbox.Kaha.Test'])
+    assert.equal(await statusAt(host), 200, host)
+  for (const host of ['sandbox.kaha.test:80', 'kaha.test']) assert.equal(await statusAt(host), 421, host)
+})
+
 test('whoever comes by another name is told which names the sandbox answers to, and what changes that', async () => {
   const headers = { host: 'office-pc.example:8080' }
   const own = new RegExp(`localhost[^]* ${new URL(p.kaha.addresses.sandbox).host}[^]*KAHA_SANDBOX_URL[^]*KAHA_BASE_URL`)
