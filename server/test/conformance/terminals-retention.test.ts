@@ -8,7 +8,8 @@ import { until } from '../until.ts'
 
 const p = await platform({ after })
 const shop = shopOf(p)
-after(() => shop[Symbol.asyncDispose]())
+const others = shopOf(p, p.seed.merchants[1])
+after(() => Promise.all([shop, others].map((one) => one[Symbol.asyncDispose]())))
 const device = shop.first.device_id
 const day = 86_400
 
@@ -60,6 +61,17 @@ test('[X0.clocks.business.retention, X0.clocks.system.sockets, D5.retention.http
   await p.advance(3_600)
   await keeps('with-attention')
   for (const gone of ['by-http', 'by-socket', 'with-attention']) assert.deepEqual(await refusal(gone), conflict)
+  // However another group came to the same id: here it is gone, and where it never was it is another group's.
+  const abroad = await others.connect()
+  for (const transactionId of ['by-http', 'only-theirs']) {
+    const theirs = others.pay({ transactionId })
+    await abroad.next('payment')
+    abroad.send(result(transactionId))
+    assert.equal((await theirs).status, 200)
+  }
+  await abroad.close()
+  assert.equal((await shop.read('by-http')).json.error.code, 'TRANSACTION_NOT_FOUND')
+  assert.equal((await shop.read('only-theirs')).json.error.code, 'GROUP_MISMATCH')
   const [open] = await attentionStore.list(p.kaha.db, 10)
   assert.deepEqual([open?.payment, open?.cause], ['with-attention', 'foreign_result'])
   assert.ok(await attentionStore.settle(p.kaha.db, open?.id ?? '', 'Seen to.'))
@@ -68,7 +80,7 @@ test('[X0.clocks.business.retention, X0.clocks.system.sockets, D5.retention.http
   assert.deepEqual([unmatched?.payment, unmatched?.cause], ['by-http', 'unmatched_result'])
   assert.ok(await attentionStore.settle(p.kaha.db, unmatched?.id ?? '', 'Paid back.'))
   await p.advance(3_600)
-  await keeps()
+  await keeps('by-http', 'only-theirs')
   const unmatchedLeft = () => sql(p.kaha.db, 'select 1 from terminals.unmatched_results')
   assert.equal((await unmatchedLeft()).length, 1)
   assert.deepEqual(await sql(p.kaha.db, 'select 1 from terminals.attention'), [])

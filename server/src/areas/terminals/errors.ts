@@ -13,3 +13,6 @@ export const terminalOfAnother = 'This terminal belongs to another group.'
 
 /** What a connection is told that was dismissed: another has its place, or it must come anew. */
 export const notConnected = (): Fault => refuse('NOT_FOUND', 'Connection not found')
+
+/** Of a payment whose id the caller's group has never had, and another group has. */
+export const paymentOfAnother = (): Fault => refuse('GROUP_MISMATCH', 'This transaction belongs to another group.')

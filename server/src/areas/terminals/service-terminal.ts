@@ -4,7 +4,7 @@ import { scrub, type Log } from '../../kernel/log.ts'
 import { amountMax, currencyOf, decimalToMinor } from '../../kernel/money.ts'
 import { together } from '../../kernel/together.ts'
 import { happen, hearVoid, unchanged, type Alarm, type Result, type Step } from './course.ts'
-import { notConnected, refuse } from './errors.ts'
+import { notConnected, paymentOfAnother, refuse } from './errors.ts'
 import type { TerminalFigures } from './figures.ts'
 import type { Ledger, Stepper } from './ledger.ts'
 import { isOpen, type TransactionEvent } from './machine.ts'
@@ -108,6 +108,7 @@ export function createTerminalCases({
   /** Of a payment that the group does not have, or no longer. */
   const noneOf = async (from: Speaker, transactionId: string, result: TerminalResult | undefined) => {
     if (result?.status === 'SUCCESS') await raiseUnmatched(from, transactionId, result)
+    if (await store.isElsewhere(db, transactionId, from.groupId, clock.now())) return paymentOfAnother()
     return refuse('TRANSACTION_NOT_FOUND', 'There is no such transaction.')
   }
 

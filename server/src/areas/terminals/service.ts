@@ -4,7 +4,7 @@ import { listedBy, pageSizeDefault, type Listed } from '../../kernel/list.ts'
 import { together } from '../../kernel/together.ts'
 import { askVoid, happen, unchanged, voidWaitMs } from './course.ts'
 import type { TerminalsDependencies } from './dependencies.ts'
-import { refuse, terminalOfAnother } from './errors.ts'
+import { refuse, paymentOfAnother, terminalOfAnother } from './errors.ts'
 import { isOpen, type TransactionState } from './machine.ts'
 import { isPastRetention } from './retention.ts'
 import { paymentCases } from './service-payments.ts'
@@ -64,8 +64,8 @@ export function createTerminalsService(deps: TerminalsDependencies) {
   const findTransaction = async (groupId: string, transactionId: string): Promise<TransactionRow> => {
     const found = await store.find(db, groupId, transactionId)
     if (found !== undefined && !isPastRetention(found, clock.now())) return ledger.upToNow(found)
-    if (found === undefined && (await store.exists(db, transactionId, groupId)))
-      throw refuse('GROUP_MISMATCH', 'This transaction belongs to another group.')
+    if (found === undefined && (await store.isElsewhere(db, transactionId, groupId, clock.now())))
+      throw paymentOfAnother()
     throw refuse('TRANSACTION_NOT_FOUND', 'There is no such transaction, or its retention has ended.')
   }
 

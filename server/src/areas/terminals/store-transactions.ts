@@ -50,6 +50,9 @@ export interface Save {
   readonly report: string | null
 }
 
+/** Whether its retention has not ended by then. */
+const isKeptAt = (time: string): string =>
+  `(t.ended_at is null or t.ended_at > ${time}::timestamptz - case t.way when 'http' then interval '${retentionDays.http} days' else interval '${retentionDays.socket} days' end)`
 const whereOpen = `t.state in ('PENDING', 'AWAITING_RECONNECT')`
 // Those that may change: `terminals.save_transactions` names each of them, which a test sees to.
 const courseColumns = Object.keys(newCourse) as (keyof Course)[]
@@ -78,9 +81,10 @@ const findTransaction = statement(
   `select ${columns} from terminals.transactions t where t.group_id = $1 and t.transaction_id = $2`,
 )
 // The answer to a key that may not see it, and nothing else.
-const transactionExists = statement(
-  'terminals.transactionExists',
-  `select exists (select from terminals.transactions where transaction_id = $1 and group_id <> $2) as found`,
+const isElsewhere = statement(
+  'terminals.isElsewhere',
+  `select exists (select from terminals.transactions t where t.transaction_id = $1 and t.group_id <> $2 and ${isKeptAt('$3')})
+      and not exists (select from terminals.past_ids where group_id = $2 and transaction_id = $1) as found`,
 )
 // Of a payment that is gone.
 const isPast = statement(
@@ -105,7 +109,7 @@ const listTransactions = statement(
   `select ${columns} from terminals.transactions t
     where t.group_id = $1 and t.id >= $2 and t.id < $3 and ($4::text[] is null or t.state = any($4))
       and ($5::text is null or t.device_id = $5 or t.addressed = $5 or t.terminal_id = (select c.id from terminals.terminals c where c.group_id = $1 and c.connection_id::text = $5))
-      and (t.ended_at is null or t.ended_at > $6::timestamptz - case t.way when 'http' then interval '${retentionDays.http} days' else interval '${retentionDays.socket} days' end)
+      and ${isKeptAt('$6')}
     order by t.id desc limit $7`,
 )
 
@@ -281,9 +285,9 @@ export const transactionStore = {
     ]),
   find: async (on: Queries, groupId: string, transactionId: string) =>
     one(await on.run<TransactionRow>(findTransaction, [groupId, transactionId])),
-  /** In another group. */
-  exists: async (on: Queries, transactionId: string, groupId: string): Promise<boolean> =>
-    one(await on.run<{ found: boolean }>(transactionExists, [transactionId, groupId]))?.found ?? false,
+  /** In another group, and never in this one. */
+  isElsewhere: async (on: Queries, transactionId: string, groupId: string, now: Date): Promise<boolean> =>
+    one(await on.run<{ found: boolean }>(isElsewhere, [transactionId, groupId, now]))?.found ?? false,
   isPast: async (on: Queries, groupId: string, transactionId: string): Promise<boolean> =>
     one(await on.run<{ found: boolean }>(isPast, [groupId, transactionId]))?.found ?? false,
   readAll: (on: Queries, those: readonly { readonly id: string; readonly groupId: string }[]) =>
