@@ -33,6 +33,29 @@ const isAsked = (terminal: Wire, transactionId: string) =>
     terminal.received.some((one) => one.action === 'paymentStatus' && one.transactionId === transactionId),
   )
 
+test('[D5.auto-void.told, D5.machine.pending.not-reached] a void of an approval of what counts as never sent is told on every reconnect, too', async () => {
+  const lost = await shop.connect()
+  // As of a process that does not hear: nobody has this connection.
+  const unheard = `with told as (update terminals.terminals set connection_id = gen_random_uuid() where device_id = $1 returning connection_id)
+    update terminals.sockets s set connection_id = told.connection_id from told where s.terminal_id is not null returning 1 as one`
+  await sql(p.kaha.db, unheard, [shop.first.device_id])
+  const transactionId = `a-${randomUUID()}`
+  const paying = shop.pay({ transactionId })
+  await until('the payment', async () => (await stateOf(transactionId)) === 'PENDING')
+  await p.advance(11)
+  assert.equal((await paying).json.error.code, 'TERMINAL_CONNECTION_ERROR')
+  lost.drop()
+  const terminal = await shop.connect()
+  terminal.send(result(transactionId))
+  assert.equal((await terminal.next('voidPayment')).transactionId, transactionId)
+  terminal.drop()
+  const again = await shop.connect()
+  assert.equal((await again.next('voidPayment')).transactionId, transactionId)
+  again.send({ action: 'voidResult', transactionId, success: true })
+  await again.settled()
+  await again.close()
+})
+
 test('[D5.machine.open.unknown] UNKNOWN is no answer any more once the terminal has said that it is at work, whichever way it said so', async () => {
   for (const atWork of [
     (id: string) => result(id, { status: 'PENDING' }),

@@ -166,7 +166,7 @@ const toAsk = statement(
   'terminals.toAsk',
   `select ${columns} from unnest($1::uuid[], $2::uuid[]) c(terminal_id, connection_id) cross join lateral (
      select * from terminals.transactions t
-      where t.terminal_id = c.terminal_id and t.sent_to is not null and t.sent_to <> c.connection_id
+      where t.terminal_id = c.terminal_id and t.sent_to is distinct from c.connection_id and (t.sent_to is not null or t.void_state = 'ASKED')
         and (${whereOpen} or t.our_code = 'NO_RESULT' and t.state = 'FAILED' or t.void_state = 'ASKED')
       order by t.state = 'FAILED', t.id desc limit $3) t
     order by t.id`,
