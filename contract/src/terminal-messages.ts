@@ -36,7 +36,8 @@ const requestIdBack = Type.Optional(
 export const terminalFrameBytesMax = 65_536
 
 /** What a terminal need not say: it may leave it out, or send null. */
-const Perhaps = (charactersMax: number) => Type.Optional(Nullable(Type.String({ maxLength: charactersMax })))
+const Perhaps = (charactersMax: number = terminalFrameBytesMax) =>
+  Type.Optional(Nullable(Type.String({ maxLength: charactersMax })))
 
 /** What a terminal may say and nobody reads: whatever stands there is no cause to refuse what is said beside it. */
 const Unread = (description: string) => Type.Optional(Type.Unsafe<string | null>({ description }))
@@ -49,12 +50,12 @@ const requestIdOfTerminal = Unread('Yours: an error to the message has it too, w
 export const ReportedPayment = Type.Object({
   status: OneOf(['SUCCESS', 'FAILED', 'PENDING', 'CANCELLED'], 'What became of it.'),
   amount: Type.Optional(Type.Union([Type.String({ maxLength: 32 }), Type.Number(), Type.Null()])),
-  currency: Perhaps(3),
+  currency: Perhaps(),
   paymentMethod: Unread('As the payment has it; left aside.'),
   authorizationCode: Perhaps(64),
-  errorCode: Perhaps(64),
-  errorMessage: Perhaps(terminalFrameBytesMax),
-  receiptData: Perhaps(terminalFrameBytesMax),
+  errorCode: Perhaps(),
+  errorMessage: Perhaps(),
+  receiptData: Perhaps(),
 })
 
 /** One kind of message: who sends it, and its form. `Type.Object` takes more than it names; what we send has nothing else. */
@@ -129,9 +130,9 @@ export const terminalRequests = {
       requestId: requestIdOfTerminal,
       success: Type.Boolean(),
       transactionId: id,
-      reason: Perhaps(255),
+      reason: Perhaps(),
       voidedAt: Unread('When; left aside, for the time of the message counts.'),
-      error: Perhaps(255),
+      error: Perhaps(),
     }),
   }),
 } as const

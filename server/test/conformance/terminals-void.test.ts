@@ -77,6 +77,24 @@ test('[D5.message.from-terminal.nothing] what a terminal sends as null, or as an
   assert.equal((await voiding).json.success, true)
 })
 
+test('[D5.message.from-terminal.nothing] a result or a void of a terminal is taken however long its words are, and of them the beginning is kept', async () => {
+  const long = `${'x'.repeat(63)}${'😀'.repeat(200)}`
+  const transactionId = `v-${randomUUID()}`
+  const paying = shop.pay({ transactionId })
+  await terminal.next('payment')
+  terminal.send(result(transactionId, { status: 'FAILED', errorCode: long, currency: 'Philippine peso' }))
+  const failed = (await paying).json
+  assert.deepEqual([failed.status, failed.errorCode], ['FAILED', `${'x'.repeat(63)}\ufffd`])
+  const kept = await sold()
+  const refusing = shop.voids(kept)
+  await terminal.next('voidPayment')
+  answers(terminal, kept, { success: false, error: 'x'.repeat(1_000) })
+  assert.equal((await refusing).json.error, 'x'.repeat(255))
+  answers(terminal, kept, { success: true, reason: 'y'.repeat(1_000) })
+  await terminal.settled()
+  assert.deepEqual([await stateOf(kept), (await shop.read(kept)).json.voidReason], ['VOIDED', 'y'.repeat(255)])
+})
+
 test('[D5.void.reason] the reason of a void is requested where none is given', async () => {
   const transactionId = await sold()
   const voiding = shop.voids(transactionId)

@@ -32,9 +32,15 @@ const hasKeyTwice = 'An object of the message has a key twice; send it once.'
 const isTooDeep = `The message is nested deeper than ${nestingMax} levels.`
 const cannotBeKept = 'The message holds text or a key that cannot be kept: NUL, half a surrogate pair, or __proto__.'
 
+const codeCharactersMax = 64
+const reasonCharactersMax = 255
+
 const isAction = (name: unknown): name is Action => typeof name === 'string' && Object.hasOwn(terminalRequests, name)
 /** Undefined where a terminal sent nothing by null or by an empty text. */
 const said = <Value>(value: Value | null | undefined) => (value === null || value === '' ? undefined : value)
+/** What is kept of a text that a terminal said; half a surrogate pair at its end could not be. */
+const beginningOf = (text: string | null | undefined, charactersMax: number) =>
+  said(text)?.slice(0, charactersMax).toWellFormed()
 const isEmpty = (value: unknown) => value === undefined || value === null || value === ''
 
 /**
@@ -129,7 +135,7 @@ export function createActions(deps: ActionsDependencies): Act {
         amount: said(amount),
         currency: said(currency),
         authorizationCode: said(authorizationCode),
-        errorCode: said(errorCode),
+        errorCode: beginningOf(errorCode, codeCharactersMax),
         errorMessage: said(errorMessage),
         receiptData: said(receiptData),
       })
@@ -146,8 +152,8 @@ export function createActions(deps: ActionsDependencies): Act {
     async voidResult(link, { transactionId, success, reason, error }) {
       await cases.hearVoid(speakerOf(link), transactionId, {
         success,
-        reason: said(reason),
-        error: said(error),
+        reason: beginningOf(reason, reasonCharactersMax),
+        error: beginningOf(error, reasonCharactersMax),
       })
       return undefined
     },
