@@ -22,6 +22,8 @@ export interface SandboxClock {
   advanceBy(ms: number): Promise<void>
   /** Resolves when nothing is due and nothing is in flight, in any process. */
   idle(): Promise<void>
+  /** Counts work of this process that stands in no row as in flight: it resolves when what was begun is done. */
+  waitsFor(settled: () => Promise<void>): void
 }
 
 export interface SandboxClockDependencies {
@@ -49,6 +51,7 @@ function refuseBeyondEnd(field: 'seconds' | 'to', target: Date): void {
 
 export function createSandboxClock({ db, bus, clock, ensurePartitions }: SandboxClockDependencies): SandboxClock {
   const workers = workersOf(bus)
+  const rowless: (() => Promise<void>)[] = []
 
   /** Throws when nobody does what is due: none of it is done, and no worker answers, as far as one could be heard. */
   const watchWorkers = () => {
@@ -75,9 +78,17 @@ export function createSandboxClock({ db, bus, clock, ensurePartitions }: Sandbox
   const idle = async (): Promise<Date | null> => {
     const until = performance.now() + idleWaitMsMax
     const watch = watchWorkers()
+    let isSettled = rowless.length === 0
     for (let waitMs = pollMs; ; waitMs = Math.min(pollMsMax, waitMs * 2)) {
       const { next, busy } = await patiently(() => store.due(db))
-      if (!busy) return next
+      if (!busy && isSettled) return next
+      if (!busy) {
+        // It may leave rows behind, which fall due next.
+        await Promise.all(rowless.map((settled) => settled()))
+        isSettled = true
+        continue
+      }
+      isSettled = rowless.length === 0
       watch(next)
       if (performance.now() > until) {
         throw new Fault('UNAVAILABLE', 'Work is still in flight after two minutes.', {
@@ -151,6 +162,9 @@ export function createSandboxClock({ db, bus, clock, ensurePartitions }: Sandbox
     },
     async idle() {
       await idle()
+    },
+    waitsFor(settled) {
+      rowless.push(settled)
     },
   }
 }

@@ -42,6 +42,7 @@ export async function mountSandbox(app: FastifyInstance, deps: SandboxDependenci
   const { merchantOf, socketUrl } = deps
   await using parts = new AsyncDisposableStack()
   const terminals = parts.use(createVirtualTerminals({ db, bus, clock, keyring, log, identity, merchantOf, socketUrl }))
+  sandboxClock.waitsFor(() => terminals.settled())
   const bank = codeBank && bankApp(codeBank, parts.use(createPictures()))
   const routes = sandboxRoutes({ clock, sandboxClock, terminals, bank })
   await mountArea(app, sandboxArea(identity, addresses), routes, edge)

@@ -18,6 +18,8 @@ import { createActing, type Message, type Unit } from './virtual-terminal.ts'
 export interface VirtualTerminals extends AsyncDisposable {
   /** Connects one over the real protocol, with a key of its own. One that runs goes on; one that was closed connects anew. Throws NOT_FOUND, BAD_REQUEST, DEVICE_ID_IN_USE, UNAVAILABLE. */
   start(partnerId: string, groupId: string, deviceId: string): Promise<'online' | 'offline'>
+  /** Resolves when those of this process have done what they were told by now, and the platform has heard it, and missed the lines that were dropped. */
+  settled(): Promise<void>
   /** Takes it off the line, whichever process runs it; one that does not run stays so. Throws NOT_FOUND, UNAVAILABLE. */
   stop(partnerId: string, deviceId: string): Promise<void>
 }
@@ -132,6 +134,13 @@ export function createVirtualTerminals(deps: VirtualTerminalsDependencies): Virt
     await store.drop(db, task.id)
   }
 
+  /** Resolves when the platform has stored that its line is gone. */
+  const missed = async ({ groupId, deviceId }: Unit) => {
+    const untilMs = performance.now() + connectMsMax
+    while (performance.now() < untilMs && (await store.hasSocket(db, groupId, deviceId).catch(() => false)))
+      await new Promise((done) => setTimeout(done, goneEveryMs))
+  }
+
   const close = async (unit: Unit) => {
     if (unit.socket === null || unit.socket.readyState === WebSocket.CLOSED) return
     // One that is still connecting fails by that.
@@ -139,10 +148,7 @@ export function createVirtualTerminals(deps: VirtualTerminalsDependencies): Virt
     unit.socket.close(1000)
     await Promise.race([closed, new Promise((done) => setTimeout(done, connectMsMax).unref())])
     // Whoever goes on then finds it gone.
-    const { groupId, deviceId } = unit
-    const untilMs = performance.now() + connectMsMax
-    while (performance.now() < untilMs && (await store.hasSocket(db, groupId, deviceId).catch(() => false)))
-      await new Promise((done) => setTimeout(done, goneEveryMs))
+    await missed(unit)
   }
 
   const end = async (unit: Unit): Promise<void> => {
@@ -284,6 +290,16 @@ export function createVirtualTerminals(deps: VirtualTerminalsDependencies): Virt
           failures: 0,
         })
       })
+    },
+
+    async settled() {
+      const settle = async (unit: Unit) => {
+        // What it was told, and then what it said of that.
+        await heard(unit)
+        await heard(unit)
+        if (unit.comesBack && unit.socket?.readyState !== WebSocket.OPEN) await missed(unit)
+      }
+      await Promise.all([...units.values()].map(settle))
     },
 
     async stop(partnerId, deviceId) {

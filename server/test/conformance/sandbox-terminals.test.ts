@@ -32,10 +32,6 @@ const told = async (deviceId: string, seconds = 0) => {
       'that it was sent',
       async () => (await p.kaha.db.run<{ sent: boolean }>(sent, [transactionId]))[0]?.sent === true,
     )
-    const tasks = statement('test.tasks', 'select id from sandbox.terminal_tasks')
-    await until('its plan', async () => deviceId === 'sim-silent' || (await p.kaha.db.run(tasks, [])).length > 0)
-    if (deviceId.startsWith('sim-drop'))
-      await until('the loss', async () => (await shop.read(transactionId)).json.status === 'AWAITING_RECONNECT')
     await p.advance(seconds)
   }
   const { status, json } = await paying
@@ -118,6 +114,26 @@ test('a virtual terminal that may not come back stays away, and holds up neither
     /^Its account or its key is not active; activate the account, or take another device id/,
   )
   await stop('sim-slow-80s-beside')
+})
+
+test('[S7.clock.idle, S7.terminals.clock] an advance waits for what is on its way to a virtual terminal and back, and for a line that it drops to be missed', async () => {
+  const endpoint = { url: p.receiver.url, events: ['payment.completed'] }
+  const { json } = await shop.ask({ method: 'POST', path: '/v1/webhooks/endpoints', body: endpoint })
+  for (let round = 1; round <= 5; round += 1)
+    for (const [script, seconds, ends] of [
+      ['sim-slow-80s', 85, 'COMPLETED'],
+      ['sim-drop-30s', 35, 'COMPLETED'],
+      ['sim-drop-75s', 80, 'VOIDED'],
+    ] as const) {
+      const deviceId = `${script}-at-once-${round}`
+      assert.equal((await start(deviceId)).status, 201)
+      const transactionId = randomUUID()
+      assert.equal((await shop.pay({ transactionId, webhookMode: true }, deviceId)).status, 202)
+      await p.advance(seconds)
+      assert.equal((await shop.read(transactionId)).json.status, ends, deviceId)
+      await stop(deviceId)
+    }
+  await shop.ask({ method: 'DELETE', path: `/v1/webhooks/endpoints/${json.id}` })
 })
 
 test('[S7.terminals.sim-decline] sim-decline declines', async () => {
