@@ -14,5 +14,10 @@ export async function migrateCommand(config: Config, args: readonly string[]): P
   else say(applied.length === 0 ? 'The schema is up to date.' : applied.map((name) => `applied ${name}`).join('\n'))
 }
 
-export const migrateHelp =
-  'kaha migrate [--json]\n\nBrings the schema of the database up to date. Safe beside running servers.\n'
+export const migrateHelp = [
+  'kaha migrate [--json]',
+  '',
+  'Brings the schema of the database up to date, as a start does. Stop all servers of an older version before: a migration may replace what',
+  'they call. Several at once do no harm: one of them migrates, and the others wait.',
+  '',
+].join('\n')

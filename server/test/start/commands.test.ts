@@ -34,6 +34,7 @@ test('every command tells what it takes, and start lists every setting with its 
     assert.ok(line?.includes(otherwise), name)
   }
   assert.match(ofMigrate, /kaha migrate \[--json\]/)
+  assert.match(ofMigrate, /Stop all servers of an older version before/)
   for (const word of ['list', 'create', '--level', '--name', '--parent', '--reference', '--json'])
     assert.ok(ofEntities.includes(word), word)
   for (const word of ['list', 'issue', 'suspend', 'resume', 'revoke', '--json', ...scopes])
