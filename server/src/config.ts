@@ -110,7 +110,7 @@ export const settings: readonly Setting[] = [
   {
     name: 'KAHA_CONFIRM_LIMIT',
     default: '0 in a sandbox, 30 in live',
-    says: 'confirms by client_secret a minute per client address; 0 is off',
+    says: 'confirms by client_secret and forms sent at the checkout, together, a minute per client address; 0 is off',
   },
   {
     name: 'KAHA_CONFIRM_WAIT',
