@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
 import { test, type TestContext } from 'node:test'
 import pg from 'pg'
 import { freshDatabase } from '../../test/cluster.ts'
@@ -211,6 +212,17 @@ test('other errors are not tried again', async (t) => {
   })
   await assert.rejects(failing, (error) => refusedBy(error) === 'accounts_pkey')
   assert.equal(tries, 1)
+})
+
+test('an index that cannot hold a row has not refused it, though the error names it', async (t) => {
+  const { db } = await opened(t)
+  await db.run(statement('test.setUpNames', 'create table public.names (name text unique)'), [])
+  const name = randomBytes(4_000).toString('base64')
+  const failing = db.run(statement('test.tooLong', 'insert into public.names values ($1)'), [name])
+  await assert.rejects(failing, (error: Error & { code?: string; constraint?: string }) => {
+    assert.deepEqual([error.code, error.constraint], ['54000', 'names_name_key'])
+    return refusedBy(error) === undefined
+  })
 })
 
 test('a value that the driver cannot write fails its statement and no other', async (t) => {

@@ -321,7 +321,10 @@ export const waitOf = async (on: Queries, query: Statement): Promise<number> => 
   return row?.wait_ms == null ? Infinity : Math.max(0, row.wait_ms)
 }
 
+// A constraint that a row breaks, and what our functions raise in the name of one. Other errors name one too: an index that cannot hold a row.
+const refusalCodes = /^(23\w{3}|P0001)$/
+
 /** The name of the constraint that refused a row, if one did. */
 export function refusedBy(error: unknown): string | undefined {
-  return error instanceof pg.DatabaseError ? error.constraint : undefined
+  return error instanceof pg.DatabaseError && refusalCodes.test(codeOf(error)) ? error.constraint : undefined
 }

@@ -12,6 +12,7 @@ import { isUuid } from '../../src/kernel/ids.ts'
 import { sql } from '../sql.ts'
 import { platform } from '../platform.ts'
 import { call, type Answer, type Call } from './call.ts'
+import { longUrls } from './long-urls.ts'
 import { keyFor } from './people.ts'
 import { basic } from './qr-account.ts'
 
@@ -188,6 +189,17 @@ test('E6.webhook.duplicate: a URL that the account has is 409 with 20000003, whi
   const [same] = [newUrl()]
   const all = await Promise.all(Array.from({ length: 6 }, () => register({ webhookUrl: same })))
   assert.equal(all.filter(({ status }) => status === 201).length, 1)
+})
+
+test('[E6.webhook.url, E6.webhook.duplicate] a URL of up to 2,048 characters is taken, and once, also where it is sent far longer than it was given', async () => {
+  for (const webhookUrl of longUrls()) {
+    assert.equal((await registered({ webhookUrl })).webhookUrl, webhookUrl)
+    assertRefused(await register({ webhookUrl }), 'URL_REGISTERED')
+    const other = await registered()
+    const put = (to: string) => ask({ method: 'PUT', path: `${path}/${other.id}`, body: { webhookUrl: to } })
+    assertRefused(await put(webhookUrl), 'URL_REGISTERED')
+    assert.equal((await put(webhookUrl.replace('shop', 'othr'))).status, 200)
+  }
 })
 
 test('an activation code that is none of the account is 400, and a branch sees the webhooks of its own alone', async () => {

@@ -4,6 +4,7 @@ import { eventTypes, webhooksOperations } from '@kaha/contract'
 import { isUuid } from '../../src/kernel/ids.ts'
 import { cards, platform } from '../platform.ts'
 import { assertRefused, call } from './call.ts'
+import { longUrls } from './long-urls.ts'
 import { everybody } from './people.ts'
 import webhooksDocument from '../../../contract/openapi/webhooks.json' with { type: 'json' }
 
@@ -221,6 +222,18 @@ test('A2.url.length: a url of 2,048 characters is taken, and one more is refused
   const of = (length: number) => 'https://shop.example.com/'.padEnd(length, 'a')
   assert.equal((await create(fresh({ url: of(2048) }))).json.url, of(2048))
   await refuses(fresh({ url: of(2049) }), 'INVALID_URL')
+})
+
+test('[A2.url.length, A2.create.conflict] a url is taken up to that length, and once, also where it is sent far longer than it was given', async () => {
+  for (const url of longUrls()) {
+    const { status, json } = await create(fresh({ url }))
+    assert.deepEqual([status, json.url], [201, url])
+    assertRefused(path, await create(fresh({ url })), 409, 'CONFLICT')
+    const other = (await create(fresh())).json.id
+    const change = (to: string) => call(p.url, { method: 'PATCH', path: `${path}/${other}`, key, body: { url: to } })
+    assertRefused(path, await change(url), 409, 'CONFLICT')
+    assert.equal((await change(url.replace('shop', 'othr'))).status, 200)
+  }
 })
 
 test('A2.url.loopback: a sandbox takes http on this machine, and on this machine alone', async () => {
