@@ -1,6 +1,14 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { openOf, slowDown, slowed, startDeliveryRoom, type DeliveryRoom } from '../../test/delivery-room.ts'
+import { Webhook } from 'standardwebhooks'
+import {
+  openOf,
+  slowDown,
+  slowed,
+  startDeliveryRoom,
+  type DeliveryRoom,
+  type OpenDelivery,
+} from '../../test/delivery-room.ts'
 import { eventually } from '../../test/faults/eventually.ts'
 import { freshDatabase } from '../../test/cluster.ts'
 import { startPostgresProxy } from '../../test/postgres-proxy.ts'
@@ -39,12 +47,14 @@ const firstInHand = async (room: DeliveryRoom) => (await openOf(room)).filter(({
 
 const nobodys = 'http://127.0.0.1:9/'
 
-for (const [what, change] of [
+const changes: readonly [string, (room: DeliveryRoom, id: string) => Promise<unknown>][] = [
   ['is paused', (room, id) => room.delivery.destinations.change(room.branch, id, { ...nothing, disabled: true })],
   ['gets another URL', (room, id) => room.delivery.destinations.change(room.branch, id, { ...nothing, url: nobodys })],
   ['is deleted', (room, id) => room.delivery.destinations.delete(room.branch, id)],
   ['gets another secret', (room, id) => room.delivery.destinations.rotateSecret(room.branch, id, 0)],
-] as readonly [string, (room: DeliveryRoom, id: string) => Promise<unknown>][]) {
+]
+
+for (const [what, change] of changes) {
   test(`what is next in line for a destination is no longer when that ${what}, its id written in capitals`, async () => {
     await using room = await startDeliveryRoom({ flyingMax: 1 })
     await using receiver = await startReceiver()
@@ -149,23 +159,52 @@ test('what is next in line goes back to the queue when its destination is paused
   assert.equal(receiver.received.length, 1)
 })
 
-test('what a claim takes while its destination is paused goes back to the queue as well, but for what it begins with', async () => {
-  await using room = await startDeliveryRoom({ flyingMax: 2 })
+for (const [what, change] of changes) {
+  test(`nothing begins of what a claim takes while its destination ${what}: it goes back to the queue`, async () => {
+    await using room = await startDeliveryRoom({ flyingMax: 2 })
+    await using receiver = await startReceiver()
+    receiver.answer = () => {}
+    const { id } = await room.endpoint(receiver.url)
+    const { secret } = await room.delivery.destinations.signingSecret(id)
+    await slowDown(room, 'before update on delivery.queue')
+    // More than one claim takes, so that it does not hold the lane.
+    await room.happen(300)
+    await dispatchStore.dispatchDue(room.workDb, 300)
+    room.work()
+    await eventually(async () => (await room.query(slowed)).length > 0)
+    await change(room, id)
+    assert.equal(receiver.received.length, 0)
+
+    const isLookedAtAnew = ({ leased, held_by: by }: OpenDelivery) =>
+      !by.endsWith(' 0') && !(leased && by.endsWith(' 1'))
+    await eventually(async () => {
+      const open = await openOf(room)
+      return open.length < 300 || open.some(isLookedAtAnew) || receiver.received.length > 0
+    })
+    // All it may get is signed with the secret that it has now.
+    for (const { body, headers } of receiver.received) {
+      assert.throws(() => new Webhook(secret).verify(body, headers as Record<string, string>))
+    }
+  })
+}
+
+test('nothing begins of what a dispatch hands over while its destination changes: it goes out by the queue', async () => {
+  let laneRead = () => {}
+  const ran = (name: string) => {
+    if (name === 'delivery.readLanes') laneRead()
+  }
+  await using room = await startDeliveryRoom({ ran })
   await using receiver = await startReceiver()
   const { id } = await room.endpoint(receiver.url)
-  await slowDown(room, 'before update on delivery.queue')
-  // More than one claim takes, so that it does not hold the lane.
-  await room.happen(300)
-  await dispatchStore.dispatchDue(room.workDb, 300)
+  const inHands: number[] = []
+  const noteInHands = async () => void inHands.push((await firstInHand(room)).length)
+  receiver.answer = (_request, response) => void noteInHands().finally(() => response.writeHead(200).end())
+  laneRead = () => room.bus.say('destinations', [id])
   room.work()
-  await eventually(async () => (await room.query(slowed)).length > 0)
-  await room.delivery.destinations.change(room.branch, id, { ...nothing, disabled: true })
-  assert.equal(receiver.received.length, 0)
-
-  await eventually(() => receiver.received.length > 0)
-  await eventually(async () => (await openOf(room)).every(({ leased }) => !leased))
-  assert.equal(receiver.received.length, 2)
-  assert.equal((await openOf(room)).length, 298)
+  await room.happen(3)
+  await room.sandboxClock.idle()
+  assert.deepEqual(inHands, [0, 0, 0])
+  assert.deepEqual(await room.statuses(), { DELIVERED: 3 })
 })
 
 for (const [taken, change, when] of [

@@ -96,13 +96,12 @@ export function startSender(dependencies: SenderDependencies): Sender {
     return giveBack(flights.takeBackAll())
   }
 
-  /** Sends what `take` brings; what is read while a destination changes may be from before. One after the other. */
+  /** Sends what `take` brings, but for what is read while its destination changes: that may be from before. One after the other. */
   const begin = async <Brought extends Taken>(take: () => Promise<Brought>): Promise<Brought> => {
     changedMeanwhile.clear()
     const askedAt = performance.now()
     const taken = await take()
-    flights.begin(taken, askedAt)
-    for (const destinationId of changedMeanwhile) await lookAnew(destinationId)
+    await giveBack(flights.begin(taken, askedAt, changedMeanwhile))
     return taken
   }
 
@@ -162,9 +161,9 @@ export function startSender(dependencies: SenderDependencies): Sender {
 interface Flights {
   /**
    * Takes each delivery in hand: an attempt begins at once, or when another to the same destination has ended. No lease is older than `askedAt`,
-   * on the monotonic clock.
+   * on the monotonic clock. Left are those to destinations that have `changed`, null for any: they are not in hand.
    */
-  begin(taken: Taken, askedAt: number): void
+  begin(taken: Taken, askedAt: number, changed: ReadonlySet<string | null>): readonly HeldDelivery[]
   /** What is in hand for a destination and has not begun: no longer in hand. */
   takeBack(destinationId: string): readonly HeldDelivery[]
   takeBackAll(): readonly HeldDelivery[]
@@ -299,11 +298,16 @@ function createFlights(
   const takeBackAll = () => [...nextInLine.keys()].flatMap(takeBack)
 
   return {
-    begin({ deliveries, lanes }, askedAt) {
+    begin({ deliveries, lanes }, askedAt, changed) {
+      const left: HeldDelivery[] = []
       for (const row of deliveries) {
         const lane = lanes.get(row.destination_id)
         if (lane === undefined) throw new Error(`the claim brought no destination ${row.destination_id}`)
         if (row.expired) figures.leaseExpired()
+        if (changed.has(null) || changed.has(row.destination_id)) {
+          left.push(row)
+          continue
+        }
         leases.hold(row, askedAt)
         // The answer took longer than the lease: whoever looks next takes it over.
         if (!leases.inForce(row)) {
@@ -314,6 +318,7 @@ function createFlights(
         const work = { row, lane, askedAt }
         if (landing || !take(work)) (nextInLine.get(row.destination_id) ?? newLine(row.destination_id)).push(work)
       }
+      return left
     },
     takeBack,
     takeBackAll,
