@@ -2,10 +2,12 @@ import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import { qrUseCases, qrWebhookErrors, qrWebhookWireCodes, type QrWebhookCode } from '@kaha/contract'
 import { openToken, tokenKey } from '@kaha/qrph/token'
+import { createMerchant } from '../../src/identity/issue.ts'
 import { isUuid } from '../../src/kernel/ids.ts'
 import { platform } from '../platform.ts'
 import { sql } from '../sql.ts'
 import { call, type Answer } from './call.ts'
+import { keyFor } from './people.ts'
 import { bankOf, basic, qrAccount } from './qr-account.ts'
 
 // Area E: what a bank would do, on request, and the notifications that it causes.
@@ -135,6 +137,18 @@ test('E6.simulate.test: without any PENDING code each ENABLED webhook that takes
   assert.equal((await p.account.get(gone.id)).plain.status, 'EXPIRED')
   assert.deepEqual(await sql(p.kaha.db, 'select id from payments.transactions'), before)
   assert.deepEqual((await p.account.find(one.referenceNumber)).plain.code, '20000004')
+})
+
+test('[E6.simulate.test] an account that has no branch yet is sent test notifications too', async (t) => {
+  const p = await simulating(t)
+  const merchant = await createMerchant(p.kaha.db, p.seed.partner.id, 'A shop without a branch', p.kaha.clock.now())
+  const { secretKey } = await keyFor(p, merchant)
+  assertRefused(await p.ask({ useCase: 'SUCCESS' }, secretKey), 'WEBHOOK_NOT_FOUND')
+  await p.register({}, {}, secretKey)
+  const id = await p.simulate({ useCase: 'SUCCESS' }, secretKey)
+  const [told, ...others] = await p.told(secretKey)
+  assert.deepEqual([told.transactionId, told.action, others], [id, 'QRPH_SUCCESS', []])
+  assert.match(told.referenceNumber, /^TEST-\w+$/)
 })
 
 test('E6.simulate.unknown: a text of no code of the account is 404, and so is a code that no ENABLED webhook would hear of', async (t) => {
