@@ -2,11 +2,10 @@ import Type, { type Static, type TSchema } from 'typebox'
 import { operation } from './operation.ts'
 import { ById, Closed, OneOf, Timestamp, Uuid } from './primitives.ts'
 
-/** What a Token holds is said by `contentSchema`: who has the key sees that. */
+/** What a Token holds is said by `contentSchema`: who has the key sees that. An empty one is refused as whatever cannot be opened is. */
 const Sealed = (inner: TSchema, description: string) =>
   Closed({
     Token: Type.String({
-      minLength: 1,
       maxLength: 65_536,
       contentMediaType: 'application/jose',
       contentSchema: inner,

@@ -153,7 +153,6 @@ test('[E6.errors.invalid-request, X0.input.unknown-property.qr] a body that is n
     { token: Token },
     { Token: 1 },
     { Token: null },
-    { Token: '' },
     { Token, more: 1 },
     { Token: [Token] },
   ]
@@ -168,6 +167,7 @@ test('E6.token.refused: whatever is wrong with a token, the answer is 400 with 2
   const other = await tokenKey('f3Kq9ZtB7mXw2LrN8vYc5HsD1jPe6UaG')
   const inside = own.request()
   const tokens = [
+    '',
     'x',
     '....',
     'a.b.c.d.e',
@@ -180,11 +180,7 @@ test('E6.token.refused: whatever is wrong with a token, the answer is 400 with 2
   for (const Token of tokens) {
     const answer = await own.ask({ method: 'POST', path: qrPath, body: { Token } })
     // What JSON cannot carry never gets to be a token.
-    if (
-      answer.json?.code === qrWireCodes.BAD_REQUEST &&
-      (Token === '' || !Token.isWellFormed() || Token.includes('\0'))
-    )
-      continue
+    if (answer.json?.code === qrWireCodes.BAD_REQUEST && (!Token.isWellFormed() || Token.includes('\0'))) continue
     assertQrRefused(answer, 'TOKEN_REFUSED')
     texts.add(answer.json.error)
   }
