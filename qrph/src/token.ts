@@ -9,8 +9,8 @@ const allowed = {
 }
 
 const keyBytes = 32
-/** How long a token may be that is looked at, unless told. */
-export const tokenCharactersMax = 65_536
+// How long a token may be that is looked at.
+const tokenCharactersMax = 65_536
 
 /** A key that tokens are made and opened with, made ready once. */
 export type TokenKey = webcrypto.CryptoKey
@@ -38,12 +38,6 @@ export function sealToken(key: TokenKey, value: object): Promise<string> {
     .encrypt(key)
 }
 
-/** How a token is read. */
-export interface TokenReading {
-  /** How long it may be. */
-  readonly charactersMax?: number
-}
-
 /** What a token holds: an object, and the JSON that it was read from. */
 export interface OpenedToken {
   readonly value: Record<string, unknown>
@@ -51,24 +45,20 @@ export interface OpenedToken {
 }
 
 /** The object that a token holds. Throws TokenError for everything that is none of ours, by one way for every cause. */
-export const openToken = async (key: TokenKey, token: string, reading?: TokenReading): Promise<OpenedToken['value']> =>
-  (await openTokenText(key, token, reading)).value
+export const openToken = async (key: TokenKey, token: string): Promise<OpenedToken['value']> =>
+  (await openTokenText(key, token)).value
 
 /** The same with its text, for whoever asks more of it than its values. */
-export async function openTokenText(
-  key: TokenKey,
-  token: string,
-  { charactersMax = tokenCharactersMax }: TokenReading = {},
-): Promise<OpenedToken> {
-  const opened = await attempt(key, token, charactersMax).catch(() => undefined)
+export async function openTokenText(key: TokenKey, token: string): Promise<OpenedToken> {
+  const opened = await attempt(key, token).catch(() => undefined)
   if (opened === undefined) throw new TokenError()
   return opened
 }
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
-async function attempt(key: TokenKey, token: string, charactersMax: number): Promise<OpenedToken> {
-  if (token.length > charactersMax || !isCanonical(token)) throw new TokenError()
+async function attempt(key: TokenKey, token: string): Promise<OpenedToken> {
+  if (token.length > tokenCharactersMax || !isCanonical(token)) throw new TokenError()
   const { plaintext, protectedHeader } = await compactDecrypt(token, key, { ...allowed, maxDecompressedLength: 1 })
   if ('zip' in protectedHeader) throw new TokenError()
   const text = utf8.decode(plaintext)

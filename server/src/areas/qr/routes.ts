@@ -24,8 +24,6 @@ import { presentCode, presentCreatedCode } from './present.ts'
 import type { QrService } from './service.ts'
 
 const bodyBytesMax = 64 * 1024
-// A request for a code is a few hundred.
-const tokenCharactersMax = 16_384
 
 /** Nobody, for an operation that asks for no key. */
 export type Caller = QrCaller | null
@@ -66,7 +64,7 @@ const isRequest = compile(CreateQrCode)
 
 /** What the Token of a request holds. Every cause for which it cannot be opened is told alike. */
 async function opened({ key }: QrCaller, token: string): Promise<Static<typeof CreateQrCode>> {
-  const reading = openTokenText(key, token, { charactersMax: tokenCharactersMax })
+  const reading = openTokenText(key, token)
   const { value, text } = await reading.catch((error: unknown) => {
     if (error instanceof TokenError) throw refuse('TOKEN_REFUSED', 'The Token cannot be opened.')
     throw error
