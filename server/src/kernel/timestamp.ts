@@ -1,8 +1,8 @@
 // No day has the hour 24, which Date.parse knows. A leap second is in the grammar and in no clock of ours.
-const form = /^\d{4}-\d{2}-\d{2}[Tt](?!24)\d{2}:\d{2}:\d{2}(\.\d{1,9})?([Zz]|[+-]\d{2}:\d{2})$/
+const form = /^\d{4}-\d{2}-\d{2}[Tt](?!24)\d{2}:\d{2}:\d{2}(\.\d+)?([Zz]|[+-]\d{2}:\d{2})$/
 const writable = { from: Date.parse('0000-01-01T00:00:00Z'), to: Date.parse('9999-12-31T23:59:59.999Z') }
 
-/** Whether a text is a moment as RFC 3339 writes it, on a day that its month has. */
+/** Whether a text is a moment as RFC 3339 writes it, on a day that its month has. Its fraction may have any number of digits. */
 export function isTimestamp(text: string): boolean {
   if (!form.test(text)) return false
   const day = Number(text.slice(8, 10))

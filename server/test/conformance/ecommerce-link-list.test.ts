@@ -201,7 +201,6 @@ test('[C4.link-list.date-from, C4.link-list.date-to] the bounds keep what was cr
   assert.ok(newest && middle && oldest)
   const between = (query: Record<string, string>) => allOf(own, query).then(idsOf)
   const manila = (time: string) => new Date(Date.parse(time) + 8 * hourMs).toISOString().replace('Z', '+08:00')
-  const beyond = (time: string) => time.replace('Z', '001Z')
 
   assert.deepEqual(await between({ date_from: middle.created_at }), [newest.id])
   assert.deepEqual(await between({ date_to: middle.created_at }), [oldest.id])
@@ -209,9 +208,12 @@ test('[C4.link-list.date-from, C4.link-list.date-to] the bounds keep what was cr
   assert.deepEqual(await between({ date_from: manila(middle.created_at) }), [newest.id])
   assert.deepEqual(await between({ date_to: manila(middle.created_at) }), [oldest.id])
   assert.deepEqual(await between({ date_from: middle.created_at, date_to: middle.created_at }), [])
-  // A microsecond after a link's own time: that link was created before it, and not after it.
-  assert.deepEqual(await between({ date_from: beyond(middle.created_at) }), [newest.id])
-  assert.deepEqual(await between({ date_to: beyond(middle.created_at) }), [middle.id, oldest.id])
+  // A microsecond after a link's own time, or a femtosecond: that link was created before it, and not after it.
+  for (const finer of ['001Z', '000000000001Z']) {
+    const beyond: string = middle.created_at.replace('Z', finer)
+    assert.deepEqual(await between({ date_from: beyond }), [newest.id])
+    assert.deepEqual(await between({ date_to: beyond }), [middle.id, oldest.id])
+  }
   assert.deepEqual(await between({ date_from: '0001-01-01T00:00:00Z', date_to: '9999-12-31T23:59:59Z' }), idsOf(made))
 
   for (const query of [

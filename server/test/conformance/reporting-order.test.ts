@@ -25,13 +25,15 @@ test('[B3.transactions.date-from, B3.transactions.date-to, B3.transactions.date-
       assert.deepEqual(idsOf(await listed(`page_size=100&date_from=${time}`)), since(time))
       assert.deepEqual(idsOf(await listed(`page_size=100&date_to=${time}`)), until(time))
     }
-    const later = `${at.slice(0, -1)}999Z`
-    assert.ok(
-      !idsOf(await listed(`page_size=100&date_from=${later}`)).some(
-        (id) => all.find((row) => row.id === id)?.created_at === at,
-      ),
-    )
-    assert.deepEqual(idsOf(await listed(`page_size=100&date_to=${later}`)), until(at))
+    for (const finer of ['999', '000000000001']) {
+      const later = `${at.slice(0, -1)}${finer}Z`
+      assert.ok(
+        !idsOf(await listed(`page_size=100&date_from=${later}`)).some(
+          (id) => all.find((row) => row.id === id)?.created_at === at,
+        ),
+      )
+      assert.deepEqual(idsOf(await listed(`page_size=100&date_to=${later}`)), until(at))
+    }
   }
   const manila = encodeURIComponent(`${shifted(all[0]?.created_at ?? '', 8 * 3_600_000).slice(0, -1)}+08:00`)
   assert.ok((await listed(`date_from=${manila}`)).length >= 1)

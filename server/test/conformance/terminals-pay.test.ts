@@ -326,10 +326,12 @@ test('D5.transactions.ok: transactions are listed newest first, page by page, an
     transactions.map((one: { transactionId: string }) => one.transactionId),
     [cancelled.transactions[0].transactionId],
   )
-  const finer = (digit: string) => createdAt.replace('Z', `${digit}Z`)
+  const finer = (digits: string) => createdAt.replace('Z', `${digits}Z`)
   for (const [dateFrom, dateTo, count] of [
     [finer('0'), finer('9'), 1],
     [finer('1'), finer('9'), 0],
+    [finer('000000000000'), finer('000000000001'), 1],
+    [finer('000000000001'), finer('9'), 0],
   ])
     assert.equal((await only(`dateFrom=${dateFrom}&dateTo=${dateTo}`)).count, count)
   const list = '/terminal/v1/transactions'

@@ -176,12 +176,14 @@ test('[A2.events.filter.date-from, A2.events.filter.date-to] both bounds are inc
       (await p.listed(`date_from=${encodeURIComponent(manila)}`)).map(({ id }) => id),
       since(at),
     )
-    const later = `${at.slice(0, -1)}999Z`
-    assert.ok(!(await p.listed(`date_from=${later}`)).some(({ created_at }) => created_at === at))
-    assert.deepEqual(
-      (await p.listed(`date_to=${later}`)).map(({ id }) => id),
-      until(at),
-    )
+    for (const finer of ['999', '000000000001']) {
+      const later = `${at.slice(0, -1)}${finer}Z`
+      assert.ok(!(await p.listed(`date_from=${later}`)).some(({ created_at }) => created_at === at))
+      assert.deepEqual(
+        (await p.listed(`date_to=${later}`)).map(({ id }) => id),
+        until(at),
+      )
+    }
   }
   assert.deepEqual(await p.listed('date_from=9999-12-31T23:59:59Z'), [])
   assert.deepEqual(await p.listed('date_to=0000-01-01T00:00:00Z'), [])
