@@ -36,7 +36,7 @@ export const CreateWebhookEndpoint = Closed({
     'Public HTTPS URL, without user information or fragment. A sandbox also takes http on loopback addresses.',
   ),
   enabled_events: EnabledEvents,
-  description: Type.Optional(Nullable(Text(255, 'A label of your own.'))),
+  description: Type.Optional(Text(255, 'A label of your own; without one leave it out.')),
   metadata: Type.Optional(
     Nullable(Metadata('At most 50 keys of 40 characters with values of 500; null is an empty object.')),
   ),

@@ -72,7 +72,10 @@ test('[A2.create.created, A2.create.enabled, A2.create.description-optional] url
   assert.equal(answer.status, 201)
   const { status, description, metadata } = answer.json
   assert.deepEqual({ status, description, metadata }, { status: 'ENABLED', description: null, metadata: {} })
-  assert.equal((await create(fresh({ description: null }))).json.description, null)
+})
+
+test('A2.create.description-null: a description that is null is refused, unlike metadata', async () => {
+  await refuses(fresh({ description: null }), 'INVALID_DESCRIPTION')
 })
 
 test('[A2.create.no-secret, A2.retrieve.ok] neither a create, nor a retrieve, nor a list tells a signing secret', async () => {

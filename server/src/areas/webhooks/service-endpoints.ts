@@ -10,7 +10,7 @@ import type { WebhooksDependencies } from './service.ts'
 export interface NewEndpoint {
   readonly url: string
   readonly enabled_events: readonly string[]
-  readonly description?: string | null
+  readonly description?: string
   readonly metadata?: Readonly<Record<string, string>> | null
 }
 

@@ -30,6 +30,7 @@ export const webhooks = joined(
     'A2.create.events-distinct': 'enabled_events that names a type twice is 400 INVALID_ENABLED_EVENTS',
     'A2.create.events-known': 'enabled_events with an unknown type is 400 INVALID_ENABLED_EVENTS',
     'A2.create.description-optional': 'description may be left out',
+    'A2.create.description-null': 'a create with a description of null is 400 INVALID_DESCRIPTION',
     'A2.create.metadata-null': 'metadata that is null or left out is stored as an empty object',
     'A2.create.conflict': 'a url that another live endpoint of the same entity has is 409 CONFLICT',
     'A2.create.conflict-other-entity': 'two entities may each have an endpoint with the same url',
