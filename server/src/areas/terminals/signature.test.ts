@@ -63,4 +63,5 @@ test('D5.signature.window: a time is within five minutes of ours, to the millise
   for (const text of [undefined, '', 'now', '2026-01-15', '1768473000', '2026-01-15T10:30:00', '2026-13-15T10:30:00Z'])
     assert.equal(readTimestamp(text), null)
   assert.equal(readTimestamp('2026-01-15T18:30:00.000+08:00'), now)
+  assert.equal(readTimestamp('2026-01-15T10:30:00.00000000000Z'), now)
 })

@@ -11,7 +11,7 @@ export const rememberedMs = windowMs + 2 * 60_000
 
 const signatureBytes = 32
 // ISO 8601 in UTC or with an offset, to the second at least.
-const isoTime = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d{1,9})?(Z|[+-]\d{2}:\d{2})$/
+const isoTime = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?(Z|[+-]\d{2}:\d{2})$/
 
 export interface SignedRequest {
   readonly method: string
