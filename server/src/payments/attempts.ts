@@ -17,12 +17,11 @@ import {
   type AttemptEvent,
   type AttemptMove,
   type AttemptState,
-  type IntentState,
   type PaymentMethod,
 } from './machine.ts'
 import type { PaymentOwner } from './owner.ts'
 import { overdueMoves } from './projection.ts'
-import { paymentsStore as store, type IntentRow } from './store.ts'
+import { paymentsStore as store, type IntentRow, type LinkEnd } from './store.ts'
 import type { NewAttempt } from './store-start.ts'
 
 /** A card, or the text of a code. */
@@ -170,16 +169,16 @@ export function createAttempts({
       : { method: by.method, cardBrand: null, cardLastFour: null, cardFingerprint: null, codeText: by.text }
 
   /** Ends what is open of a link that has ended, in the transaction that ended it: of very much some, and the rest by `endRestOfLink`. */
-  const endIntentsOfLink = async (tx: Queries, linkId: string, state: IntentState, at: Date): Promise<void> => {
-    for (const attemptId of await store.endIntentsOfLink(tx, linkId, { state, at }))
-      await owner.settle(tx, { linkId, attemptId, succeeded: false, at })
+  const endIntentsOfLink = async (tx: Queries, linkId: string, end: LinkEnd, rest = false): Promise<void> => {
+    for (const attemptId of await store.endIntentsOfLink(tx, linkId, end, rest))
+      await owner.settle(tx, { linkId, attemptId, succeeded: false, at: end.at })
   }
-  /** Some of what is left open; resolves to whether there was anything to do. Until then nothing of it can be paid, for its link has ended. */
+  /** Some of what is left open; resolves to whether there was anything to do. Until then it is read as ended, so nothing of it can be paid. */
   const endRestOfLink = (linkId: string): Promise<boolean> =>
     db.tx(async (tx) => {
       await owner.hold(tx, linkId)
       const end = await store.takeEndingLink(tx, linkId)
-      if (end !== undefined) await endIntentsOfLink(tx, linkId, end.state, end.at)
+      if (end !== undefined) await endIntentsOfLink(tx, linkId, end, true)
       return end !== undefined
     })
 
@@ -274,7 +273,7 @@ export function createAttempts({
       // The end was stored while the attempt was being processed, and told to nobody; now nothing is left that could pay it. An end
       // that is not stored yet is told when it is.
       if (from === 'PROCESSING' && owesExpiredEvent(endOf(row))) await owner.announce(tx, settled, 'payment.expired')
-      if (linkId !== null && linkConsumed) await endIntentsOfLink(tx, linkId, 'CONSUMED', at)
+      if (linkId !== null && linkConsumed) await endIntentsOfLink(tx, linkId, { state: 'CONSUMED', at })
       return settled
     })
 

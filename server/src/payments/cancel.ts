@@ -30,7 +30,6 @@ export async function cancelIntent(
   await attempts.storeOverdue(tx, id, 'code_expired')
   await store.lockIntent(tx, id)
   const row = await present(tx, id)
-  await attempts.releaseCode(tx, row)
   const { state, latest, succeededAt } = asOf(storedOf(row), row.read_at)
   const end = endIntent({ state, latest: latest?.state ?? null, succeeded: succeededAt !== null }, 'merchant_cancels')
   if ('refusal' in end && end.refusal === 'INTENT_PROCESSING') {
@@ -38,6 +37,7 @@ export async function cancelIntent(
   }
   if ('refusal' in end) throw ended(intentOf(row).shown.status)
   if (state === 'CANCELLED') return intentOf(row)
+  await attempts.releaseCode(tx, row)
   if (!(await store.cancelIntent(tx, id, clock.now()))) throw ended('EXPIRED')
   return intentOf(await present(tx, id))
 }

@@ -111,7 +111,7 @@ export function createCodes({
       const moved =
         waits && (await attempts.settleLocked(tx, intentId, attemptId, 'REQUIRES_ACTION', event, approval, row.read_at))
       if (!moved) throw new Fault('CODE_FINAL', 'This code has had its one outcome.')
-      if (linkId !== null && linkConsumed) await attempts.endIntentsOfLink(tx, linkId, 'CONSUMED', at)
+      if (linkId !== null && linkConsumed) await attempts.endIntentsOfLink(tx, linkId, { state: 'CONSUMED', at })
     })
 
   const endInTime = (intentId: string, attemptId: string, event: AttemptEvent, bankReference: string | null) =>

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import { bodyOf, rowsOf } from '../../test/conformance/shop.ts'
-import { card, paymentsRoom, processorThat, runDue } from '../../test/payments-room.ts'
+import { startPayer } from '../../test/conformance/code-payer.ts'
+import { bodyOf, jump, refusal, rowsOf } from '../../test/conformance/shop.ts'
+import { aChallenge, card, paymentsRoom, processorThat, runDue } from '../../test/payments-room.ts'
 
 // Links that end with more open intents than are ended while a payer waits. No worker runs.
 const room = await paymentsRoom({ after })
@@ -28,6 +29,18 @@ const statesOf = async (linkId: string) => {
     [linkId],
   )
   return rows.map(({ state, count, ends }) => [state, count, state === 'ACTIVE' ? 0 : ends])
+}
+/** Ends the link while these are out of its reach: they are among those that do not end with it. */
+async function endWithout<T>(
+  intents: readonly { id: string; linkId: string | null }[],
+  end: () => Promise<T>,
+): Promise<T> {
+  const move = (to: string | null | undefined) =>
+    rowsOf(room, 'update payments.intents set link_id = $2 where id = any ($1)', [intents.map(({ id }) => id), to])
+  await move(null)
+  const ended = await end()
+  await move(intents[0]?.linkId)
+  return ended
 }
 const usesOf = (linkId: string) =>
   rowsOf(room, 'select reserved_count, success_count from ecommerce.links where id = $1', [linkId])
@@ -73,4 +86,68 @@ test('a link that is cancelled gives back the uses of codes that end with it lat
   assert.deepEqual(await statesOf(link.id), [['CANCELLED', 1_504, 1]])
   assert.deepEqual(await usesOf(link.id), [{ reserved_count: 0, success_count: 0 }])
   for (const { id } of shown) assert.equal((await room.read(id)).shown.status, 'CANCELLED')
+})
+
+test('what is left of a link that was cancelled is over for everybody before anybody has stored that: nothing of it can be paid', async () => {
+  const link = bodyOf(await room.shop.createLink({ type: 'multi_use', max_uses: 5 }), 201)
+  await crowd(link.id, 1_500)
+  const processor = processorThat({
+    verify: async () => aChallenge,
+    challenge: async () => ({ kind: 'passed' }),
+    eligibility: () => 'ineligible',
+  })
+  const asking = room.payments(processor)
+  const intentOf = async () => room.read((await room.intent({ payment_link_id: link.id })).id)
+  const [coded, challenged, fresh, soon] = [
+    await payments.codes.make(await intentOf(), null),
+    await room.payments(processorThat({ verify: async () => aChallenge })).confirm(await intentOf(), card, null),
+    await intentOf(),
+    await room.intent({ payment_link_id: link.id, expires_at: new Date(Date.now() + 60 * 60_000).toISOString() }),
+  ]
+  const left = [coded, challenged, fresh, soon]
+  const { cancelled_at: at } = bodyOf(await endWithout(left, () => room.shop.cancelLink(link.id)), 200)
+  const stored = () =>
+    rowsOf(room, 'select distinct state from payments.intents where id = any ($1)', [left.map(({ id }) => id)])
+  assert.deepEqual(await stored(), [{ state: 'ACTIVE' }])
+
+  assert.equal(
+    refusal(await startPayer(room).pay(coded.latestAttempt?.code?.text ?? '')),
+    '422 CODE_FINAL qr_text expired',
+  )
+  // Past the ends that these would have had of their own.
+  await jump(room, 2 * 60 * 60_000)
+  assert.equal(
+    (await asking.takeChallenge(challenged, challenged.latestAttempt?.id ?? '')).intent.shown.status,
+    'CANCELLED',
+  )
+  await assert.rejects(asking.confirm(fresh, card, null), { code: 'INTENT_INVALID_STATE' })
+  assert.ok(!processor.asked.includes('authorizeVerified'))
+  const seen = async () => {
+    const intents = await Promise.all(left.map(({ id }) => room.shop.readIntent(id)))
+    return intents.map(({ status, updated_at: since }) => [status, since])
+  }
+  const over = await seen()
+  for (const one of over) assert.deepEqual(one, ['CANCELLED', at])
+  assert.equal(bodyOf(await room.shop.cancelIntent(fresh.id), 200).status, 'CANCELLED')
+  assert.deepEqual(await room.attempts(fresh.id), [])
+
+  assert.deepEqual(await stored(), [{ state: 'ACTIVE' }])
+  await runDue(payments)
+  assert.deepEqual(await stored(), [{ state: 'CANCELLED' }])
+  assert.deepEqual(await seen(), over)
+  for (const { id } of left) assert.deepEqual(await room.events(id), [])
+})
+
+test('what is left of a link that was used up is CONSUMED: it takes no challenge or refusal either, and no cancel', async () => {
+  const link = bodyOf(await room.shop.createLink({ type: 'one_time' }), 201)
+  const { id } = await crowd(link.id, 1_500)
+  const open = await room.intent({ payment_link_id: link.id })
+  await endWithout([open], async () => payments.confirm(await room.read(id), card, null))
+  const others = [processorThat({ verify: async () => aChallenge }), processorThat({ eligibility: () => 'ineligible' })]
+  // As it was read before the link was used up.
+  for (const other of others)
+    await assert.rejects(room.payments(other).confirm(open, card, null), { code: 'INTENT_INVALID_STATE' })
+  assert.deepEqual(await room.attempts(open.id), [])
+  assert.equal((await room.read(open.id)).shown.status, 'CONSUMED')
+  assert.equal(refusal(await room.shop.cancelIntent(open.id)), '409 INVALID_STATE')
 })

@@ -1,7 +1,7 @@
-import type { IntentRow, NewIntent } from './store.ts'
+import type { IntentRow, LinkEnd, NewIntent } from './store.ts'
 import type { CardBrand } from './card.ts'
 import type { FailureCategory, PaymentMethod } from './machine.ts'
-import { asOf, shownIntent, type ShownIntent, type StoredIntent } from './projection.ts'
+import { asOf, shownIntent, type LinkEvent, type ShownIntent, type StoredIntent } from './projection.ts'
 
 export interface Receipt {
   readonly approvalCode: string
@@ -65,6 +65,7 @@ export function storedOf(row: IntentRow): StoredIntent {
     stateAt: row.state_at,
     expiresAt: row.expires_at,
     succeededAt: row.succeeded_at,
+    linkEnd: linkEndOf(row),
     latest:
       row.attempt_state === null || row.attempt_state_at === null
         ? null
@@ -78,6 +79,15 @@ export function storedOf(row: IntentRow): StoredIntent {
           },
   }
 }
+
+const linkEvents: Readonly<Record<LinkEnd['state'], LinkEvent>> = {
+  CONSUMED: 'link_consumed',
+  EXPIRED: 'link_expired',
+  CANCELLED: 'link_cancelled',
+}
+
+const linkEndOf = ({ link_end_state: state, link_end_at: at }: IntentRow): StoredIntent['linkEnd'] =>
+  state === null || at === null ? null : { event: linkEvents[state], at }
 
 export function intentOf(row: IntentRow): Intent {
   return {

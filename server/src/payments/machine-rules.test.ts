@@ -23,6 +23,7 @@ function shownOf(state: IntentState, latest: AttemptState | null, category: Fail
   const stored: StoredIntent = {
     state,
     stateAt: later,
+    linkEnd: null,
     expiresAt: new Date('2030-01-02T00:00:00Z'),
     latest: latest && {
       method: 'card',

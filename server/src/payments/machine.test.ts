@@ -33,6 +33,7 @@ const fresh: StoredIntent = {
   expiresAt: new Date('2030-01-02T00:00:00Z'),
   latest: null,
   succeededAt: null,
+  linkEnd: null,
 }
 
 /** One attempt event told to the intent, at `later`, as a service would: a refused move changes nothing. */

@@ -10,6 +10,7 @@ const intent = (latest: Partial<StoredAttempt> | null, more: Partial<StoredInten
   stateAt: at(0),
   expiresAt: at(60),
   succeededAt: null,
+  linkEnd: null,
   ...more,
   latest: latest && {
     method: 'card',
@@ -78,6 +79,22 @@ test('a challenge that is open when the intent expires is abandoned, not refused
     assert.equal(asOf(stored, at(70)).latest?.state, 'ABANDONED')
     assert.deepEqual(overdueMoves(stored, at(70)), [{ of: 'intent', event: 'expires', at: at(60) }])
   }
+})
+
+test('an intent ends with its link, whether or not that is stored, unless it was paid or had ended before', () => {
+  const ended = { linkEnd: { event: 'link_cancelled', at: at(30) } } as const
+  const challenge = { state: 'REQUIRES_ACTION', challengeExpiresAt: at(30) } as const
+  assert.deepEqual(brief(intent(null, ended), 31), ['CANCELLED', 30])
+  assert.deepEqual(brief(intent(declined, ended), 600), ['CANCELLED', 30])
+  assert.deepEqual(brief(intent(challenge, ended), 31), ['CANCELLED', 30])
+  assert.equal(asOf(intent(challenge, ended), at(31)).latest?.state, 'ABANDONED')
+  assert.equal(
+    asOf(intent({ ...challenge, challengeExpiresAt: at(29) }, ended), at(31)).latest?.category,
+    'VERIFICATION_REJECTED',
+  )
+  assert.deepEqual(brief(intent(null, { ...ended, expiresAt: at(30) }), 31), ['EXPIRED', 30])
+  assert.deepEqual(brief(intent({}, ended), 31), ['PROCESSING', 10])
+  assert.deepEqual(brief(intent({ state: 'SUCCEEDED', stateAt: at(40) }, ended), 41), ['SUCCEEDED', 40])
 })
 
 test('deadlines that passed unnoticed are told in their order, each with its own time', () => {

@@ -1,5 +1,5 @@
 import { endIntent, moveAttempt } from './machine.ts'
-import type { AttemptState, FailureCategory, IntentState, PaymentMethod, ShownStatus } from './machine.ts'
+import type { AttemptState, FailureCategory, IntentEvent, IntentState, PaymentMethod, ShownStatus } from './machine.ts'
 import { userMessageOf } from './messages.ts'
 import type { RejectionReason, UserMessage } from './messages.ts'
 
@@ -14,6 +14,8 @@ export type StoredAttempt = {
   readonly challengeExpiresAt: Date | null
 }
 
+export type LinkEvent = Extract<IntentEvent, `link_${string}`>
+
 export type StoredIntent = {
   readonly state: IntentState
   /** When that state was reached: ACTIVE at creation, EXPIRED at expires_at and not when that was noticed. */
@@ -23,6 +25,8 @@ export type StoredIntent = {
   readonly latest: StoredAttempt | null
   /** When an attempt succeeded, null while none has. The latest one's success counts without it. */
   readonly succeededAt: Date | null
+  /** How and when its link has ended, while that is not stored of all its intents. */
+  readonly linkEnd: { readonly event: LinkEvent; readonly at: Date } | null
 }
 
 export type ShownIntent = {
@@ -33,10 +37,10 @@ export type ShownIntent = {
   readonly userMessage?: UserMessage
 }
 
-/** A deadline that has passed and that nothing has stored yet. `at` is the deadline: the move's time, whenever it is stored. */
+/** A deadline that has passed, or the end of the link, that nothing has stored yet. `at` is the move's time, whenever it is stored. */
 export type OverdueMove =
-  | { readonly of: 'attempt'; readonly event: 'challenge_abandoned' | 'code_expired'; readonly at: Date }
-  | { readonly of: 'intent'; readonly event: 'expires'; readonly at: Date }
+  { readonly of: 'attempt'; readonly event: 'challenge_abandoned' | 'code_expired'; readonly at: Date } | IntentEnd
+type IntentEnd = { readonly of: 'intent'; readonly event: 'expires' | LinkEvent; readonly at: Date }
 
 /**
  * What an intent is for everybody who reads it at business time `now`. The first that holds: an attempt succeeded; the latest is
@@ -60,16 +64,24 @@ export function shownIntent(stored: StoredIntent, now: Date): ShownIntent {
 
 /** The moves that are due at `now`, in the order of their deadlines. Whoever changes an intent stores these first, under its lock. */
 export function overdueMoves(stored: StoredIntent, now: Date): readonly OverdueMove[] {
-  const { state, expiresAt, latest } = stored
+  const { latest } = stored
   const moves: OverdueMove[] = []
-  const expires = state === 'ACTIVE' && !paidSince(stored) && expiresAt <= now
+  const end = overdueEnd(stored, now)
   const challengeEnd = latest?.state === 'REQUIRES_ACTION' ? latest.challengeExpiresAt : null
-  if (challengeEnd && challengeEnd <= now && !(expires && expiresAt <= challengeEnd)) {
+  if (challengeEnd && challengeEnd <= now && !(end && end.at <= challengeEnd)) {
     const event = latest?.method === 'qrph' ? 'code_expired' : 'challenge_abandoned'
     moves.push({ of: 'attempt', event, at: challengeEnd })
   }
-  if (expires) moves.push({ of: 'intent', event: 'expires', at: expiresAt })
+  if (end) moves.push(end)
   return moves
+}
+
+/** The end that came first: that of its link, or its own. */
+function overdueEnd(stored: StoredIntent, now: Date): IntentEnd | null {
+  const { state, expiresAt, linkEnd } = stored
+  if (state !== 'ACTIVE' || paidSince(stored)) return null
+  if (linkEnd && linkEnd.at < expiresAt) return { of: 'intent', ...linkEnd }
+  return expiresAt <= now ? { of: 'intent', event: 'expires', at: expiresAt } : null
 }
 
 /** The intent with every deadline up to `now` applied. */

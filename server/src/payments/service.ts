@@ -244,7 +244,7 @@ export function createPayments({
 
     cancelIntent: (tx, id) => cancelIntent(tx, { clock, attempts, owner }, id),
 
-    endIntentsOfLink: (tx, linkId, to, at) => attempts.endIntentsOfLink(tx, linkId, to, at),
+    endIntentsOfLink: (tx, linkId, to, at) => attempts.endIntentsOfLink(tx, linkId, { state: to, at }),
 
     async sweep() {
       const moves: number[] = []

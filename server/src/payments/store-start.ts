@@ -43,7 +43,8 @@ const insertAttempt = statement('payments.insertAttempt', inserted('id = $2'))
 // An open intent without attempts has nothing that would be stored, counted or refused first, so it need not be read under its lock.
 const insertFirstAttempt = statement(
   'payments.insertFirstAttempt',
-  inserted(`id = $2 and latest_attempt_id is null and state = 'ACTIVE' and expires_at > kernel.now()`),
+  inserted(`id = $2 and latest_attempt_id is null and state = 'ACTIVE' and expires_at > kernel.now()
+       and not exists (select from payments.ending_links e where e.link_id = intents.link_id)`),
 )
 
 const valuesOf = (attempt: NewAttempt): readonly unknown[] => [

@@ -36,6 +36,9 @@ export interface IntentRow
   readonly failure_category: FailureCategory | null
   readonly decline_reason: RejectionReason | null
   readonly card_brand: CardBrand | null
+  /** How and when its link has ended, while intents of that are still to be ended. */
+  readonly link_end_state: LinkEnd['state'] | null
+  readonly link_end_at: Date | null
   /** Business time of the reading. */
   readonly read_at: Date
 }
@@ -84,7 +87,7 @@ export interface NewIntent {
 
 /** How and when a link has ended, and its open intents with it. */
 export interface LinkEnd {
-  readonly state: IntentState
+  readonly state: Exclude<IntentState, 'ACTIVE'>
   readonly at: Date
 }
 
@@ -105,8 +108,9 @@ const intentColumns = `
   i.order_reference, i.redirect_urls, i.metadata, i.attempt_count, i.expires_at, i.succeeded_at, i.created_at, i.state_at,
   a.id as attempt_id, a.state as attempt_state, a.state_at as attempt_state_at, a.failure_category, a.decline_reason,
   a.challenge_expires_at, a.method, a.code_text, a.card_brand, a.card_last_four, a.approval_code, a.processor_transaction_id, a.reconciliation_id,
-  a.invoice_number, a.completed_at, kernel.now() as read_at`
-const fromIntent = `from payments.intents i left join payments.attempts a on a.id = i.latest_attempt_id`
+  a.invoice_number, a.completed_at, e.state as link_end_state, e.at as link_end_at, kernel.now() as read_at`
+const withLinkEnd = 'left join payments.ending_links e on e.link_id = i.link_id'
+const fromIntent = `from payments.intents i left join payments.attempts a on a.id = i.latest_attempt_id ${withLinkEnd}`
 
 const findIntent = perLevel(
   'payments.findIntent',
@@ -124,7 +128,7 @@ const findIntentByForm = statement(
 
 const findCode = statement(
   'payments.findCode',
-  `select ${intentColumns} from payments.attempts a join payments.intents i on i.id = a.intent_id
+  `select ${intentColumns} from payments.attempts a join payments.intents i on i.id = a.intent_id ${withLinkEnd}
     where a.id = $1 and a.method = 'qrph' and ($2::uuid is null or i.partner_id = $2)`,
 )
 
@@ -180,14 +184,18 @@ const resumeAttempt = statement(
 )
 
 // Open intents of a link end with it, except those whose own end has come before. One that is being processed only stores its end. There may be
-// more than can be ended while a payer waits: a number of them is.
+// more than can be ended while a payer waits: a number of them is. The rest is read as ended, and ends later, as of then.
 const endIntentsOfLink = statement(
   'payments.endIntentsOfLink',
   `update payments.intents set state = $2, state_at = $3
     where id in (select id from payments.intents
-                  where link_id = $1 and state = 'ACTIVE' and succeeded_at is null and expires_at > kernel.now() limit $4)
+                  where link_id = $1 and state = 'ACTIVE' and succeeded_at is null
+                    and expires_at > case when $5 then $3 else kernel.now() end limit $4)
    returning id`,
 )
+// These wait for their turn with the link, whatever falls due of them meanwhile.
+const linkEndedBefore = (time: string) =>
+  `exists (select from payments.ending_links e where e.link_id = i.link_id and e.at ${time})`
 const noteEndingLink = statement(
   'payments.noteEndingLink',
   'insert into payments.ending_links (link_id, state, at) values ($1, $2, $3)',
@@ -229,6 +237,7 @@ const abandonChallenges = statement(
 const overdueIntents = (within: string): string => `
   select id from payments.intents i
    where state = 'ACTIVE' and succeeded_at is null and expires_at <= kernel.now() and not payments.is_put_off(id)
+     and not ${linkEndedBefore('< i.expires_at')}
      and not exists (select from payments.attempts a
                       where a.id = i.latest_attempt_id and a.state = 'REQUIRES_ACTION' and a.method = 'qrph')
      ${within}`
@@ -267,6 +276,7 @@ const claimAbandoned = statement(
   `select a.id, a.intent_id, i.link_id, a.method, a.challenge_expires_at from payments.attempts a join payments.intents i on i.id = a.intent_id
     where a.state = 'REQUIRES_ACTION' and a.challenge_expires_at <= kernel.now()
       and (a.challenge_expires_at < i.expires_at or a.method = 'qrph') and not payments.is_put_off(a.id)
+      and not ${linkEndedBefore('< i.expires_at and e.at <= a.challenge_expires_at')}
     order by a.challenge_expires_at limit $1`,
 )
 
@@ -345,9 +355,12 @@ export const paymentsStore = {
   /** From a passed challenge to the processor. False when the attempt waits for none any more. */
   resumeAttempt: async (on: Queries, attemptId: string, leaseSeconds: number, at: Date) =>
     (await on.run(resumeAttempt, [attemptId, leaseSeconds, at])).length === 1,
-  /** Some of them, with the challenges and codes that are open on them; resolves to the attempts whose codes they were. */
-  endIntentsOfLink: async (on: Queries, linkId: string, { state, at }: LinkEnd): Promise<string[]> => {
-    const ended = await on.run<{ id: string }>(endIntentsOfLink, [linkId, state, at, endedAtOnceMax])
+  /**
+   * Some of them, with the challenges and codes that are open on them; resolves to the attempts whose codes they were. `rest`: the link ended
+   * before this transaction.
+   */
+  endIntentsOfLink: async (on: Queries, linkId: string, { state, at }: LinkEnd, rest: boolean): Promise<string[]> => {
+    const ended = await on.run<{ id: string }>(endIntentsOfLink, [linkId, state, at, endedAtOnceMax, rest])
     const rows = await on.run<Abandoned>(abandonChallenges, [ended.map(({ id }) => id), ['card', 'qrph']])
     if (ended.length === endedAtOnceMax) await on.run(noteEndingLink, [linkId, state, at])
     return rows.filter(({ method }) => method === 'qrph').map(({ id }) => id)

@@ -88,7 +88,8 @@ async function outcomeOf(number: string): Promise<{ status: string; category: st
     const at = new Date(0)
     const moved = { state: move.to, stateAt: at, category: move.category, reason: null, challengeExpiresAt: null }
     const latest = { method: 'card', ...moved } as const
-    const shown = shownIntent({ state: 'ACTIVE', stateAt: at, expiresAt: new Date(1), succeededAt: null, latest }, at)
+    const open = { state: 'ACTIVE', stateAt: at, expiresAt: new Date(1), succeededAt: null, linkEnd: null } as const
+    const shown = shownIntent({ ...open, latest }, at)
     return { status: shown.status, category: shown.failureCategory }
   }
   const card = cardNumbered(number)
