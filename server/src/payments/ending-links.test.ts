@@ -88,6 +88,18 @@ test('a link that is cancelled gives back the uses of codes that end with it lat
   for (const { id } of shown) assert.equal((await room.read(id)).shown.status, 'CANCELLED')
 })
 
+test('time that is advanced waits for what is left of a link that has ended', async () => {
+  const link = bodyOf(await room.shop.createLink({ type: 'one_time' }), 201)
+  const { id } = await crowd(link.id, 1_500)
+  const isDue = async () => (await rowsOf(room, 'select where payments.next_due() <= kernel.now()')).length === 1
+  await runDue(payments)
+  assert.equal(await isDue(), false)
+  await payments.confirm(await room.read(id), card, null)
+  assert.equal(await isDue(), true)
+  await runDue(payments)
+  assert.equal(await isDue(), false)
+})
+
 test('what is left of a link that was cancelled is over for everybody before anybody has stored that: nothing of it can be paid', async () => {
   const link = bodyOf(await room.shop.createLink({ type: 'multi_use', max_uses: 5 }), 201)
   await crowd(link.id, 1_500)
