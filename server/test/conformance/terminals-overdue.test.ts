@@ -29,6 +29,7 @@ async function unwatched(t: TestContext, roles = 'api,gateway') {
   return {
     ask,
     there,
+    reports: alone.sdk.reports,
     /** How often something could not be stored. */
     unstored: () => figure(alone.url, 'kaha_terminal_unstored_total'),
     /** How often a void that nobody answered was told to a person. */
@@ -77,6 +78,51 @@ test('[X0.clocks.exact, D5.busy.free] a deadline counts from its moment on, also
   const names = failed.json.transactions.map((one: { transactionId: string }) => one.transactionId)
   assert.deepEqual(names.toSorted(), ['fifth', 'first', 'fourth', 'second', 'sixth', 'third'])
   assert.equal((await there.read('second')).json.response.errorCode, 'NO_RESULT')
+})
+
+test('[B3.status.terminal-over, X0.clocks.exact] a sale that its deadline has ended is reported as its own area shows it, before anybody has stored that', async (t) => {
+  const { ask, there, begin, later, reports } = await unwatched(t)
+  await there.connect(there.first)
+  await there.connect(there.second)
+  assert.equal((await begin('unsent')).status, 202)
+  assert.equal((await begin('silent', there.second.device_id)).status, 202)
+  await ask(
+    `update terminals.transactions set sent_to = null, reach_at = created_at + interval '10 seconds', version = version + 1
+      where transaction_id = 'unsent'`,
+  )
+  const reported = async (filter: object = {}) => {
+    const { data } = await reports.listTransactions({ ...filter, sort_order: 'asc' })
+    return data.map(({ status, created_at, updated_at }) => [
+      status,
+      (Date.parse(updated_at) - Date.parse(created_at)) / 1_000,
+    ])
+  }
+  assert.deepEqual(await reported(), [
+    ['PENDING', 0],
+    ['PENDING', 0],
+  ])
+  await later(11)
+  assert.deepEqual(await reported(), [
+    ['FAILED', 10],
+    ['PENDING', 0],
+  ])
+  await later(24 * 60 * 60 + 11)
+  const over = await reported()
+  assert.deepEqual(over, [
+    ['FAILED', 10],
+    ['FAILED', 24 * 60 * 60],
+  ])
+  assert.deepEqual(await reported({ status: ['PENDING'] }), [])
+  assert.deepEqual(await reported({ status: ['FAILED'] }), over)
+  const { data } = await reports.listTransactions()
+  for (const { id, updated_at } of data) {
+    const { data: one } = await reports.retrieveTransaction(id)
+    assert.deepEqual([one.status, one.updated_at], ['FAILED', updated_at])
+  }
+
+  for (const name of ['unsent', 'silent']) assert.equal((await there.read(name)).json.status, 'FAILED')
+  assert.deepEqual(await ask(`select from payments.transactions where status = 'PENDING'`), [])
+  assert.deepEqual(await reported(), over)
 })
 
 test('[D5.busy.free] a terminal whose last payment cannot be stored stays busy, and is free once it can', async (t) => {

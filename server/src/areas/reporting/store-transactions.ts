@@ -85,6 +85,10 @@ const columns = `t.id, t.merchant_id, t.branch_id, t.partner_id, t.amount, t.cur
   t.card_last_four, t.correlation_id, t.amount_authorized, t.amount_received, t.amount_refunded, t.approval_code, t.reference_number,
   t.receipt_number, t.settlement_status, t.settled_at, t.batch_number, t.terminal_device_id, t.created_at`
 
+// What a deadline has ended and nobody has stored yet, as those say whose deadlines they are.
+const lapses = `(
+  ${['payments', 'terminals'].map((room) => `select id, partner_id, merchant_id, branch_id, status, updated_at from ${room}.transaction_lapses`).join(' union all ')})`
+
 const withEntities = (shown: string, rows: string): string => `
   select ${shown}
     from ${rows} r
@@ -135,7 +139,7 @@ function pageOf(caller: Caller, filters: TransactionFilters, after: After | null
   const inOrder = (sorted: string) => `order by ${sorted} ${order}, t.id ${order} limit ${limit}`
   const withStatus = (status: string) => (statuses === null ? [] : [`${status} = any (${statuses}::text[])`])
   const stands = `t.${sort}`
-  const lapses = sort === 'updated_at' ? 'l.updated_at' : stands
+  const lapsedAt = sort === 'updated_at' ? 'l.updated_at' : stands
   const filtered = [...stored, ...withStatus('t.status')]
   const part = (source: string, conditions: readonly string[]): string => `
       (select t.id, ${stands} as position, null::text as lapsed_status, null::timestamptz as lapsed_at from ${source} t
@@ -160,12 +164,12 @@ function pageOf(caller: Caller, filters: TransactionFilters, after: After | null
     parts.push(part(pendingOf(caller, theirs, value), [...fits, ...onward(stands), standing]))
   // What has lapsed is looked up by its ids: `offset 0` keeps PostgreSQL from walking through all others where it takes them for few.
   const found = `
-    with lapsed as materialized (select l.id, l.status, l.updated_at from payments.transaction_lapses l where l.${entityColumns[level]} = $1),
+    with lapsed as materialized (select l.id, l.status, l.updated_at from ${lapses} l where l.${entityColumns[level]} = $1),
     page as materialized (select * from (${parts.join('')}
-      (select t.id, ${lapses}, l.status, l.updated_at
+      (select t.id, ${lapsedAt}, l.status, l.updated_at
          from lapsed l cross join lateral (select * from payments.transaction_report t where t.id = l.id offset 0) t
-        where ${[...stored, ...withStatus('l.status'), ...onward(lapses)].join(' and ')}
-        ${inOrder(lapses)})
+        where ${[...stored, ...withStatus('l.status'), ...onward(lapsedAt)].join(' and ')}
+        ${inOrder(lapsedAt)})
     ) t ${inOrder('t.position')})`
   const rows = (source: string, more = '') => `
     (select ${columns}, coalesce(f.lapsed_status, t.status) as status, coalesce(f.lapsed_at, t.updated_at) as updated_at,
@@ -345,7 +349,7 @@ const findTransaction = perLevel(
   ) as history
   from (${named(
     `(select ${columns}, coalesce(l.status, t.status) as status, coalesce(l.updated_at, t.updated_at) as updated_at
-        from payments.transaction_report t left join payments.transaction_lapses l on l.id = t.id
+        from payments.transaction_report t left join ${lapses} l on l.id = t.id
        where t.id = $1 and t.${entity} = $2)`,
     `''`,
   )}) found`,

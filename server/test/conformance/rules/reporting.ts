@@ -66,6 +66,8 @@ export const reporting = joined(
       'reporting counts what has expired as EXPIRED from that moment on, before any sweeper comes by',
     'B3.status.authorized': 'AUTHORIZED is kept for connectors that authorize and capture apart',
 
+    'B3.status.terminal-over':
+      'a sale at a terminal that was not written to it within 10 seconds, or has no result within 24 hours, is FAILED from then on',
     'B3.status.challenge-over': 'an attempt whose challenge nobody took is DECLINED from its deadline on',
     'B3.transactions.cursor': 'a cursor that is not of the same list, parameters and entity is 400 BAD_REQUEST',
     'B3.transactions.date-order': 'a date_from later than date_to is 400 BAD_REQUEST',
