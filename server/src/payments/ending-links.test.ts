@@ -136,7 +136,16 @@ test('what is left of a link that was cancelled is over for everybody before any
   assert.ok(!processor.asked.includes('authorizeVerified'))
   const seen = async () => {
     const intents = await Promise.all(left.map(({ id }) => room.shop.readIntent(id)))
-    return intents.map(({ status, updated_at: since }) => [status, since])
+    const ids = intents.flatMap(({ payment_attempt_id: attempt }) => attempt ?? [])
+    assert.equal(ids.length, 2)
+    const reports = await Promise.all(ids.map((one) => room.sdk.reports.retrieveTransaction(one)))
+    const { data: listed } = await room.sdk.reports.listTransactions({ status: ['CANCELLED'] })
+    const shown = listed.filter((one) => ids.includes(one.id))
+    assert.equal(shown.length, 2)
+    return [...intents, ...reports.map(({ data }) => data), ...shown].map(({ status, updated_at: since }) => [
+      status,
+      since,
+    ])
   }
   const over = await seen()
   for (const one of over) assert.deepEqual(one, ['CANCELLED', at])
