@@ -4,7 +4,7 @@ import { simulatorStore } from '../src/payments/connectors/simulator-store.ts'
 import { simulator } from '../src/payments/connectors/simulator.ts'
 import { createPayments } from '../src/payments/service.ts'
 import { bodyOf, shop, type Shop } from './conformance/shop.ts'
-import { linkStatus, shownIntent, sweepCodes, type IntentModel, type LinkModel, type World } from './ecommerce-model.ts'
+import { linkStatus, shownIntent, type IntentModel, type LinkModel, type World } from './ecommerce-model.ts'
 import { randomFrom } from './faults/random.ts'
 import { ownerOf, runDue } from './payments-room.ts'
 import type { Platform } from './platform.ts'
@@ -24,8 +24,6 @@ export interface Ground {
   check(intents: readonly IntentModel[], links: readonly LinkModel[]): Promise<void>
   /** Workers of another process come by: everything overdue is stored, and the processor is asked about what it has not answered. */
   work(workers: number): Promise<void>
-  /** Whatever codes held whose time is over is given back. */
-  storeCodes(): Promise<void>
   /** One round of questions about refunds, beside whatever else goes on. */
   askAboutRefunds(): Promise<unknown>
 }
@@ -90,10 +88,6 @@ export function groundOf(p: Platform, seed: number): Ground {
       await db.tx(async (tx) => {
         for (const { id } of await ecommerceStore.expireLinks(tx, { rowsMax: 200 })) await owner.announceExpiry(tx, id)
       })
-    },
-    async storeCodes() {
-      sweepCodes(world, now())
-      await payments.sweep()
     },
     askAboutRefunds: runRefunds,
   }

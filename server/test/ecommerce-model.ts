@@ -145,17 +145,17 @@ export function shownIntent({ latest, ended, expiresAt }: IntentModel, now: numb
   return is(latest.state, latest.category)
 }
 
-const reservedOf = ({ intents }: World, link: LinkModel): number =>
-  intents.filter((one) => one.link === link && (one.latest?.state === 'PROCESSING' || holdsByCode(one))).length
+const reservedOf = ({ intents }: World, link: LinkModel, now: number): number =>
+  intents.filter((one) => one.link === link && (one.latest?.state === 'PROCESSING' || holdsByCode(one, now))).length
 
-/** Whether a code holds a use of its link: until somebody has stored its end, whenever that was. */
-const holdsByCode = ({ latest, ended }: IntentModel): boolean =>
-  latest?.code === true && latest.state === 'REQUIRES_ACTION' && ended === null
+/** Whether a code holds a use of its link: until its time is over, whether or not anybody has stored that. */
+const holdsByCode = ({ latest, ended }: IntentModel, now: number): boolean =>
+  latest?.code === true && latest.state === 'REQUIRES_ACTION' && ended === null && (latest.until ?? 0) > now
 
 /** How many further payments of a link may start. */
-export const freeOf = (world: World, link: LinkModel): number => link.cap - takenOf(world, link)
+export const freeOf = (world: World, link: LinkModel, now: number): number => link.cap - takenOf(world, link, now)
 
-const takenOf = (world: World, link: LinkModel): number => link.successes + reservedOf(world, link)
+const takenOf = (world: World, link: LinkModel, now: number): number => link.successes + reservedOf(world, link, now)
 
 /** What a confirm is answered: a refusal, or the attempt that it makes. */
 export function confirmOf(world: World, intent: IntentModel, kind: Kind, now: number): Latest | string {
@@ -165,9 +165,7 @@ export function confirmOf(world: World, intent: IntentModel, kind: Kind, now: nu
   const attempt = attemptOf(kind, now)
   if (attempt === null) return '400 INVALID_CARD payment_method.card.number luhn'
   if (intent.attempts >= attemptsMax) return '409 ATTEMPT_LIMIT_REACHED'
-  // What its own code held is free again, for its time is over.
-  const held = holdsByCode(intent) ? 1 : 0
-  if (intent.link !== null && freeOf(world, intent.link) + held <= 0) return '409 LINK_FULLY_RESERVED'
+  if (intent.link !== null && freeOf(world, intent.link, now) <= 0) return '409 LINK_FULLY_RESERVED'
   return attempt
 }
 
@@ -223,7 +221,7 @@ export function endChallenge(world: World, intent: IntentModel, answer: Challeng
   const approved = intent.latest?.endsAs === 'SUCCEEDED'
   if (answer === 'refused') intent.latest = { state: 'DECLINED', category: 'VERIFICATION_REJECTED' }
   else if (answer === 'unavailable') intent.latest = { state: 'FAILED', category: 'VERIFICATION_UNAVAILABLE' }
-  else if (intent.link !== null && freeOf(world, intent.link) <= 0)
+  else if (intent.link !== null && freeOf(world, intent.link, now) <= 0)
     intent.latest = { state: 'ABANDONED', category: null }
   else if (!approved) intent.latest = { state: 'DECLINED', category: 'PAYMENT_REJECTED' }
   else {
@@ -327,7 +325,7 @@ export interface LinkChange {
 export function updateLink(world: World, link: LinkModel, { cap, expiresAt }: LinkChange, now: number): string {
   if (linkStatus(link, now) !== 'ACTIVE') return '422 INVALID_STATE'
   if (cap !== undefined && !link.multi) return '400 INVALID_MAX_USES max_uses multi_use_only'
-  if (cap !== undefined && cap <= takenOf(world, link)) return '400 INVALID_MAX_USES max_uses greater_than_taken'
+  if (cap !== undefined && cap <= takenOf(world, link, now)) return '400 INVALID_MAX_USES max_uses greater_than_taken'
   if (expiresAt !== undefined && expiresAt <= link.expiresAt) return '400 INVALID_EXPIRES_AT expires_at later'
   link.cap = cap ?? link.cap
   link.expiresAt = expiresAt ?? link.expiresAt

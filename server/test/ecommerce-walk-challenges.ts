@@ -98,15 +98,16 @@ export function challengeMoves(ground: Ground): ChallengeMoves {
   }
 
   const comeBackTogether = async (): Promise<string> => {
-    await ground.storeCodes()
-    const open = recent(world.links).filter((link) => linkStatus(link, now()) === 'ACTIVE' && freeOf(world, link) > 0)
+    const open = recent(world.links).filter(
+      (link) => linkStatus(link, now()) === 'ACTIVE' && freeOf(world, link, now()) > 0,
+    )
     if (open.length === 0) return 'nobody to come back'
     const link = one(open)
     const together = await challenged(link)
     for (const challenge of together) await say(challenge, 'passed')
     const mayPay = (intent: IntentModel) => typeof confirmOf(world, intent, 'approved', now()) !== 'string'
     const payers = world.intents.filter((intent) => intent.link === link && mayPay(intent)).slice(0, below(3))
-    const free = freeOf(world, link)
+    const free = freeOf(world, link, now())
     const [answers] = await Promise.all([
       Promise.all(payers.map(({ id }) => merchant.confirm(id, numberOf.approved))),
       ...together.flatMap((challenge) => Array.from({ length: 1 + below(2) }, () => comeBack(challenge))),

@@ -4,7 +4,7 @@ import { Fault } from '../kernel/fault.ts'
 import type { Keyring } from '../kernel/seal.ts'
 import { cardFingerprint, type Card } from './card.ts'
 import type { Outcome } from './connectors/connector.ts'
-import { leaseSeconds } from './inquiry.ts'
+import { dueRowsMax, leaseSeconds } from './inquiry.ts'
 import { intentOf, storedOf, type Intent } from './intent.ts'
 import {
   attemptRefusal,
@@ -119,10 +119,9 @@ export function createAttempts({
     if (refusal !== null) throw new Fault(refusal, 'Others are paying with this link right now; try again in a moment.')
   }
 
-  /** Refuses a further attempt before anybody is asked about it. What the intent's own code still holds is the attempt's to take. */
+  /** Refuses a further attempt before anybody is asked about it. */
   const refuseUnlessFree = async (intent: Intent) => {
-    const { linkId, latestAttempt } = intent
-    const useFree = linkId === null || latestAttempt?.code?.holdsUse === true || (await owner.isFree(linkId))
+    const useFree = intent.linkId === null || (await hasFreeUse(intent.linkId))
     // Whoever holds the last use may be this very payer, who has confirmed twice.
     if (!useFree) refuseUnlessOpen(await read(db, intent.id))
     refuseAttempt(intent, useFree)
@@ -155,6 +154,29 @@ export function createAttempts({
     await store.lockIntent(tx, intentId)
     const moved = await settleLocked(tx, intentId, row.attempt_id, 'REQUIRES_ACTION', event, null, overdue.at)
     return moved ?? readRow(tx, intentId)
+  }
+
+  /**
+   * Codes of a link past their time that no sweeper has come by yet keep their uses from others: some of them give these back. Resolves to
+   * whether there were any.
+   */
+  const endOverdueCodes = async (tx: Queries, linkId: string): Promise<boolean> => {
+    const overdue = await store.findOverdueCodes(tx, linkId, dueRowsMax)
+    if (overdue.length > 0) await owner.hold(tx, linkId)
+    for (const { id, intent_id: intentId, challenge_expires_at: at } of overdue) {
+      await owner.settle(tx, { linkId, attemptId: id, succeeded: false, at })
+      await store.lockIntent(tx, intentId)
+      await settleLocked(tx, intentId, id, 'REQUIRES_ACTION', 'code_expired', null, at)
+    }
+    return overdue.length > 0
+  }
+
+  const hasFreeUse = async (linkId: string): Promise<boolean> =>
+    (await owner.isFree(linkId)) || ((await db.tx((tx) => endOverdueCodes(tx, linkId))) && owner.isFree(linkId))
+
+  const reserve = async (tx: Queries, use: { linkId: string; attemptId: string }) => {
+    const got = await owner.reserve(tx, use)
+    return got === 'full' && (await endOverdueCodes(tx, use.linkId)) ? owner.reserve(tx, use) : got
   }
 
   const paidBy = (by: PaidBy) =>
@@ -193,7 +215,7 @@ export function createAttempts({
       const got =
         intent.linkId === null || !holdsUse(by.method, move.to)
           ? 'taken'
-          : await owner.reserve(tx, { linkId: intent.linkId, attemptId })
+          : await reserve(tx, { linkId: intent.linkId, attemptId })
       await store.lockIntent(tx, intent.id)
       // Now that nobody else changes the intent: what others stored while this waited is not later.
       const at = clock.now()
@@ -287,8 +309,7 @@ export function createAttempts({
       const passed = end === 'challenge_passed'
       await store.lockChallenge(tx, attemptId)
       refuseUnlessWaiting(await read(tx, intent.id), attemptId)
-      const got =
-        intent.linkId === null || !passed ? 'taken' : await owner.reserve(tx, { linkId: intent.linkId, attemptId })
+      const got = intent.linkId === null || !passed ? 'taken' : await reserve(tx, { linkId: intent.linkId, attemptId })
       await store.lockIntent(tx, intent.id)
       refuseUnlessWaiting(await read(tx, intent.id), attemptId)
       // The end of a link ends its intents in the same transaction, so this is a challenge that came late as well.
@@ -307,6 +328,8 @@ export function createAttempts({
     read,
     refuseUnlessOpen,
     refuseUnlessFree,
+    hasFreeUse,
+    endOverdueCodes,
     releaseCode,
     storeOverdue,
     start,

@@ -22,8 +22,6 @@ export interface AttemptCode {
   readonly expiresAt: Date
   /** Its time ran out, whether or not anybody has stored that. */
   readonly hasExpired: boolean
-  /** It keeps a use of its link from others: until somebody has stored its end, whenever that was. */
-  readonly holdsUse: boolean
 }
 
 /** A payment intent as everybody sees it, at the time that it was read. */
@@ -142,7 +140,6 @@ function codeOf(row: IntentRow): AttemptCode | null {
     text: row.code_text,
     expiresAt,
     hasExpired: latest?.state === 'ABANDONED' && latest.stateAt >= expiresAt,
-    holdsUse: row.attempt_state === 'REQUIRES_ACTION',
   }
 }
 

@@ -64,6 +64,10 @@ export interface Payments {
   cancelIntent(tx: Queries, id: string): Promise<Intent>
   /** Ends what is open of a link that has ended: of very much some, and the rest in the next rounds of `sweep`. */
   endIntentsOfLink(tx: Queries, linkId: string, to: 'CONSUMED' | 'EXPIRED' | 'CANCELLED', at: Date): Promise<void>
+  /** Whether a further payment of a link could start now; true of one that has ended, which is the state of its intents to tell. */
+  hasFreeUse(linkId: string): Promise<boolean>
+  /** Has codes of a link whose time is over give back their uses, some at a time; resolves to whether there were any. */
+  endOverdueCodes(tx: Queries, linkId: string): Promise<boolean>
   /** One round of what is due: abandoned challenges, codes, intents of links that have ended, expiries. Resolves to ms until the next. */
   sweep(): Promise<number>
   /** One round of questions to the processor about attempts that it has not answered. Resolves to ms until the next. */
@@ -245,6 +249,9 @@ export function createPayments({
     cancelIntent: (tx, id) => cancelIntent(tx, { clock, attempts, owner }, id),
 
     endIntentsOfLink: (tx, linkId, to, at) => attempts.endIntentsOfLink(tx, linkId, { state: to, at }),
+
+    hasFreeUse: attempts.hasFreeUse,
+    endOverdueCodes: attempts.endOverdueCodes,
 
     async sweep() {
       const moves: number[] = []

@@ -47,6 +47,14 @@ const insertFirstAttempt = statement(
        and not exists (select from payments.ending_links e where e.link_id = intents.link_id)`),
 )
 
+const findOverdueCodes = statement(
+  'payments.findOverdueCodes',
+  `select a.id, a.intent_id, a.challenge_expires_at from payments.attempts a join payments.intents i on i.id = a.intent_id
+    where a.state = 'REQUIRES_ACTION' and a.challenge_expires_at <= kernel.now() and a.method = 'qrph' and i.link_id = $1
+      and not payments.is_put_off(a.id)
+    order by a.id limit $2`,
+)
+
 const valuesOf = (attempt: NewAttempt): readonly unknown[] => [
   attempt.id,
   attempt.intentId,
@@ -70,4 +78,7 @@ export const startStore = {
   /** False where the intent is not open, or had an attempt before: nothing has happened. */
   insertFirstAttempt: async (on: Queries, attempt: NewAttempt) =>
     (await on.run(insertFirstAttempt, valuesOf(attempt))).length === 1,
+  /** Codes of a link whose time is over, while that is not stored. */
+  findOverdueCodes: (on: Queries, linkId: string, rowsMax: number) =>
+    on.run<{ id: string; intent_id: string; challenge_expires_at: Date }>(findOverdueCodes, [linkId, rowsMax]),
 }

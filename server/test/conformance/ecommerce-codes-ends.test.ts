@@ -91,6 +91,50 @@ test('a payer whose code has expired is shown a new one, and it takes the use of
   assert.equal(await usesOf(link.id), '0 1')
 })
 
+test('[C4.uses.code-over, X0.clocks.exact] a code whose time is over keeps no use of its link from others, though nobody has stored that', async () => {
+  const [paid, passed, shown] = [await merchant.newLink(), await merchant.newLink(), await merchant.newLink()]
+  const changed = await merchant.newLink({ type: 'multi_use', max_uses: 3 })
+  const codes = []
+  for (const link of [paid, passed, shown, changed, changed]) {
+    const { id, checkout_url: url } = await intentOf(link.id)
+    await payer.chooseCode(url)
+    codes.push(bodyOf(await merchant.retrieveIntent(id), 200))
+  }
+  const ends = await Promise.all(codes.map(({ payment_attempt_id: attempt }) => endOf(attempt)))
+  await jump(p, 14 * minuteMs)
+  const [other, challenged] = [await intentOf(paid.id), await intentOf(passed.id)]
+  assert.equal(refusal(await merchant.confirm(other.id)), '409 LINK_FULLY_RESERVED')
+  assert.equal(outcomeOf(await payer.get(shown.url)), 'fully_reserved')
+  const capOf = (max_uses: number) => merchant.updateLink(changed.id, { max_uses })
+  assert.equal(refusal(await capOf(2)), '400 INVALID_MAX_USES max_uses greater_than_taken')
+
+  await reach(new Date(Math.max(...ends.map((end) => end.getTime()))))
+  assert.equal(bodyOf(await merchant.confirm(other.id), 200).status, 'SUCCEEDED')
+  assert.equal(await usesOf(paid.id), '0 1')
+  const [first] = codes
+  assert.equal((await merchant.readIntent(first.id)).status, 'CONSUMED')
+  const { status, updated_at: since } = await transactionOf(first.payment_attempt_id)
+  assert.deepEqual([status, since], ['EXPIRED', ends[0]?.toISOString()])
+
+  const { next_action: next } = bodyOf(await merchant.confirm(challenged.id, cards.challenge), 200)
+  assert.equal(outcomeOf(await payer.get(shown.url)), 'open')
+  assert.equal(bodyOf(await capOf(1), 200).max_uses, 1)
+  assert.equal(await usesOf(changed.id), '0 0')
+
+  // A code of another payer has taken the use while the challenge went on, and its time is over as well.
+  const { checkout_url: url } = await intentOf(passed.id)
+  await payer.chooseCode(url)
+  assert.equal(await usesOf(passed.id), '1 0')
+  await rowsOf(
+    p,
+    `update payments.attempts set challenge_expires_at = kernel.now() where state = 'REQUIRES_ACTION' and method = 'qrph'`,
+  )
+  const back = await payer.post(next.url, { result: 'passed' })
+  await payer.get(back.location ?? '')
+  assert.equal((await merchant.readIntent(challenged.id)).status, 'SUCCEEDED')
+  assert.equal(await usesOf(passed.id), '0 1')
+})
+
 test('[C4.confirm.link-full] a payer whose expired code holds no use any more is told when others have taken them all, and no attempt is made', async () => {
   const link = await merchant.newLink()
   const [late, other] = [await intentOf(link.id), await intentOf(link.id)]

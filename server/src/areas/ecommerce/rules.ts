@@ -100,11 +100,14 @@ export function changedLink(link: LinkRow, change: LinkChange): LinkRow {
   }
 }
 
-function checkMaxUses({ type, reserved_count, success_count }: LinkRow, maxUses: number | null): void {
-  if (type === 'one_time') {
+/** Successful payments and those being processed. A code whose time is over counts until that is stored. */
+export const takenUses = ({ reserved_count, success_count }: LinkRow): number => reserved_count + success_count
+
+function checkMaxUses(link: LinkRow, maxUses: number | null): void {
+  if (link.type === 'one_time') {
     throw refuse('INVALID_MAX_USES', 'max_uses: a one_time link takes none.', 'max_uses', 'multi_use_only')
   }
-  if (maxUses !== null && maxUses <= reserved_count + success_count) {
+  if (maxUses !== null && maxUses <= takenUses(link)) {
     throw refuse(
       'INVALID_MAX_USES',
       'max_uses: must be greater than the successful payments and those being processed together.',

@@ -15,6 +15,7 @@ import {
   linkEnded,
   mergedUrls,
   notFound,
+  takenUses,
 } from './rules.ts'
 import type { EcommerceDependencies } from './service.ts'
 import { ecommerceStore as store, type LinkRow } from './store.ts'
@@ -84,9 +85,15 @@ export function linkCases({ db, clock, cursors, identity, payments, idempotency,
     async updateLink(principal: Principal, id: string, change: LinkChange): Promise<LinkRow> {
       checkRedirects(change.redirect_urls, settings.sandbox)
       return db.tx(async (tx) => {
-        const link = await lockLink(tx, principal, id)
+        let link = await lockLink(tx, principal, id)
         if (link.state !== 'ACTIVE') throw linkEnded(link.state)
         if (Object.keys(change).length === 0) return link
+        while (
+          change.max_uses != null &&
+          change.max_uses <= takenUses(link) &&
+          (await payments.endOverdueCodes(tx, id))
+        )
+          link = await lockLink(tx, principal, id)
         const changed = await store.updateLink(tx, changedLink(link, change), clock.now())
         if (changed === undefined) throw linkEnded('EXPIRED')
         return changed
@@ -136,9 +143,10 @@ export function linkCases({ db, clock, cursors, identity, payments, idempotency,
     },
 
     /** Whether a further payment could start now; a link that ended has none. */
-    hasFreeUse: (link: LinkRow) =>
+    hasFreeUse: async (link: LinkRow): Promise<boolean> =>
       link.state === 'ACTIVE' &&
-      link.reserved_count + link.success_count < (link.type === 'one_time' ? 1 : (link.max_uses ?? Infinity)),
+      (takenUses(link) < (link.type === 'one_time' ? 1 : (link.max_uses ?? Infinity)) ||
+        (await payments.hasFreeUse(link.id))),
     findLinkOfIntent: (linkId: string) => store.readLink(db, linkId),
     findLinkByToken: (token: string) => store.findLinkByToken(db, token),
   }

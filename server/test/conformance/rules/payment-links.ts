@@ -82,6 +82,8 @@ export const paymentLinks = joined(
       'reserved uses and successful payments together never exceed max_uses, or 1 for a one_time link, under any concurrency',
     'C4.uses.reserved': 'a use is reserved when an attempt starts processing',
     'C4.uses.released': 'a reserved use is free again when its attempt fails',
+    'C4.uses.code-over':
+      'a code holds a use of its link until its time is over, and keeps it from nobody after that, before any sweeper comes by',
     'C4.uses.late-success':
       'an attempt that is processing when its link expires or is cancelled still counts and keeps its receipt',
     'C4.uses.late-success-link': 'a late success leaves the link in its final state',

@@ -87,10 +87,7 @@ function createShowIntent({
     if (result !== undefined) return send(reply, resultPage(result), intent.redirectUrls)
     if (!(await ecommerce.takesPayments(intent.branchId)))
       return send(reply, resultPage(closedViewOfIntent(intent, payee, address)), intent.redirectUrls)
-    // The use of this payer's own code that has expired is theirs to take, until somebody stores that end.
-    const ownUse = intent.latestAttempt?.code?.holdsUse === true
-    const isFull = link !== undefined && !ecommerce.hasFreeUse(link) && !ownUse
-    if (link?.state === 'ACTIVE' && isFull) {
+    if (link?.state === 'ACTIVE' && !(await ecommerce.hasFreeUse(link))) {
       return send(reply, resultPage(busyViewOfLink(link, payee, address, intent)), intent.redirectUrls)
     }
     const offersCode = ecommerce.offersCode(intent)

@@ -34,7 +34,7 @@ export function mountLinkRoutes(room: FastifyInstance, parts: CheckoutParts): vo
     if (own?.waits === true) return redirect(reply, own)
     // Its page tells why there is nothing to pay any more, or of a payment that was made since the form was shown.
     const isUntold = own !== undefined && !own.isLeft && own.token !== form.told
-    if (visited === undefined && (isUntold || !ecommerce.hasFreeUse(link)))
+    if (visited === undefined && (isUntold || !(await ecommerce.hasFreeUse(link))))
       return redirect(reply, pageAddressOf(request, 'l'))
     // Told at once: the way to the link's page would lead whoever paid there before to the receipt of that.
     if (visited === undefined && !(await ecommerce.takesPayments(link.branch_id)))
@@ -68,7 +68,7 @@ function createShowLink({ ecommerce, payeeOf, pageAddressOf, send, redirect }: C
     const address = pageAddressOf(request, 'l')
     // A code that this payer may be paying right now, or was, comes before another payment.
     if (own !== undefined && (own.waits || own.ranOut) && form.problem === undefined) return redirect(reply, own)
-    const isFree = ecommerce.hasFreeUse(link)
+    const isFree = await ecommerce.hasFreeUse(link)
     if (isFree && (await ecommerce.takesPayments(link.branch_id))) {
       const view = payViewOfLink(link, payee, address, form)
       const offersCode = ecommerce.offersCode(link)
