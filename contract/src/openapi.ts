@@ -337,7 +337,7 @@ function responseOf(
     }),
   }
   const [only, ...others] = codes
-  if (only === undefined || others.length > 0 || !common.includes(only.code)) return response
+  if (only === undefined || others.length > 0 || !common.includes(only.code) || only.code in own) return response
   const name = pascal(only.code)
   shared.responses.set(name, response)
   return { $ref: `#/components/responses/${name}` }

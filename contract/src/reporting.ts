@@ -276,6 +276,7 @@ export const retrieveReportTransaction = operation({
     200: { description: 'The transaction.', schema: Closed({ data: TransactionDetail }), example: transactionDetail },
   },
   errors: ['NOT_FOUND'],
+  errorExamples: { FORBIDDEN: { message: 'This transaction belongs to another entity.' } },
   exampleParameters: { id: exampleIds.ownAttempt },
 })
 

@@ -137,7 +137,7 @@ export function clientOf(send: Send, open: Open, toSandbox: Send = send) {
       /** The whole filtered list as CSV, as a stream of bytes that is read as fast as its reader takes it. */
       exportTransactions: (query: QueryOf<typeof listReportTransactions> = {}, options?: CallOptions) =>
         open(listReportTransactions, { query }, 'text/csv', options),
-      /** One transaction, by its id. */
+      /** One transaction, by its id; throws FORBIDDEN for that of another entity. */
       retrieveTransaction: (id: string, options?: CallOptions) =>
         send(retrieveReportTransaction, { params: { id } }, options),
       /** A page of the daily settlement batches, the latest first. */

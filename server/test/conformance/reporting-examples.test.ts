@@ -52,8 +52,18 @@ for (const shown of operations) {
   })
 }
 
+const common = commonProvocations(p)
 const provocations: Readonly<Record<string, Provoke>> = {
-  ...commonProvocations(p),
+  ...common,
+  '403 FORBIDDEN': async (right, refusal) => {
+    const request = await right()
+    const [, other] = p.merchant.branches
+    assert.ok(other)
+    if (request.path.includes('/transactions/')) return { ...request, key: other.secret_key }
+    const inactive = common['403 FORBIDDEN']
+    assert.ok(inactive)
+    return inactive(right, refusal)
+  },
   '404 NOT_FOUND': async (right) => {
     const request = await right()
     const [path = ''] = request.path.split('?')

@@ -170,7 +170,7 @@ test('I1.foreign.ecommerce: a link, an intent or a refund of somebody else is 40
   }
 })
 
-test('[I1.foreign.reporting, I1.levels.below, I1.levels.not-above, I1.levels.not-beside] a transaction of somebody else is 404, exactly as one that does not exist', async () => {
+test('[I1.foreign.reporting, I1.levels.below, I1.levels.not-above, I1.levels.not-beside] a transaction of somebody else is 403, which tells nothing of it, and one that does not exist 404', async () => {
   const path = (id: string | undefined) => `/reports/v1/transactions/${id}`
   for (const caller of everyone) {
     const unknown = await ask({ path: path('01a1fcef-9ed7-78da-86e8-e01924f01831'), key: caller.key })
@@ -182,7 +182,10 @@ test('[I1.foreign.reporting, I1.levels.below, I1.levels.not-above, I1.levels.not
       const answer = await ask({ path: path(id), key: caller.key })
       assert.equal(ids.includes(id), sees(caller, owner), pair(caller, owner))
       if (sees(caller, owner)) assert.equal(answer.json.data.merchant_details.branch_id, owner.id)
-      else assert.deepEqual([answer.status, answer.text], [unknown.status, unknown.text])
+      else {
+        assertRefused('/reports/v1/', answer, 403, 'FORBIDDEN')
+        assert.equal(answer.json.error.message, 'This transaction belongs to another entity.')
+      }
     }
   }
 })

@@ -150,8 +150,10 @@ export function createReportingService({ db, clock, cursors, sharesMax = 10_000 
 
     async retrieveTransaction(principal: Principal, id: string): Promise<TransactionStory> {
       const story = await transactionStore.findTransaction(db, principal, id, historyRowsMax)
-      if (story === undefined) throw refuse('NOT_FOUND', 'There is no such transaction.')
-      return story
+      if (story !== undefined) return story
+      if (await transactionStore.transactionExists(db, id))
+        throw refuse('FORBIDDEN', 'This transaction belongs to another entity.')
+      throw refuse('NOT_FOUND', 'There is no such transaction.')
     },
 
     async listSettlements(principal: Principal, query: PageQuery): Promise<Listed<SettlementRow>> {

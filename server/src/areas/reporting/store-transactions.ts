@@ -355,6 +355,11 @@ const findTransaction = perLevel(
   )}) found`,
 )
 
+const transactionExists = statement(
+  'reporting.transactionExists',
+  'select from payments.transaction_report t where t.id = $1',
+)
+
 /** As JSON tells it. */
 type ToldRow = Pick<HistoryRow, 'type' | 'reason'> & { readonly at: string; readonly amount: string }
 
@@ -383,4 +388,6 @@ export const transactionStore = {
     const [found] = await on.run<Found>(findTransaction[level], [id, entityId, historyRowsMax])
     return found && { row: found, history: historyOf(found.history) }
   },
+  /** Whoever's it is. */
+  transactionExists: async (on: Queries, id: string) => (await on.run(transactionExists, [id])).length === 1,
 }

@@ -8,7 +8,7 @@ export const identity = joined(
     'I1.levels.not-above': 'a key sees nothing that belongs to an entity above its own',
     'I1.levels.not-beside': 'a key sees nothing that belongs to an entity beside its own',
     'I1.foreign.webhooks': 'area A answers 403 FORBIDDEN for the id of a resource of another entity',
-    'I1.foreign.reporting': 'area B answers 404 NOT_FOUND for the id of a transaction of another entity',
+    'I1.foreign.reporting': 'area B answers 403 FORBIDDEN for the id of a transaction of another entity',
     'I1.foreign.ecommerce':
       'area C answers 404 NOT_FOUND for the id of a resource of another entity, as for one that does not exist',
     'I1.scopes.qr-create': 'qr.create lets a key create and read QR codes',
