@@ -51,6 +51,8 @@ export interface Payments {
   readIntent(id: string): Promise<Intent | undefined>
   findIntentByToken(tokenHash: Buffer): Promise<Intent | undefined>
   findIntentByForm(linkId: string, nonce: string): Promise<Intent | undefined>
+  /** Throws INTENT_PROCESSING, INTENT_INVALID_STATE where the intent takes no confirm. */
+  refuseUnlessOpen(intent: Intent): void
   /** Pays; with `attemptCount`, only while the intent has had just so many attempts. Throws INTENT_PROCESSING, INTENT_INVALID_STATE, INVALID_CARD, ATTEMPT_LIMIT_REACHED, LINK_FULLY_RESERVED. */
   confirm(intent: Intent, card: CardInput, correlationId: string | null, attemptCount?: number): Promise<Confirmed>
   /** Where the payer goes on with the challenge that the intent waits for; undefined while it waits for none. */
@@ -196,6 +198,8 @@ export function createPayments({
     readIntent: (id) => store.readIntent(db, id).then(intentIfAny),
     findIntentByToken: (tokenHash) => store.findIntentByToken(db, tokenHash).then(intentIfAny),
     findIntentByForm: (linkId, nonce) => store.findIntentByForm(db, linkId, nonce).then(intentIfAny),
+
+    refuseUnlessOpen: attempts.refuseUnlessOpen,
 
     async confirm(intent, input, correlationId, attemptCount) {
       attempts.refuseUnlessOpen(intent)

@@ -114,7 +114,6 @@ test('C4.errors.bad-request: what is missing, unknown or blank is named by its w
     [createRefund, { payment_intent_id: undefined }, 'payment_intent_id required'],
     [createRefund, { reason: ' ' }, 'reason non_blank'],
     [createRefund, { currency: 'PHP' }, 'currency unknown'],
-    [confirmPaymentIntent, { payment_method: { type: 'card' } }, 'payment_method.card required'],
     [confirmPaymentIntent, { amount: 1 }, 'amount unknown'],
   ] as const)
     assert.equal(
@@ -181,6 +180,31 @@ for (const [operation, field, values, code] of fieldCases) {
     }
   })
 }
+
+test('C4.confirm.order: a card that is missing, or has a field of another type, is told after the client_secret and the state of the intent', async () => {
+  const { id, client_secret: secret } = bodyOf(await merchant.createIntent(), 201)
+  const confirm = async (method: object, client_secret: string) =>
+    refusal(await merchant.confirmBy(method, id, { client_secret }))
+  assert.equal(await confirm({ type: 'card' }, secret), '400 BAD_REQUEST payment_method.card required')
+  const wrongCards = [{ exp_month: '12' }, { exp_month: 6.5 }, { number: 42 }, { cvc: null }, { surprise: 1 }]
+  const wrong = [
+    { type: 'card' },
+    { type: 'card', card: 'none' },
+    { type: 'card', card: {} },
+    { type: 'qrph', card: cardOf() },
+    ...wrongCards.map((card) => ({ type: 'card', card: { ...cardOf(), ...card } })),
+  ]
+  for (const method of wrong) {
+    assert.equal(await confirm(method, 'another'), '401 UNAUTHORIZED')
+    assert.match(await confirm(method, secret), /^400 (INVALID_CARD|BAD_REQUEST) payment_method\.card/)
+  }
+  bodyOf(await merchant.confirm(id), 200)
+  for (const method of wrong) {
+    assert.equal(await confirm(method, 'another'), '401 UNAUTHORIZED')
+    assert.equal(await confirm(method, secret), '409 INVALID_STATE')
+    assert.equal(refusal(await merchant.confirmBy(method, id)), '409 INVALID_STATE')
+  }
+})
 
 test('C4.errors.unauthorized: without a key, or with one that is not known, every operation of area C answers 401', async () => {
   for (const operation of Object.values(ecommerceOperations)) {

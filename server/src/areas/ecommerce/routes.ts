@@ -59,12 +59,14 @@ export function ecommerceArea(identity: Identity, confirmLimit: RateLimit): Area
 const tooMany = (retryAfterSeconds: number) =>
   new Fault('RATE_LIMITED', 'Too many attempts from this address; wait and try again.', { retryAfterSeconds })
 
+const isOfCard = ({ field }: Violation): boolean => /^payment_method\.card(\.|$)/.test(field)
+
 /** The code of a field whose code is not its own name. */
-function codeOfField({ field, rule }: Violation): string | undefined {
+function codeOfField(violation: Violation): string | undefined {
+  const { field, rule } = violation
   const path = field.split('.')
   if (rule === 'unknown') return undefined
-  const isPartOfCard = path[0] === 'payment_method' && path[1] === 'card'
-  if (isPartOfCard && rule !== 'required') return 'INVALID_CARD'
+  if (isOfCard(violation) && rule !== 'required') return 'INVALID_CARD'
   if (path.includes('metadata')) return 'INVALID_METADATA'
   if (path[0] === 'date_from' || path[0] === 'date_to') return 'INVALID_DATE_RANGE'
   if (path[0] === 'cursor') return 'INVALID_CURSOR'
@@ -161,6 +163,13 @@ export function ecommerceRoutes(service: EcommerceService, addresses: { readonly
         const intent = await service.intentToConfirm(principal, params.id, body.client_secret)
         const confirmed = await service.confirm(intent, body.payment_method, correlationId)
         return { status: confirmed.shown.status === 'PROCESSING' ? 202 : 200, body: presentConfirmedIntent(confirmed) }
+      },
+      // Whoever may not pay, or can no more, is told that before anything of the card.
+      async ({ principal, id, body }, violation) => {
+        if (!isOfCard(violation)) return
+        const { client_secret: secret } = body as { client_secret?: unknown }
+        const given = typeof secret === 'string' ? secret : undefined
+        service.refuseUnlessOpen(await service.intentToConfirm(principal, id, given))
       },
     ),
 

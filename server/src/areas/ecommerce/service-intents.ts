@@ -5,7 +5,7 @@ import { newId } from '../../kernel/ids.ts'
 import { sha256 } from '../../kernel/seal.ts'
 import type { CardInput } from '../../payments/card.ts'
 import { intentOfNew, type Intent } from '../../payments/intent.ts'
-import { confirmRefusal, type PaymentMethod } from '../../payments/machine.ts'
+import type { PaymentMethod } from '../../payments/machine.ts'
 import type { Confirmed } from '../../payments/service.ts'
 import type { NewIntent } from '../../payments/store.ts'
 import { refuse } from './errors.ts'
@@ -123,6 +123,9 @@ export function intentCases({ db, clock, keyring, identity, payments, idempotenc
       return intent
     },
 
+    /** Throws INTENT_PROCESSING, INTENT_INVALID_STATE where the intent takes no confirm. */
+    refuseUnlessOpen: (intent: Intent) => payments.refuseUnlessOpen(intent),
+
     /** Whether a payer may begin a payment there: an account that is not ACTIVE takes none. */
     takesPayments: (branchId: string) => identity.isActive(branchId),
 
@@ -136,10 +139,11 @@ export function intentCases({ db, clock, keyring, identity, payments, idempotenc
       correlationId: string | null,
       attemptCount?: number,
     ): Promise<Confirmed> {
-      if ((card === undefined) !== (type === 'qrph')) throw wrongCard(type)
       // An intent that can be paid no more says so first, for that may be the only word of a charge whose answer was lost.
-      if (confirmRefusal(intent.shown.status) === null && !(await identity.isActive(intent.branchId)))
+      payments.refuseUnlessOpen(intent)
+      if (!(await identity.isActive(intent.branchId)))
         throw refuse('FORBIDDEN', 'The account that this payment is for is not active: it takes no payments now.')
+      if ((card === undefined) !== (type === 'qrph')) throw wrongCard(type)
       if (card !== undefined) return payments.confirm(intent, card, correlationId, attemptCount)
       const waiting = await payments.codes.make(intent, correlationId, attemptCount)
       return { ...waiting, nextUrl: checkoutUrlOf(keyring, settings.addresses.checkout, intent.id) }

@@ -81,14 +81,22 @@ export interface Route<P> {
   readonly handle: (
     call: Call<Operation, P>,
   ) => Promise<{ status: number; body: unknown; headers?: Readonly<Record<string, string>> }>
+  readonly beforeRefusal?: BeforeRefusal<P>
 }
+
+/** Throws what comes before the form of the body, where that is wrong. The body is as it was sent. */
+export type BeforeRefusal<P> = (
+  call: { readonly principal: P; readonly id: string; readonly body: unknown },
+  violation: Violation,
+) => Promise<void>
 
 /** Binds an operation of the contract to what does it. */
 export function route<O extends Operation, P>(
   operation: O,
   handle: (call: Call<O, P>) => Promise<Answer<O>>,
+  beforeRefusal?: BeforeRefusal<P>,
 ): Route<P> {
-  return { operation, handle: handle }
+  return { operation, handle, ...(beforeRefusal && { beforeRefusal }) }
 }
 
 /** The same for what may answer with a stream. */
@@ -168,7 +176,7 @@ const pathInRoom = <P>(area: Area<P>, operation: Operation) =>
     .slice(area.prefix.length)
     .replaceAll(/\{(\w+)\}/g, ':$1')
 
-function mountRoute<P>(room: FastifyInstance, area: Area<P>, { operation, handle }: Route<P>): void {
+function mountRoute<P>(room: FastifyInstance, area: Area<P>, { operation, handle, beforeRefusal }: Route<P>): void {
   const params = operation.params === undefined ? undefined : compile(operation.params)
   const query = operation.query === undefined ? undefined : compile(operation.query)
   const body = compile(operation.body ?? (area.takesExtras === true ? anything : nothing))
@@ -207,9 +215,11 @@ function mountRoute<P>(room: FastifyInstance, area: Area<P>, { operation, handle
       must(atParameter((query ?? refuseAnyQuery)(asked)))
       const read = bytes.length === 0 ? undefined : readJson(bytes)
       const sent = read === undefined && mayLackBody ? {} : read?.value
-      must(body(sent))
       // Area D reads its numbers itself, as they were written.
-      if (area.takesExtras !== true && read !== undefined) must(unheldNumber(read))
+      const violation = body(sent) ?? (area.takesExtras === true || read === undefined ? null : unheldNumber(read))
+      const { id = '' } = request.params as Record<string, string>
+      if (violation) await beforeRefusal?.({ principal: request.principal as P, id, body: sent }, violation)
+      must(violation)
       const answer = await handle({
         principal: request.principal as P,
         params: request.params as never,
