@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import { isUuid } from '../../src/kernel/ids.ts'
+import { ecommerceStore as store } from '../../src/areas/ecommerce/store.ts'
+import type { Principal } from '../../src/identity/principal.ts'
+import { isUuid, largestId, smallestId } from '../../src/kernel/ids.ts'
 import { platform } from '../platform.ts'
 import { keyFor } from './people.ts'
-import { bodyOf, hourMs, refusal, shop } from './shop.ts'
+import { bodyOf, hourMs, refusal, rowsOf, shop, withoutWorker } from './shop.ts'
 
 // Links: their fields, and what a create makes of what it is given. No test here changes what another one reads.
 const p = await platform({ after })
@@ -223,4 +225,35 @@ test('C4.link-create.currency: a currency that the installation was set up for i
     assert.equal(bodyOf(await abroad.createLink({ currency }), 201).currency, currency)
   assert.equal(refusal(await abroad.createLink({ currency: 'USD' })), '400 INVALID_CURRENCY currency one_of')
   assert.equal(refusal(await merchant.createLink({ currency: 'JPY' })), '400 INVALID_CURRENCY currency one_of')
+})
+
+test('[C4.link-state.expired, C4.link.updated-at] a link that expires while it is read is shown whole as before its end or as after it', async (t) => {
+  const one = await platform(t, withoutWorker)
+  const own = shop(one)
+  const { id, expires_at: expires, url } = await own.newLink()
+  const principal = { level: 'merchant', entityId: one.merchant.id } as Principal
+  const { db } = one.kaha
+  const at = new Date(expires)
+  const before = await store.readLink(db, id)
+  assert.ok(before)
+  // Whoever asks for the time once more is told that the end has come meanwhile.
+  await rowsOf(one, 'create sequence public.asked')
+  await rowsOf(
+    one,
+    `create or replace function kernel.now() returns timestamptz language sql stable return
+       timestamptz '${expires}' + (nextval('public.asked') - 2) * interval '1 ms'`,
+  )
+  const list = { before: largestId, from: smallestId, statuses: ['ACTIVE'], branchReference: null, rowsMax: 5 }
+  for (const read of [
+    () => store.findLink(db, principal, id),
+    () => store.readLink(db, id),
+    () => store.findLinkByToken(db, url.split('/').at(-1) ?? ''),
+    async () => (await store.listLinks(db, principal, list)).rows[0],
+    () => store.updateLink(db, before, before.created_at),
+  ]) {
+    await rowsOf(one, 'alter sequence public.asked restart')
+    const link = await read()
+    assert.ok(link)
+    assert.deepEqual([link.state, link.updated_at < at], ['ACTIVE', true])
+  }
 })

@@ -41,7 +41,12 @@ const linkColumnsAt = (now: string) => `
   l.order_reference, l.redirect_urls, l.metadata, l.max_uses, l.reserved_count, l.success_count, l.expires_at, l.cancelled_at,
   l.cancellation_reason, l.created_at,
   case when ${expiredAt(now)} then greatest(l.expires_at, l.updated_at) else l.updated_at end as updated_at`
-const linkColumns = linkColumnsAt('kernel.now()')
+
+// One moment for the whole of a statement, in which time goes on. Asked for each of the links that a filter passes over, it cost more than
+// those did.
+const withMoment = 'with moment as materialized (select kernel.now() as now)'
+const onceNow = '(select now from moment)'
+const linkColumns = linkColumnsAt(onceNow)
 
 // The lock tells a first request that still runs from one that has answered: a repeat is refused at once and does not queue behind it.
 // It goes with its transaction, so a process that dies frees the key.
@@ -79,20 +84,22 @@ const findAnswer = statement(
 
 const findLink = perLevel(
   'ecommerce.findLink',
-  (entity) => `select ${linkColumns} from ecommerce.links l where l.id = $1 and l.${entity} = $2`,
+  (entity) => `${withMoment} select ${linkColumns} from ecommerce.links l where l.id = $1 and l.${entity} = $2`,
 )
 
-// Uses are taken and given back under the same lock: what is read here stands until the transaction ends.
+// Uses are taken and given back under the same lock: what is read here stands until the transaction ends. The time is that after the wait.
 const lockLink = perLevel(
   'ecommerce.lockLink',
-  (entity) => `select ${linkColumns} from ecommerce.links l where l.id = $1 and l.${entity} = $2 for no key update`,
+  (entity) =>
+    `select ${linkColumnsAt('kernel.now()')} from ecommerce.links l where l.id = $1 and l.${entity} = $2 for no key update`,
 )
 
-const open = `l.state = 'ACTIVE' and l.expires_at > kernel.now()`
+const open = `l.state = 'ACTIVE' and l.expires_at > ${onceNow}`
 
 const updateLink = statement(
   'ecommerce.updateLink',
-  `update ecommerce.links l
+  `${withMoment}
+   update ecommerce.links l
       set description = $2, order_reference = $3, redirect_urls = $4::json, max_uses = $5, expires_at = $6, metadata = $7::json,
           updated_at = greatest($8, l.updated_at)
     where l.id = $1 and ${open}
@@ -101,33 +108,35 @@ const updateLink = statement(
 
 const cancelLink = statement(
   'ecommerce.cancelLink',
-  `update ecommerce.links l
+  `${withMoment}
+   update ecommerce.links l
       set state = 'CANCELLED', cancelled_at = $2, cancellation_reason = $3, updated_at = greatest($2, l.updated_at)
     where l.id = $1 and ${open}
    returning ${linkColumns}`,
 )
 
-const readLink = statement('ecommerce.readLink', `select ${linkColumns} from ecommerce.links l where l.id = $1`)
+const readLink = statement(
+  'ecommerce.readLink',
+  `${withMoment} select ${linkColumns} from ecommerce.links l where l.id = $1`,
+)
 
 const findLinkByToken = statement(
   'ecommerce.findLinkByToken',
-  `select ${linkColumns} from ecommerce.links l where l.token = $1`,
+  `${withMoment} select ${linkColumns} from ecommerce.links l where l.token = $1`,
 )
-
-// A subquery is run once: asked for each of the links that a filter passes over, the time cost more than those did.
-const onceNow = '(select kernel.now())'
 
 // Ids carry the time of creation, so both date filters are bounds of the one index. A link may be as large as a body: 200 of those would keep
 // this process for seconds, so a page ends behind the link with which it has grown too large.
 const listLinks = perLevel(
   'ecommerce.listLinks',
   (entity) => `
+   ${withMoment}
    select * from (
      select l.*, lead(l.id) over (order by l.id desc) is not null as goes_on,
             sum(octet_length(l.line_items::text) + octet_length(l.metadata::text))
               over (order by l.id desc rows between unbounded preceding and 1 preceding) as bytes_before
        from (
-         select ${linkColumnsAt(onceNow)} from ecommerce.links l
+         select ${linkColumns} from ecommerce.links l
           where l.${entity} = $1 and l.id < $2 and l.id >= $3
             and ($4::text[] is null or ${linkStateAt(onceNow)} = any ($4))
             and ($5::text is null or l.branch_reference_number = $5)
@@ -214,7 +223,8 @@ const holdActiveLink = statement(
 // True once, when an expired link is left without any payment that succeeded or still may.
 const takeExpiryNotice = statement(
   'ecommerce.takeExpiryNotice',
-  `update ecommerce.links l set expiry_announced = true
+  `${withMoment}
+   update ecommerce.links l set expiry_announced = true
     where l.id = $1 and l.state = 'EXPIRED' and l.success_count = 0 and l.reserved_count = 0 and not l.expiry_announced
    returning ${linkColumns}`,
 )
