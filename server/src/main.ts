@@ -14,7 +14,7 @@ async function main([command = 'help', ...args]: readonly string[]): Promise<voi
       if (wantsHelp) return say(startHelp())
       const unknown = args.find((one) => one !== '--empty')
       if (unknown !== undefined)
-        throw new StartFault(`kaha start takes no ${unknown}; \`kaha start --help\` tells what it takes`)
+        throw new StartFault(`kaha start takes no ${await shown(unknown)}; \`kaha start --help\` tells what it takes`)
       const config = readConfig(env)
       const { start } = await import('./commands/start.ts')
       return start(config, { empty: args.includes('--empty'), env })
@@ -51,9 +51,12 @@ async function main([command = 'help', ...args]: readonly string[]): Promise<voi
     case '-v':
       return say(version())
     default:
-      throw new StartFault(`there is no command ${command}; \`kaha --help\` lists them`)
+      throw new StartFault(`there is no command ${await shown(command)}; \`kaha --help\` lists them`)
   }
 }
+
+/** What was typed, which may be a key. */
+const shown = async (word: string) => (await import('./kernel/log.ts')).scrub(word)
 
 function tellUnlessUnread({ code, message }: NodeJS.ErrnoException): void {
   if (code === 'EPIPE') return

@@ -10,8 +10,13 @@ export function argumentsOf<const Options extends ParseArgsOptionsConfig>(
   options: Options,
 ) {
   try {
-    return parseArgs({ args: [...args], allowPositionals: true, options })
+    const parsed = parseArgs({ args: [...args], allowPositionals: true, options, tokens: true })
+    const names = parsed.tokens.flatMap((token) => (token.kind === 'option' ? token.name : []))
+    const twice = names.find((name, index) => names.indexOf(name) !== index)
+    if (twice !== undefined) throw new StartFault(`--${twice} is given twice; once is enough`)
+    return parsed
   } catch (error) {
+    if (error instanceof StartFault) throw error
     const message = error instanceof Error ? error.message : String(error)
     const [why = ''] = message.split('\n')
     // Node tells it of an option alone; what it says of other arguments is of no use here.

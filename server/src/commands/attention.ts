@@ -5,7 +5,7 @@ import { minorToDecimal, minorToNumber } from '../kernel/money.ts'
 import { argumentsOf, idOf, takesOnly, unknownAction } from './arguments.ts'
 import { withDatabase } from './database.ts'
 import { attentionStore as store } from './store-attention.ts'
-import { say } from './words.ts'
+import { say, tellEnd } from './words.ts'
 
 export const attentionHelp = [
   'kaha attention list [--json]                      what is open, the oldest first',
@@ -45,6 +45,7 @@ export async function attentionCommand(config: Config, args: readonly string[]):
 
 async function list(db: Db, settled: boolean, json: boolean): Promise<void> {
   const rows = settled ? await store.listSettled(db, listedMax) : await store.list(db, listedMax)
+  tellEnd(rows, listedMax, settled ? 'these are the latest' : 'settle some of these')
   if (json)
     return say(
       JSON.stringify(rows.map((row) => ({ ...row, amount: row.amount === null ? null : minorToNumber(row.amount) }))),

@@ -9,7 +9,7 @@ import { StartFault } from '../kernel/fault.ts'
 import { argumentsOf, idOf, takesOnly, unknownAction } from './arguments.ts'
 import { keyringOf } from './issuing.ts'
 import { timeIn, withDatabase } from './database.ts'
-import { noneYet, say } from './words.ts'
+import { listedMax, noneYet, say, tellEnd } from './words.ts'
 
 export const entitiesHelp = [
   'kaha entities list [--json]',
@@ -105,7 +105,8 @@ async function move(db: Db, action: keyof typeof moves, id: string, json: boolea
 }
 
 async function list(db: Db, config: Config, json: boolean): Promise<void> {
-  const entities = await identityStore.listEntities(db)
+  const entities = await identityStore.listEntities(db, listedMax)
+  tellEnd(entities, listedMax, 'the database has the rest')
   if (json) return say(JSON.stringify(entities))
   if (entities.length === 0) return say(noneYet(config, 'entities', 'kaha entities create'))
   say(`${'ID'.padEnd(36)}  STATE     LEVEL     ${'PARENT'.padEnd(36)}  NAME`)

@@ -6,14 +6,15 @@ import { terminalKeyStore } from '../identity/store-terminal-keys.ts'
 import { hintOnce } from '../kernel/bus-postgres.ts'
 import type { Db } from '../kernel/db.ts'
 import { StartFault } from '../kernel/fault.ts'
+import { scrub } from '../kernel/log.ts'
 import { isTimestamp } from '../kernel/timestamp.ts'
 import { argumentsOf, idOf, takesOnly, unknownAction } from './arguments.ts'
 import { timeIn, withDatabase } from './database.ts'
 import { issuingOf } from './issuing.ts'
-import { noneYet, say } from './words.ts'
+import { listedMax, noneYet, say, tellEnd } from './words.ts'
 
 export const keysHelp = [
-  'kaha keys list [--json]',
+  'kaha keys list [--entity ID] [--json]',
   'kaha keys issue --entity ID [--scopes a,b] [--expires TIME] [--json]',
   '                                                      all scopes when none are named, for ever when no time is; the key is shown this once',
   'kaha keys encryption --entity ID [--json]             a key for the Tokens of a merchant, in place of the one before; shown this once',
@@ -33,6 +34,7 @@ const moves = {
 const actions = ['list', 'issue', 'encryption', ...Object.keys(moves)]
 // A key for Tokens has no scopes, and is told so by itself.
 const takenBy: Readonly<Record<string, readonly string[]>> = {
+  list: ['entity'],
   issue: ['entity', 'scopes', 'expires'],
   encryption: ['entity', 'scopes'],
 }
@@ -53,21 +55,25 @@ export async function keysCommand(config: Config, args: readonly string[]): Prom
   const whichKey = `say which key: \`kaha keys ${action} ID\`, with an id of \`kaha keys list\``
   const id = takesId ? idOf(subject, whichKey, 'kaha keys list', 'kaha terminals list') : ''
   takesOnly('keys', action, values, takenBy[action])
+  const entityId =
+    action === 'list' && values.entity !== undefined
+      ? idOf(values.entity, 'say whose keys: --entity and its id', 'kaha entities list')
+      : null
   const wanted = action === 'issue' ? wantedKey(values) : undefined
   const merchantId = action === 'encryption' ? wantedMerchant(values) : undefined
   await withDatabase(config, { begins: wanted !== undefined }, async (db) => {
-    if (action === 'list') return await list(db, config, values.json === true)
+    if (action === 'list') return await list(db, config, entityId, values.json === true)
     if (wanted !== undefined) return await issue(db, config, wanted, values.json === true)
     if (merchantId !== undefined) return await issueForTokens(db, config, merchantId, values.json === true)
     return await move(db, action as keyof typeof moves, id, values.json === true)
   })
 }
 
-async function list(db: Db, config: Config, json: boolean): Promise<void> {
-  const keys = await identityStore.listKeys(db)
-  if (json) {
-    return say(JSON.stringify(keys))
-  }
+async function list(db: Db, config: Config, entityId: string | null, json: boolean): Promise<void> {
+  const keys = await identityStore.listKeys(db, entityId, listedMax)
+  tellEnd(keys, listedMax, '--entity shows those of one entity')
+  if (json) return say(JSON.stringify(keys))
+  if (keys.length === 0 && entityId !== null) return say(`${entityId} has no keys.`)
   if (keys.length === 0) return say(noneYet(config, 'keys', 'kaha keys issue'))
   say(`${'ID'.padEnd(36)}  ENDS   STATE      LEVEL     ${'ENTITY'.padEnd(36)}  NAME`)
   for (const { id, last_four, state, level, entity_id, name, expires_at } of keys) {
@@ -98,7 +104,8 @@ function wantedKey({
   )
   const wanted = named?.split(',') ?? [...scopes]
   const unknown = wanted.find((one) => !scopes.includes(one as (typeof scopes)[number]))
-  if (unknown !== undefined) throw new StartFault(`there is no scope ${unknown}; \`kaha keys --help\` lists them`)
+  if (unknown !== undefined)
+    throw new StartFault(`there is no scope ${scrub(unknown)}; \`kaha keys --help\` lists them`)
   return { entityId, scopes: wanted, expiresAt: expires === undefined ? undefined : timeOf(expires) }
 }
 

@@ -1,5 +1,6 @@
 import type { Config } from '../config.ts'
 import { StartFault } from '../kernel/fault.ts'
+import { scrub } from '../kernel/log.ts'
 import { joinDatabase, migrateOrExplain } from './database.ts'
 import { say } from './words.ts'
 
@@ -7,7 +8,7 @@ import { say } from './words.ts'
 export async function migrateCommand(config: Config, args: readonly string[]): Promise<void> {
   const unknown = args.find((one) => one !== '--json')
   if (unknown !== undefined)
-    throw new StartFault(`kaha migrate takes no ${unknown}; \`kaha migrate --help\` tells what it takes`)
+    throw new StartFault(`kaha migrate takes no ${scrub(unknown)}; \`kaha migrate --help\` tells what it takes`)
   await using database = await joinDatabase(config, { begins: true })
   const applied = await migrateOrExplain(database.target)
   if (args.includes('--json')) say(JSON.stringify({ applied }))

@@ -12,7 +12,7 @@ import { argumentsOf, idOf, takesOnly, unknownAction } from './arguments.ts'
 import { timeIn, withDatabase } from './database.ts'
 import { issuingOf } from './issuing.ts'
 import { operatorStore } from './store-terminals.ts'
-import { say } from './words.ts'
+import { listedMax, say, tellEnd } from './words.ts'
 
 export const terminalsHelp = [
   'kaha terminals list [--group ID] [--json]                                keys with their sockets and devices, and groups without keys',
@@ -137,7 +137,8 @@ function objectOf(given = ''): string {
 }
 
 async function list(db: Db, groupId: string | null, json: boolean): Promise<void> {
-  const keys = await terminalKeyStore.list(db, groupId)
+  const keys = await terminalKeyStore.list(db, groupId, listedMax)
+  tellEnd(keys, listedMax, '--group shows those of one group')
   const ids = keys.flatMap(({ id }) => id ?? [])
   const devices = Map.groupBy(await operatorStore.listDevices(db, ids), (device) => device.key_id)
   const sockets = await operatorStore.listSockets(db, ids)

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { tale } from './words.ts'
+import { tale, tellEnd } from './words.ts'
 
 const all = { order: true, sale: true, drop: true, code: true }
 
@@ -13,4 +13,13 @@ test('a greeting tells what was played of the story, and nothing that was left o
   assert.doesNotMatch(told({ drop: false }), /lost its line/)
   assert.doesNotMatch(told({ sale: false, code: false }), /sale|QR Ph/)
   assert.equal(told({ order: false, sale: false, drop: false, code: false }), '')
+})
+
+test('a list that may go on says so on standard error, and one that does not says nothing', (t) => {
+  const { mock } = t.mock.method(process.stderr, 'write', () => true)
+  tellEnd(Array.from({ length: 999 }), 1_000, 'settle some')
+  assert.equal(mock.callCount(), 0)
+  tellEnd(Array.from({ length: 1_000 }), 1_000, 'settle some')
+  const said = mock.calls.map((call) => call.arguments[0])
+  assert.deepEqual(said, ['kaha: the list ends after 1,000, and there may be more: settle some\n'])
 })

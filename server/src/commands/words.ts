@@ -11,6 +11,15 @@ export const warn = (line: string): void => void process.stderr.write(`kaha: ${l
 /** One line for the person at the terminal. */
 export const say = (line: string): void => void process.stdout.write(`${line}\n`)
 
+/** How many of what commands list they show at once: what is said of them is held in memory. */
+export const listedMax = 100_000
+
+/** Says where a list ends that may go on. */
+export function tellEnd(rows: readonly unknown[], rowsMax: number, wayOut: string): void {
+  if (rows.length >= rowsMax)
+    warn(`the list ends after ${rowsMax.toLocaleString('en')}, and there may be more: ${wayOut}`)
+}
+
 /** Which Kaha this is, as its package says. */
 export function version(): string {
   const about = JSON.parse(readFileSync(join(import.meta.dirname, '../../package.json'), 'utf8')) as { version: string }

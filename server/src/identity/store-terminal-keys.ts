@@ -76,15 +76,14 @@ export interface TerminalKeyListing extends Pick<TerminalKeys, 'group_id' | 'bra
   readonly branch: string | null
 }
 
-const keysListedMax = 1_000
-
 export const terminalKeyStore = {
   /** True when the key stood in one of the states and now stands in the new one. */
   setState: async (on: Queries, id: string, state: string, from: readonly string[], at: Date) =>
     (await on.run(setState, [id, state, at, from])).length === 1,
   findById: async (on: Queries, id: string) =>
     (await on.run<Pick<TerminalKeys, 'id' | 'role' | 'group_id' | 'state'>>(findKeyById, [id]))[0],
-  list: (on: Queries, groupId: string | null) => on.run<TerminalKeyListing>(listTerminalKeys, [groupId, keysListedMax]),
+  list: (on: Queries, groupId: string | null, rowsMax: number) =>
+    on.run<TerminalKeyListing>(listTerminalKeys, [groupId, rowsMax]),
   merchantOf: async (on: Queries, groupId: string) =>
     (await on.run<{ merchant_id: string }>(findGroup, [groupId]))[0]?.merchant_id,
   changes: async (on: Queries): Promise<bigint> => {

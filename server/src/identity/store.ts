@@ -68,7 +68,7 @@ const listKeys = statement(
   'identity.listKeys',
   `select k.id, k.last_four, ${shownState} as state, k.scopes, k.expires_at, k.created_at, e.id as entity_id, e.level, e.name
      from identity.keys k join identity.entities e on e.id = k.entity_id
-    order by k.id limit $1`,
+    where $1::uuid is null or k.entity_id = $1 order by k.id limit $2`,
 )
 
 const findEntity = statement(
@@ -138,9 +138,6 @@ export interface KeyListing
     Pick<Keys, 'id' | 'last_four' | 'state' | 'scopes' | 'expires_at' | 'created_at' | 'entity_id'>,
     Pick<Entities, 'level' | 'name'> {}
 
-const keysListedMax = 1_000
-const entitiesListedMax = 1_000
-
 export const identityStore = {
   findKey: async (on: Queries, hash: Buffer) => (await on.run<KeyRow>(findKey, [hash]))[0],
   /** How an entity stands with everything above it. */
@@ -176,8 +173,10 @@ export const identityStore = {
   /** How a key stands now that stood in one of these states; undefined where none did. */
   setKeyState: async (on: Queries, id: string, state: string, from: readonly string[], at: Date) =>
     (await on.run<Pick<Keys, 'state'>>(setKeyState, [id, state, at, from]))[0]?.state,
-  listKeys: (on: Queries) => on.run<KeyListing>(listKeys, [keysListedMax]),
-  listEntities: (on: Queries) => on.run<EntityListing>(listEntities, [entitiesListedMax]),
+  /** Of one entity, or of all. */
+  listKeys: (on: Queries, entityId: string | null, rowsMax: number) =>
+    on.run<KeyListing>(listKeys, [entityId, rowsMax]),
+  listEntities: (on: Queries, rowsMax: number) => on.run<EntityListing>(listEntities, [rowsMax]),
   findEntity: async (on: Queries, id: string) => (await on.run<EntityRow>(findEntity, [id]))[0],
   /** A branch that the caller sees, by its reference number. */
   findBranchByReference: async (on: Queries, principal: Principal, reference: string) =>

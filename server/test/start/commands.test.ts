@@ -88,7 +88,10 @@ test('what `kaha keys` does not know is told in one line, before a database is t
     [/there is no `kaha keys rotate`; `kaha keys --help` lists what there is/, 'rotate'],
     [/there is no `kaha keys list all`/, 'list', 'all'],
     [/Unknown option '--all'; `kaha keys --help` tells what there is/, 'list', '--all'],
-    [/`kaha keys list` takes no --entity; `kaha keys --help` tells what there is/, 'list', '--entity', id],
+    [/`kaha keys list` takes no --scopes; `kaha keys --help` tells what there is/, 'list', '--scopes', 'qr.create'],
+    [/^me is no id; `kaha entities list` shows them$/, 'list', '--entity', 'me'],
+    [/^--entity is given twice; once is enough$/, 'issue', '--entity', id, '--entity', id],
+    [/^there is no scope \[removed\];/, 'issue', '--entity', id, '--scopes', 'sk_live_4eC39HqLyjWDarjtT1zdp7dc'],
     [/`kaha keys revoke` takes no --scopes/, 'revoke', id, '--scopes', 'qr.create'],
     [/say whose key it is: --entity and the id of a partner, merchant or branch/, 'issue'],
     [/say whose key it is/, 'issue', '--entity', ''],
@@ -123,6 +126,9 @@ test('what `kaha keys` does not know is told in one line, before a database is t
   }
   await refused(/say which key: `kaha keys revoke ID`, with an id of `kaha keys list`/, 'keys', 'revoke')
   await refused(/there is no command pay-all; `kaha --help` lists them/, 'pay-all')
+  const key = 'sk_live_4eC39HqLyjWDarjtT1zdp7dc'
+  for (const command of [[key], ['start', key], ['migrate', key]])
+    await refused(/(?:there is no command|takes no) \[removed\];/, ...command)
   await refused(/there is no command pay all \[31m; `kaha --help` lists them/, 'pay\nall\u001b[31m')
 })
 

@@ -77,6 +77,19 @@ test('[I1.key.issued-by-operator, I1.key.shown-once] beside a running server key
   assert.equal(await stop(server), 0)
 })
 
+test('a list of keys is of one entity where that is named', async () => {
+  const all = JSON.parse(await kaha('keys', 'list', '--json')) as { entity_id: string }[]
+  const [first] = all
+  const own = JSON.parse(await kaha('keys', 'list', '--entity', first?.entity_id ?? '', '--json')) as typeof all
+  assert.ok(own.length > 0 && own.length < all.length)
+  assert.deepEqual(
+    own,
+    all.filter(({ entity_id: id }) => id === first?.entity_id),
+  )
+  const nobody = '0199a000-0000-7000-8000-000000000000'
+  assert.equal(await kaha('keys', 'list', '--entity', nobody), `${nobody} has no keys.\n`)
+})
+
 test('without a server keys work too, and what was issued then opens the next server', async (t) => {
   const before = JSON.parse(await kaha('keys', 'list', '--json')) as {
     entity_id: string
