@@ -4,8 +4,9 @@ import { ecommerceStore as store } from '../../src/areas/ecommerce/store.ts'
 import type { Principal } from '../../src/identity/principal.ts'
 import { isUuid, largestId, smallestId } from '../../src/kernel/ids.ts'
 import { platform } from '../platform.ts'
+import { until } from '../until.ts'
 import { keyFor } from './people.ts'
-import { bodyOf, hourMs, refusal, rowsOf, shop, withoutWorker } from './shop.ts'
+import { bodyOf, hourMs, refusal, rowsOf, shop, whileHeld, withoutWorker } from './shop.ts'
 
 // Links: their fields, and what a create makes of what it is given. No test here changes what another one reads.
 const p = await platform({ after })
@@ -256,4 +257,21 @@ test('[C4.link-state.expired, C4.link.updated-at] a link that expires while it i
     assert.ok(link)
     assert.deepEqual([link.state, link.updated_at < at], ['ACTIVE', true])
   }
+})
+
+test('a link that expires while a change, and an intent of it, wait for its lock has expired for both', async () => {
+  const { id } = await merchant.newLink()
+  await rowsOf(p, `update ecommerce.links set expires_at = kernel.now() + interval '3 seconds' where id = $1`, [id])
+  const requests = [() => merchant.updateLink(id, {}), () => merchant.createIntent({ payment_link_id: id })]
+  const isOver = 'select from ecommerce.links where id = $1 and expires_at <= kernel.now()'
+  const hold = { text: 'select from ecommerce.links where id = $1 for update', values: [id] }
+  const waited = await whileHeld(p, hold, requests, () =>
+    until('its end', async () => (await rowsOf(p, isOver, [id])).length > 0),
+  )
+  const late = await Promise.all(requests.map((request) => request()))
+  assert.deepEqual(waited.map(refusal), late.map(refusal))
+  assert.deepEqual(
+    late.map(({ status }) => status >= 400),
+    [true, true],
+  )
 })

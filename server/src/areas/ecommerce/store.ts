@@ -33,20 +33,18 @@ export interface KeptAnswer {
 export const answerPlace = (entityId: string, operation: string, key: string): string =>
   `ecommerce.idempotency.response:${entityId}/${operation}/${key}`
 
-const expiredAt = (now: string) => `(l.state = 'ACTIVE' and l.expires_at <= ${now})`
-const linkStateAt = (now: string) => `case when ${expiredAt(now)} then 'EXPIRED' else l.state end`
-const linkColumnsAt = (now: string) => `
-  l.id, l.partner_id, l.merchant_id, l.branch_id, l.branch_reference_number, l.token, l.type,
-  ${linkStateAt(now)} as state, l.amount, l.currency, l.line_items, l.description,
-  l.order_reference, l.redirect_urls, l.metadata, l.max_uses, l.reserved_count, l.success_count, l.expires_at, l.cancelled_at,
-  l.cancellation_reason, l.created_at,
-  case when ${expiredAt(now)} then greatest(l.expires_at, l.updated_at) else l.updated_at end as updated_at`
-
 // One moment for the whole of a statement, in which time goes on. Asked for each of the links that a filter passes over, it cost more than
 // those did.
 const withMoment = 'with moment as materialized (select kernel.now() as now)'
 const onceNow = '(select now from moment)'
-const linkColumns = linkColumnsAt(onceNow)
+const hasExpired = `(l.state = 'ACTIVE' and l.expires_at <= ${onceNow})`
+const linkState = `case when ${hasExpired} then 'EXPIRED' else l.state end`
+const linkColumns = `
+  l.id, l.partner_id, l.merchant_id, l.branch_id, l.branch_reference_number, l.token, l.type,
+  ${linkState} as state, l.amount, l.currency, l.line_items, l.description,
+  l.order_reference, l.redirect_urls, l.metadata, l.max_uses, l.reserved_count, l.success_count, l.expires_at, l.cancelled_at,
+  l.cancellation_reason, l.created_at,
+  case when ${hasExpired} then greatest(l.expires_at, l.updated_at) else l.updated_at end as updated_at`
 
 // The lock tells a first request that still runs from one that has answered: a repeat is refused at once and does not queue behind it.
 // It goes with its transaction, so a process that dies frees the key.
@@ -87,11 +85,9 @@ const findLink = perLevel(
   (entity) => `${withMoment} select ${linkColumns} from ecommerce.links l where l.id = $1 and l.${entity} = $2`,
 )
 
-// Uses are taken and given back under the same lock: what is read here stands until the transaction ends. The time is that after the wait.
 const lockLink = perLevel(
   'ecommerce.lockLink',
-  (entity) =>
-    `select ${linkColumnsAt('kernel.now()')} from ecommerce.links l where l.id = $1 and l.${entity} = $2 for no key update`,
+  (entity) => `select from ecommerce.links where id = $1 and ${entity} = $2 for no key update`,
 )
 
 const open = `l.state = 'ACTIVE' and l.expires_at > ${onceNow}`
@@ -138,7 +134,7 @@ const listLinks = perLevel(
        from (
          select ${linkColumns} from ecommerce.links l
           where l.${entity} = $1 and l.id < $2 and l.id >= $3
-            and ($4::text[] is null or ${linkStateAt(onceNow)} = any ($4))
+            and ($4::text[] is null or ${linkState} = any ($4))
             and ($5::text is null or l.branch_reference_number = $5)
           order by l.id desc limit $6
        ) l
@@ -217,7 +213,8 @@ const holdLink = statement('ecommerce.holdLink', 'select from ecommerce.links l 
 // Until the transaction ends, no payment uses the link up.
 const holdActiveLink = statement(
   'ecommerce.holdActiveLink',
-  `select id from ecommerce.links l where l.id = $1 and l.state = 'ACTIVE' and l.expires_at > kernel.now() for share`,
+  `with locked as materialized (select id, state, expires_at from ecommerce.links where id = $1 for share)
+   select id from locked where state = 'ACTIVE' and expires_at > kernel.now()`,
 )
 
 // True once, when an expired link is left without any payment that succeeded or still may.
@@ -291,8 +288,15 @@ export const ecommerceStore = {
   findLink: async (on: Queries, principal: Principal, id: string) =>
     (await on.run<LinkRow>(findLink[principal.level], [id, principal.entityId]))[0],
   /** Held until the transaction ends. */
-  lockLink: async (on: Queries, principal: Principal, id: string) =>
-    (await on.run<LinkRow>(lockLink[principal.level], [id, principal.entityId]))[0],
+  /**
+   * Of the moment at which its lock had been waited for: a statement that waits itself has the time of before. Uses are taken and given back
+   * under the same lock, so what is read here stands until the transaction ends.
+   */
+  async lockLink(tx: Queries, principal: Principal, id: string): Promise<LinkRow | undefined> {
+    const values = [id, principal.entityId]
+    await tx.run(lockLink[principal.level], values)
+    return (await tx.run<LinkRow>(findLink[principal.level], values))[0]
+  },
   /** Stores all that may change of a link. Undefined when the link has ended. */
   updateLink: async (on: Queries, link: LinkRow, at: Date) =>
     (

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import { bodyOf, rowsOf } from '../../../test/conformance/shop.ts'
+import { bodyOf, jump, rowsOf } from '../../../test/conformance/shop.ts'
+import { heldLock } from '../../../test/held-lock.ts'
 import { paymentsRoom, processorThat } from '../../../test/payments-room.ts'
+import { until } from '../../../test/until.ts'
 import { createLog } from '../../kernel/log.ts'
 import { createCodeBank } from './bank.ts'
 import { createQrService } from './service.ts'
@@ -50,10 +52,16 @@ const codeOfCheckout = async (): Promise<string> => {
 }
 const unmatched = () => rowsOf<{ bank_reference: string }>(room, 'select bank_reference from qr.unmatched_payments')
 
-for (const [whose, made] of [
-  ['of the QR service', ownCode],
-  ['of a checkout', codeOfCheckout],
-] as const)
+const kinds = [
+  ['of the QR service', ownCode, 'select from qr.codes where text = $1 for update'],
+  [
+    'of a checkout',
+    codeOfCheckout,
+    'select from payments.intents where id = (select intent_id from payments.attempts where code_text = $1) for update',
+  ],
+] as const
+
+for (const [whose, made] of kinds)
   test(`a payment of a code ${whose} that the bank tells again is that payment, and money without an owner that it tells again is told of once`, async () => {
     await rowsOf(room, 'delete from qr.unmatched_payments')
     for (const list of [told, counted]) list.length = 0
@@ -70,4 +78,17 @@ for (const [whose, made] of [
     assert.deepEqual(await Promise.all([says('2'), says('2')]), ['final', 'final'])
     assert.equal(await says('2'), 'final')
     assert.deepEqual([await unmatched(), counted.length], [[{ bank_reference: '2' }], 1])
+  })
+
+for (const [whose, made, lock] of kinds)
+  test(`a code ${whose} whose time ends while its payment waits for another answer is not paid`, async () => {
+    const text = await made()
+    const release = await heldLock(db, lock.replace('$1', `'${text}'`))
+    const answering = codeBank.answer(room.seed.partner.id, { text, event: 'paid', bankReference: text })
+    const waits = `select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+    await until('that it waits', async () => (await rowsOf(room, waits)).length > 0)
+    await jump(room, 16 * 60_000)
+    await release()
+    const answer = await answering
+    assert.equal('refusal' in answer && answer.refusal.why, 'final')
   })

@@ -70,10 +70,7 @@ const findPayable = statement(
   `select ${columns} from qr.codes where id = $1 and ($2::uuid is null or partner_id = $2)`,
 )
 
-const lockCode = statement(
-  'qr.lockCode',
-  `select ${columns} from qr.codes where id = $1 and partner_id = $2 for update`,
-)
+const lockCode = statement('qr.lockCode', 'select from qr.codes where id = $1 and partner_id = $2 for update')
 
 // Compare-and-set from the state that the machine's table allowed the move from. A code that ends before its time has no later end.
 const moveCode = statement(
@@ -143,8 +140,14 @@ export const qrStore = {
     (await on.run<CodeRow>(newestPending[level], [entityId]))[0],
   findPayable: async (on: Queries, partnerId: string | null, id: string) =>
     (await on.run<CodeRow>(findPayable, [id, partnerId]))[0],
-  /** A code under the partner, nobody else's to move until the transaction ends. */
-  lockCode: async (tx: Queries, partnerId: string, id: string) => (await tx.run<CodeRow>(lockCode, [id, partnerId]))[0],
+  /**
+   * A code under the partner, nobody else's to move until the transaction ends, as it stands when its lock has been waited for: a statement
+   * that waits itself has the time of before.
+   */
+  async lockCode(tx: Queries, partnerId: string, id: string): Promise<CodeRow | undefined> {
+    await tx.run(lockCode, [id, partnerId])
+    return (await tx.run<CodeRow>(findPayable, [id, partnerId]))[0]
+  },
   /** True when this call made the move; false when another had made one before. */
   moveCode: async (
     tx: Queries,
