@@ -39,7 +39,7 @@ export interface TerminalLineOptions {
   readonly deviceId?: string
   /** Where you want to be refused rather than connected to another group. */
   readonly groupId?: string
-  /** Called with each push, in the order in which they came, once the line can be asked. */
+  /** Called with each push, in the order in which they came, once the line can be asked. Whoever asked goes on first with an answer that came before. */
   readonly hear: (push: TerminalPush) => void
   /** Called when the line is lost, is back, or is closed; `why` is what went wrong. */
   readonly changed?: (state: TerminalLineState, why?: Error) => void
@@ -145,18 +145,19 @@ export async function connectTerminal(options: TerminalLineOptions): Promise<Ter
     const fresh = await handshake(options, read, stopping.signal)
     // Whatever took the line only to drop it has not pinged.
     fresh.once('ping', () => (triesMade = 0))
-    fresh.once('close', (code, reason) => {
-      const why = new KahaConnectionError('connectTerminal', reason.toString() || String(code))
-      forsake(why.reason)
-      if (stopping.signal.aborted || code === replaced)
-        return become('closed', stopping.signal.aborted ? undefined : why)
-      become('reconnecting', why)
-      comingBack = comeBack(why)
-    })
+    // Whoever asked goes on with the last answer before the end is told.
+    fresh.once('close', (code, reason) => setImmediate(lost, code, reason.toString()))
     return fresh
   }
-  const comeBack = async (lost: Error): Promise<void> => {
-    for (let failure: unknown = lost; ;) {
+  const lost = (code: number, reason: string) => {
+    const why = new KahaConnectionError('connectTerminal', reason || String(code))
+    forsake(why.reason)
+    if (stopping.signal.aborted || code === replaced) return become('closed', stopping.signal.aborted ? undefined : why)
+    become('reconnecting', why)
+    comingBack = comeBack(why)
+  }
+  const comeBack = async (why: Error): Promise<void> => {
+    for (let failure: unknown = why; ;) {
       const wait = waitBeforeReopening(failure, (triesMade += 1), random)
       if (wait === null) return become('closed', failure as Error)
       try {
@@ -207,7 +208,7 @@ export async function connectTerminal(options: TerminalLineOptions): Promise<Ter
     if (socket.readyState === WebSocket.CLOSED) return become('closed')
     socket.close(1000)
     // An error on the way, such as a frame that is none, is no end: its close follows.
-    await new Promise((resolve) => socket.once('close', resolve))
+    await new Promise((resolve) => socket.once('close', () => setImmediate(resolve)))
   }
 
   return {
@@ -271,7 +272,12 @@ function handshake(
     ...(groupId === undefined ? {} : { 'x-group-id': groupId }),
   }
   const url = `${checkedBase(baseUrl, /^(?:http|ws)s?:$/).replace(/^http/, 'ws')}/v1`
-  const socket = new WebSocket(url, { headers, handshakeTimeout: handshakeMsMax })
+  const socket = new WebSocket(url, {
+    headers,
+    handshakeTimeout: handshakeMsMax,
+    // One message in a turn: whoever asked goes on with its answer before what came behind it is heard.
+    allowSynchronousEvents: false,
+  })
   let silence: NodeJS.Timeout | undefined
   const heard = () => {
     clearTimeout(silence)
