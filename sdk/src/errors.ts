@@ -64,7 +64,8 @@ export class KahaConnectionError extends Error {
   readonly operation: string
   /**
    * `TIMEOUT`, or the code of the system, as in `ECONNREFUSED`; the name of the error where there is none. `ABORTED`: its signal ended it,
-   * whose reason is the `cause`. Of a line also `RECONNECTING` or `CLOSED`, where nothing was sent, or why it was closed.
+   * whose reason is the `cause`. Of a line also `RECONNECTING`, where nothing was sent, `CLOSED`, where you closed it or it is closed for good,
+   * or why it was lost.
    */
   readonly reason: string
   /** What a create or a cancel carried, whoever made it: the same call with this key does nothing twice. Else undefined. */

@@ -72,7 +72,7 @@ export interface TerminalLine extends AsyncDisposable {
    * `voidPayment`, and gives up a payment of which it has heard nothing for 90 s.
    */
   report<Name extends TerminalReport>(action: Name, message: Sent<Name>, call?: LineCallOptions): Promise<void>
-  /** Says goodbye, and waits until the line is closed. */
+  /** Says goodbye, and waits until the line is closed, two seconds at most. Whoever waits for an answer is told at once that none will come. */
   close(): Promise<void>
 }
 
@@ -87,6 +87,8 @@ interface Waiting {
 
 const timeoutMsDefault = 40_000
 const handshakeMsMax = 10_000
+/** For the other side's goodbye. */
+const goodbyeMsMax = 2_000
 /** The platform pings every 15 s; a line that says nothing for longer is taken for lost. */
 const silenceMsMax = 45_000
 const answerBytesMax = 64 * 1024
@@ -183,8 +185,9 @@ export async function connectTerminal(options: TerminalLineOptions): Promise<Ter
     if (Buffer.byteLength(text) > terminalFrameBytesMax)
       throw new RangeError(`${operation}: a message has at most ${terminalFrameBytesMax} bytes of JSON`)
     signal?.throwIfAborted()
-    if (socket.readyState !== WebSocket.OPEN) {
-      promised.reject(unanswered(operation, state === 'closed' ? 'CLOSED' : 'RECONNECTING', transactionId))
+    const isClosed = state === 'closed' || stopping.signal.aborted
+    if (isClosed || socket.readyState !== WebSocket.OPEN) {
+      promised.reject(unanswered(operation, isClosed ? 'CLOSED' : 'RECONNECTING', transactionId))
       return { requestId, answer: promised.promise }
     }
     const giveUp = (why: unknown) => {
@@ -204,6 +207,7 @@ export async function connectTerminal(options: TerminalLineOptions): Promise<Ter
   }
   const close = async (): Promise<void> => {
     stopping.abort()
+    forsake('CLOSED')
     await comingBack
     if (socket.readyState === WebSocket.CLOSED) return become('closed')
     socket.close(1000)
@@ -272,12 +276,15 @@ function handshake(
     ...(groupId === undefined ? {} : { 'x-group-id': groupId }),
   }
   const url = `${checkedBase(baseUrl, /^(?:http|ws)s?:$/).replace(/^http/, 'ws')}/v1`
-  const socket = new WebSocket(url, {
+  // The types of the library do not know closeTimeout yet.
+  const how = {
     headers,
     handshakeTimeout: handshakeMsMax,
+    closeTimeout: goodbyeMsMax,
     // One message in a turn: whoever asked goes on with its answer before what came behind it is heard.
     allowSynchronousEvents: false,
-  })
+  }
+  const socket = new WebSocket(url, how)
   let silence: NodeJS.Timeout | undefined
   const heard = () => {
     clearTimeout(silence)
