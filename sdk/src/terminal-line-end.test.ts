@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { test, type TestContext } from 'node:test'
+import { setImmediate } from 'node:timers/promises'
 import { lineOf, nextOf } from '../test/line.ts'
 import { KahaConnectionError } from './index.ts'
 
@@ -37,3 +38,38 @@ test('what is asked of a line that is about to be closed is not sent', async (t)
   await closing
   assert.deepEqual(heard, [])
 })
+
+/** A line that was told to go, and whose socket is then cut off without a close frame. */
+async function cutOff(t: TestContext, reason: string) {
+  const lined = await lineOf(t, 'opens')
+  const { opened, heard } = lined
+  const farewell = { action: 'forceDisconnect', reason, message: 'Go.' }
+  opened[0]?.send(JSON.stringify(farewell))
+  while (heard.length === 0) await setImmediate()
+  const waiting = assert.rejects(
+    lined.line.ask('ping', {}),
+    (error) => error instanceof KahaConnectionError && error.reason === reason,
+  )
+  opened[0]?.terminate()
+  await waiting
+  return lined
+}
+
+test('a line that was told that its key is used elsewhere stays closed where the close frame is lost', async (t) => {
+  const { line, states, seen, why } = await cutOff(t, 'api_key_used_elsewhere')
+  await setImmediate()
+  assert.deepEqual([line.state, states, seen.connects], ['closed', ['closed'], 1])
+  assert.match(String(why()), /api_key_used_elsewhere/)
+})
+
+test(
+  'a line that was told to go for another cause comes back as after its close code',
+  { timeout: 20_000 },
+  async (t) => {
+    for (const reason of ['admin_action', 'server_restarting', 'stale_connection_timeout', 'other']) {
+      const { states, seen, becomes } = await cutOff(t, reason)
+      await becomes('open')
+      assert.deepEqual([states, seen.connects], [['reconnecting', 'open'], 2])
+    }
+  },
+)

@@ -93,6 +93,7 @@ const goodbyeMsMax = 2_000
 const silenceMsMax = 45_000
 const answerBytesMax = 64 * 1024
 const replaced = 4001
+const replacedReason = 'api_key_used_elsewhere'
 
 /**
  * Opens a line and keeps it open: one that is lost is opened again, later each time until it holds. A till is told then the `paymentComplete` and
@@ -144,17 +145,23 @@ export async function connectTerminal(options: TerminalLineOptions): Promise<Ter
   }
 
   const open = async (): Promise<WebSocket> => {
-    const fresh = await handshake(options, read, stopping.signal)
+    let farewell = ''
+    const listen = (message: Record<string, unknown>) => {
+      if (message['action'] === 'forceDisconnect') farewell = String(message['reason'])
+      read(message)
+    }
+    const fresh = await handshake(options, listen, stopping.signal)
     // Whatever took the line only to drop it has not pinged.
     fresh.once('ping', () => (triesMade = 0))
-    // Whoever asked goes on with the last answer before the end is told.
-    fresh.once('close', (code, reason) => setImmediate(lost, code, reason.toString()))
+    // Whoever asked goes on with the last answer before the end is told. The frame that says why may be lost, and the push before it not.
+    fresh.once('close', (code, reason) => setImmediate(lost, code, reason.toString() || farewell))
     return fresh
   }
   const lost = (code: number, reason: string) => {
     const why = new KahaConnectionError('connectTerminal', reason || String(code))
     forsake(why.reason)
-    if (stopping.signal.aborted || code === replaced) return become('closed', stopping.signal.aborted ? undefined : why)
+    if (stopping.signal.aborted) return become('closed')
+    if (code === replaced || reason === replacedReason) return become('closed', why)
     become('reconnecting', why)
     comingBack = comeBack(why)
   }
