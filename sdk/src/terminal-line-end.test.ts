@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import type { Socket } from 'node:net'
 import { test, type TestContext } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
 import { lineOf, nextOf } from '../test/line.ts'
@@ -73,3 +74,49 @@ test(
     }
   },
 )
+
+const failsBy = (reason: string, says: RegExp) => (error: unknown) =>
+  error instanceof KahaConnectionError && error.reason === reason && says.test(String(error.cause))
+
+test('a handshake that fails by no code of the system tells the name of its error, and the error as its cause', async (t) => {
+  const wrong = (fields: string) => (_open: () => void, raw: Socket) =>
+    raw.write(`HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\n${fields}\r\n\r\n`)
+  await assert.rejects(
+    lineOf(t, wrong('upgrade: websocket\r\nsec-websocket-accept: wrong')),
+    failsBy('Error', /Sec-WebSocket-Accept/),
+  )
+  await assert.rejects(lineOf(t, wrong('upgrade: other')), failsBy('Error', /Upgrade header/))
+  await assert.rejects(
+    lineOf(t, (_open, raw) => raw.destroy()),
+    failsBy('ECONNRESET', /hang up/),
+  )
+})
+
+test('a connect takes ten seconds at most, also where nothing or a drop after the other is answered', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  let wire: Socket | undefined
+  const ways = [
+    '',
+    'HTTP/1.1 401 Unauthorized\r\nx-drop: ',
+    'HTTP/1.1 401 Unauthorized\r\ncontent-length: 1000\r\n\r\n{',
+  ]
+  for (const way of ways) {
+    const arrives = Promise.withResolvers<void>()
+    let failure: unknown
+    const connecting = lineOf(t, (_open, raw) => {
+      wire = raw
+      raw.write(way)
+      arrives.resolve()
+    }).catch((error: unknown) => (failure = error))
+    await arrives.promise
+    for (let passed = 0; passed < 10; passed += 1) {
+      assert.equal(failure, undefined)
+      if (way !== '') wire?.write('x')
+      await setImmediate()
+      t.mock.timers.tick(1_000)
+    }
+    wire?.destroy()
+    await connecting
+    assert.ok(failsBy('TIMEOUT', /undefined/)(failure))
+  }
+})

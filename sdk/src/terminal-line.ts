@@ -99,7 +99,7 @@ const replacedReason = 'api_key_used_elsewhere'
  * Opens a line and keeps it open: one that is lost is opened again, later each time until it holds. A till is told then the `paymentComplete` and
  * `paymentVoided` that it missed of what its key started. A `paymentTimeout` is not told again: once `changed` says `open`, ask again for each
  * payment whose end is not known, with its transactionId. Rejects where the first connect fails: with KahaError where the platform refuses it, with
- * KahaConnectionError where nobody answers.
+ * KahaConnectionError where nobody answers, or not in full within ten seconds.
  */
 export async function connectTerminal(options: TerminalLineOptions): Promise<TerminalLine> {
   const { hear, changed = () => {}, random = Math.random } = mustBeObject('options', options)
@@ -286,7 +286,6 @@ function handshake(
   // The types of the library do not know closeTimeout yet.
   const how = {
     headers,
-    handshakeTimeout: handshakeMsMax,
     closeTimeout: goodbyeMsMax,
     // One message in a turn: whoever asked goes on with its answer before what came behind it is heard.
     allowSynchronousEvents: false,
@@ -311,7 +310,16 @@ function handshake(
     signal.removeEventListener('abort', stop)
   })
   return new Promise((resolve, reject) => {
+    const fail = (reason: string, cause?: unknown) =>
+      reject(new KahaConnectionError(operation, reason, undefined, cause))
+    // Over all of it: an answer that comes in drops is as late as one that does not come.
+    const late = setTimeout(() => {
+      fail('TIMEOUT')
+      socket.terminate()
+    }, handshakeMsMax)
+    socket.on('close', () => clearTimeout(late))
     socket.on('open', () => {
+      clearTimeout(late)
       heard()
       signal.removeEventListener('abort', stop)
       // What came with the handshake is read when whoever waits for the line has it, and can answer.
@@ -319,9 +327,7 @@ function handshake(
       setImmediate(() => socket.resume())
       resolve(socket)
     })
-    socket.on('error', (cause: Error & { readonly code?: string }) =>
-      reject(new KahaConnectionError(operation, cause.code ?? 'TIMEOUT', undefined, cause)),
-    )
+    socket.on('error', (cause: Error & { readonly code?: string }) => fail(cause.code ?? cause.name, cause))
     socket.on('unexpected-response', (_request, response) => {
       void textOf(response)
         .then((text) => reject(errorOf({ operation }, answerOf(response), parsed(text))))

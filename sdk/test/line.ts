@@ -33,7 +33,7 @@ export async function lineOf(t: TestContext, ...acts: readonly Act[]) {
   const heard: unknown[] = []
   let moved = Promise.withResolvers<void>()
   let why: Error | undefined
-  const line = await connectTerminal({
+  const connecting = connectTerminal({
     baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     apiKey: 'tk_x',
     hear: (push) => heard.push([push, line.state]),
@@ -47,10 +47,14 @@ export async function lineOf(t: TestContext, ...acts: readonly Act[]) {
     random: () => 0,
   })
   t.after(async () => {
-    await line.close()
+    await connecting.then(
+      (one) => one.close(),
+      () => {},
+    )
     for (const socket of sockets.clients) socket.terminate()
     server.close()
   })
+  const line = await connecting
   const becomes = async (state: TerminalLineState) => {
     while (line.state !== state) await moved.promise
   }
