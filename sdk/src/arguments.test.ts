@@ -86,6 +86,41 @@ test('a body that is none is not sent, and what is named well is', async () => {
   assert.deepEqual(sent, [`${baseUrl}/v1/webhooks/7`, `${baseUrl}/v1/webhooks/8`])
 })
 
+test('a number that JSON does not have, or a time that is none, is told by its name wherever it is, and not sent as null', async () => {
+  const kaha = sdk.createKaha({ baseUrl, apiKey: secretKey, fetch })
+  const terminals = sdk.createTerminals({ baseUrl, apiKey: 'key', apiSecret: 'secret', fetch })
+  const qr = sdk.createKahaQr({ qrUrl: baseUrl, secretKey, encryptionKey: 'k'.repeat(32), fetch })
+  const webhooks = sdk.createKahaQrWebhooks({ webhooksUrl: baseUrl, secretKey, fetch })
+  const { confirm } = sdk.createCheckout({ baseUrl, fetch })
+  const calls: readonly (readonly [name: string, call: (value: unknown) => unknown])[] = [
+    ['max_uses', (value) => (kaha.paymentLinks.update as Method)('id', { max_uses: value })],
+    [
+      'line_items.1.quantity',
+      (value) => (kaha.paymentLinks.create as Method)({ line_items: [{}, { quantity: value }] }),
+    ],
+    ['prices.2', (value) => (kaha.paymentIntents.create as Method)({ metadata: {}, prices: [1, 2, value] })],
+    [
+      'payment_method.card.exp_year',
+      (value) => (confirm as Method)('id', { payment_method: { card: { exp_year: value } } }),
+    ],
+    ['products.0.price', (value) => (terminals.pay as Method)('T1', { amount: '1.00', products: [{ price: value }] })],
+    ['amount', (value) => (qr.create as Method)({ amount: value })],
+    ['amount', (value) => (webhooks.simulate as Method)({ amount: value })],
+  ]
+  sent.length = 0
+  for (const [name, call] of calls)
+    for (const value of [NaN, Infinity, -Infinity, new Date(NaN)])
+      await assert.rejects(async () => call(value), new RegExp(`^TypeError: ${name.replaceAll('.', '\\.')} must be a `))
+  assert.deepEqual(sent, [])
+  await (kaha.paymentLinks.update as Method)('id', {
+    max_uses: null,
+    expires_at: new Date(0),
+    amount: 1,
+    gone: undefined,
+  })
+  assert.equal(sent.length, 1)
+})
+
 test('a text that no header holds as it is, is told by its name', async () => {
   const kaha = sdk.createKaha({ baseUrl, apiKey: secretKey, fetch })
   const webhooks = sdk.createKahaQrWebhooks({ webhooksUrl: baseUrl, secretKey, fetch })

@@ -38,6 +38,23 @@ export function checkInput(
   for (const name of queryForm?.required ?? []) if (given[name] === undefined) throw new TypeError(`${name} is missing`)
 }
 
+/**
+ * The JSON of what is sent. `JSON.stringify` writes null for NaN, Infinity and a Date that is none, and null takes away what was there, as the
+ * limit of a link: they are told by their name instead.
+ */
+export function jsonOf(body: unknown): string {
+  const names = new Map<unknown, string>()
+  return JSON.stringify(body, function (this: Readonly<Record<string, unknown>>, key: string, value: unknown) {
+    const above = names.get(this)
+    const name = above === undefined ? key : `${above}.${key}`
+    const isNumber = typeof value !== 'number' || Number.isFinite(value)
+    if (!isNumber || (value === null && this[key] !== null))
+      throw new TypeError(`${name} must be a finite number, or a time that is one`)
+    if (key !== '' && typeof value === 'object') names.set(value, name)
+    return value
+  })
+}
+
 /** The address without a slash at its end. Its text may hold a password, so no message repeats it. */
 export function checkedBase(text: string, protocols = /^https?:$/): string {
   const url = URL.canParse(text) ? new URL(text) : undefined

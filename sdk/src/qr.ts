@@ -8,7 +8,7 @@ import {
   type QrPayment,
 } from '@kaha/contract'
 import { openToken, sealToken, tokenKey, type TokenKey } from '@kaha/qrph/token'
-import { mustBeObject, mustBeText } from './arguments.ts'
+import { jsonOf, mustBeObject, mustBeText } from './arguments.ts'
 import { createSend, type CallOptions, type ConnectionOptions } from './request.ts'
 
 /** What a client of the QR service is made with. */
@@ -48,8 +48,11 @@ export function createKahaQr(account: KahaQrOptions): KahaQr {
   const plain = async <Inside>(answer: Promise<unknown>): Promise<Inside> => (await answer) as Inside
 
   return {
-    create: async (code, options) =>
-      plain(send(createQrCode, { body: { Token: await sealToken(await key(), mustBeObject('code', code)) } }, options)),
+    create: async (code, options) => {
+      // What is sent is its Token alone, which is a text whatever is inside.
+      jsonOf(mustBeObject('code', code))
+      return plain(send(createQrCode, { body: { Token: await sealToken(await key(), code) } }, options))
+    },
     retrieve: (id, options) => plain(send(retrieveQrCode, { params: { id } }, options)),
     findByReference: (merchantReferenceNumber, options) =>
       plain(send(findQrCode, { query: { merchantReferenceNumber } }, options)),

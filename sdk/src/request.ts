@@ -1,5 +1,5 @@
 import type { AnswerOf, BodyOf, Operation, ParamsOf, QueryOf } from '@kaha/contract'
-import { checkedBase, checkedKey, checkInput, isObject, search, segment } from './arguments.ts'
+import { checkedBase, checkedKey, checkInput, isObject, jsonOf, search, segment } from './arguments.ts'
 import { KahaConnectionError, KahaError } from './errors.ts'
 import { isRepeatable, pause, retryAfterSecondsOf, waitBeforeRetry } from './retry.ts'
 
@@ -261,7 +261,7 @@ function requestOf(
   if (body !== undefined) headers.set('content-type', 'application/json')
   // A redirect would carry the key to wherever it leads.
   const init: RequestInit = { method, headers, redirect: 'manual' }
-  if (body !== undefined) init.body = JSON.stringify(body)
+  if (body !== undefined) init.body = jsonOf(body)
   return {
     success,
     url: `${base}${path.slice(prefix.length).replaceAll(/\{(\w+)\}/g, (_all, name: string) => segment(name, params[name]))}${search(query)}`,
