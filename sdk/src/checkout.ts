@@ -2,6 +2,10 @@ import { confirmPaymentIntent, type AnswerOf, type BodyOf } from '@kaha/contract
 import { mustBeObject } from './arguments.ts'
 import { createSend, type CallOptions, type ConnectionOptions } from './request.ts'
 
+// A page tells by them what became of a confirm, and the whole client is not for a browser.
+export { KahaConnectionError, KahaError } from './errors.ts'
+export type { CallOptions, ConnectionOptions } from './request.ts'
+
 /** A confirm as a payer's page sends it: with the client_secret of the intent. */
 export type PayerConfirmation = BodyOf<typeof confirmPaymentIntent> & { readonly client_secret: string }
 

@@ -4,6 +4,7 @@ import { setImmediate } from 'node:timers/promises'
 import * as contract from '@kaha/contract'
 import type { Operation } from '@kaha/contract'
 import { peer, refusal, type Peer } from '../test/peer.ts'
+import * as payersPage from './checkout.ts'
 import {
   createCheckout,
   createKaha,
@@ -247,6 +248,14 @@ test('a payer confirms with the client_secret and without any key', async () => 
   assert.equal(intent.status, 'SUCCEEDED')
   assert.equal('x-api-key' in (server.arrived[0]?.headers ?? {}), false)
   assert.deepEqual(JSON.parse(server.arrived[0]?.body ?? ''), { ...confirmation, client_secret: 'cs_1' })
+})
+
+test("a payer's page tells what a confirm throws by the errors of its own module, which are those of the client", async () => {
+  await using server = await peer('cut', refusal(401, 'UNAUTHORIZED'))
+  const confirm = () => createCheckout({ baseUrl: server.url }).confirm(id, { ...confirmation, client_secret: 'cs_1' })
+  await assert.rejects(confirm(), payersPage.KahaConnectionError)
+  await assert.rejects(confirm(), payersPage.KahaError)
+  assert.deepEqual([payersPage.KahaConnectionError, payersPage.KahaError], [KahaConnectionError, KahaError])
 })
 
 test('a fetch of your own is used instead of the global one', async () => {

@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import type * as page from './checkout.ts'
 import {
   createKaha,
+  type CallOptions,
+  type ConnectionOptions,
   type openNotification,
   type verifyWebhook,
   type ConfirmedPaymentIntent,
@@ -45,6 +48,11 @@ type LinkStatus = 'ACTIVE' | 'CONSUMED' | 'EXPIRED' | 'CANCELLED'
 type Links = Kaha['paymentLinks']
 type Intents = Kaha['paymentIntents']
 type Hooks = Kaha['webhooks']
+
+test("the module of a payer's page names the types of its options", () => {
+  same<page.CallOptions, CallOptions>(true)
+  same<page.ConnectionOptions, ConnectionOptions>(true)
+})
 
 test('answers have the types of the contract', () => {
   same<Answer<Links['create']>, PaymentLink>(true)
