@@ -11,7 +11,10 @@ export type PayerConfirmation = BodyOf<typeof confirmPaymentIntent> & { readonly
 
 /** What a payer's page may do. */
 export interface Checkout {
-  /** Never sent twice by itself. After a KahaConnectionError ask your server how the intent stands: the payment may have happened. */
+  /**
+   * Never sent twice by itself. After a KahaConnectionError, `UNEXPECTED_ANSWER` or any 5xx nobody knows what became of it, and the payment may
+   * have happened: ask your server, which retrieves the intent.
+   */
   confirm(id: string, body: PayerConfirmation, options?: CallOptions): Promise<AnswerOf<typeof confirmPaymentIntent>>
 }
 

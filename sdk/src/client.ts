@@ -178,7 +178,10 @@ export function clientOf(send: Send, open: Open, toSandbox: Send = send) {
         send(createPaymentIntent, { body }, options),
       /** How the payment stands: the truth after a confirm whose answer was lost. */
       retrieve: (id: string, options?: CallOptions) => send(retrievePaymentIntent, { params: { id } }, options),
-      /** Never sent twice by itself. After a KahaConnectionError or a 503 retrieve the intent: the payment may have happened. */
+      /**
+       * Never sent twice by itself. After a KahaConnectionError, `UNEXPECTED_ANSWER` or any 5xx nobody knows what became of it, and the payment
+       * may have happened: retrieve the intent.
+       */
       confirm: (id: string, body: BodyOf<typeof confirmPaymentIntent>, options?: CallOptions) =>
         send(confirmPaymentIntent, { params: { id }, body }, options),
       /** For good. Throws INTENT_PROCESSING while a payment of it is being processed; cancelling again changes nothing. */

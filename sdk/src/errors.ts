@@ -13,7 +13,9 @@ export interface KahaErrorFields {
 
 /**
  * The platform refused. Branch on `code`, never on the message. Of the request it carries the idempotency key and the transactionId alone: no secret key, no card.
- * The code `UNEXPECTED_ANSWER` is the client's own: something answered that does not speak this interface, a proxy for example.
+ * The code `UNEXPECTED_ANSWER` is the client's own: something answered that does not speak this interface, a proxy for example, with whichever
+ * status. After that, or any 5xx, nobody knows what became of the request, as after a KahaConnectionError; only a terminal's codes, such as
+ * `TIMEOUT`, tell it of a payment.
  */
 export class KahaError extends Error {
   override readonly name = 'KahaError'
@@ -26,7 +28,7 @@ export class KahaError extends Error {
   /** The field to blame and the rule that it breaks, where there is one. */
   readonly details: { readonly field: string; readonly rule: string } | undefined
   readonly retryAfterSeconds: number | undefined
-  /** What a create or a cancel carried, whoever made it. After a 500 or 503 the same call with this key does nothing twice. Else undefined. */
+  /** What a create or a cancel carried, whoever made it. After `UNEXPECTED_ANSWER` or any 5xx the same call with this key does nothing twice. Else undefined. */
   readonly idempotencyKey: string | undefined
   /** The terminal payment that the call was about, whoever made its id. Else undefined. */
   readonly transactionId: string | undefined

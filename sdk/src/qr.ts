@@ -24,8 +24,8 @@ export interface KahaQrOptions extends Omit<ConnectionOptions, 'baseUrl'> {
 /** The QR service, for one account. What is said here is plain; on the wire it is encrypted. */
 export interface KahaQr {
   /**
-   * Makes a code for one payment. Never sent twice by itself: after a KahaConnectionError look for its merchantReferenceNumber, which makes
-   * one code and no second.
+   * Makes a code for one payment. Never sent twice by itself. After a KahaConnectionError, `UNEXPECTED_ANSWER` or any 5xx nobody knows what
+   * became of it: look for its merchantReferenceNumber, which makes one code and no second.
    */
   create(code: CreateQrPayment, options?: CallOptions): Promise<CreatedQrPayment>
   retrieve(id: string, options?: CallOptions): Promise<QrPayment>
