@@ -48,6 +48,7 @@ const passing: readonly (readonly [what: string, act: Act, waitMs: number])[] = 
   ['a 503 without Retry-After', refusal(503, 'UNAVAILABLE'), 250],
   ["a proxy's 502", { status: 502, body: 'Bad Gateway' }, 250],
   ["a proxy's 504", { status: 504, body: 'Gateway Timeout' }, 250],
+  ["a proxy's 520 of its own", { status: 520, body: '<html>Unknown error</html>' }, 250],
   ['a line that was cut', 'cut', 250],
   ['an answer that was cut', (response) => void response.writeHead(200).write('{"id"', () => response.destroy()), 250],
 ]

@@ -91,7 +91,7 @@ const timerMsMax = 2 ** 31 - 1
 /**
  * The one way to the platform: sends any operation of the contract. Throws KahaError for an error answer, KahaConnectionError where none
  * came, and the reason of the caller's signal, unless a key was made that has to be told. Network errors, 429, 503, what a proxy says for want
- * of an answer (502, 504) and IDEMPOTENCY_IN_PROGRESS are tried again if the operation is a GET or carries an Idempotency-Key, and never otherwise.
+ * of an answer (any 5xx) and IDEMPOTENCY_IN_PROGRESS are tried again if the operation is a GET or carries an Idempotency-Key, and never otherwise.
  */
 export function createSend(
   options: ConnectionOptions & Manner,

@@ -28,9 +28,8 @@ export function waitBeforeRetry(failure: unknown, triesMade: number, random: () 
   return backOff(triesMade, random)
 }
 
-/** Somebody on the way found no platform behind it, or waited for it too long. */
-const isOfProxy = ({ status, code }: KahaError): boolean =>
-  code === 'UNEXPECTED_ANSWER' && [502, 503, 504].includes(status)
+/** Somebody on the way found no platform behind it, or waited for it too long: some have statuses of their own for that, as 520 to 530. */
+const isOfProxy = ({ status, code }: KahaError): boolean => code === 'UNEXPECTED_ANSWER' && status >= 500
 
 /**
  * Whether it is unknown what became of a payment at a terminal, or nothing did, so that the same one is to be asked for again. Never where its

@@ -70,7 +70,7 @@ test('a payment whose line is lost is asked for again under the same transaction
 })
 
 test('a payment is asked for again where a proxy finds no platform, and where that is away or has too much to do', async () => {
-  for (const status of [502, 503, 504]) {
+  for (const status of [500, 502, 503, 504, 520, 522, 524, 530]) {
     await using server = await peer({ status, body: 'a page' }, { body: { status: 'SUCCESS' } })
     const { terminals, waits } = stepped(server)
     assert.deepEqual(await terminals.pay('T', sale), { status: 'SUCCESS' })
