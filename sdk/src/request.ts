@@ -11,7 +11,8 @@ export interface ConnectionOptions {
   readonly fetch?: typeof globalThis.fetch
   /**
    * How long one try may take until its answer is complete; a call's own goes first. 30 s when absent, and longer for what waits: 100 s for
-   * a payment at a terminal, 40 s for its void, 120 s for the recovery of an endpoint, 150 s for a move of the clock. Infinity is no limit.
+   * a payment at a terminal, 40 s for its void, 120 s for the recovery of an endpoint, 150 s for a move of the clock. Infinity is no limit of
+   * the client's; the `fetch` of Node itself gives up when nothing comes for 300 s.
    */
   readonly timeoutMs?: number
   /** How often a request that can be repeated safely is sent again. 2 when absent, 4 for a payment at a terminal; 0 is never. */
@@ -342,10 +343,13 @@ export function parsed(text: string): unknown {
   }
 }
 
+/** When the built-in `fetch` has waited for an answer, or for more of it, for as long as it ever does. */
+const fetchTimeouts = new Set(['UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT'])
+
 /** The code that the system gave to a failed connection: `fetch` hides it in the cause. */
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return 'UNKNOWN'
-  if ('code' in error && typeof error.code === 'string') return error.code
+  if ('code' in error && typeof error.code === 'string') return fetchTimeouts.has(error.code) ? 'TIMEOUT' : error.code
   return error.cause instanceof Error ? reasonOf(error.cause) : error.name
 }
 

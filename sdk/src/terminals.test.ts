@@ -123,6 +123,20 @@ test('a refusal is told with its code, and is not tried again', async () => {
   }
 })
 
+test('a payment whose time is over for the built-in fetch is a TIMEOUT, and is not tried again', async () => {
+  for (const code of ['UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT']) {
+    let tries = 0
+    const fetch = async (): Promise<Response> => {
+      tries += 1
+      throw new TypeError('fetch failed', { cause: Object.assign(new Error('too late'), { code }) })
+    }
+    const options = { baseUrl: 'http://x', apiKey: 'tk_x', apiSecret: 's', fetch, timeoutMs: Infinity }
+    const isTimeout = (error: unknown) => error instanceof KahaConnectionError && error.reason === 'TIMEOUT'
+    await assert.rejects(createTerminals(options).pay('T', sale, { maxRetries: 1 }), isTimeout)
+    assert.equal(tries, 1)
+  }
+})
+
 const thrownBy = (promise: Promise<unknown>): Promise<{ readonly transactionId?: unknown }> =>
   promise.then(
     () => assert.fail('nothing was thrown'),
