@@ -62,6 +62,20 @@ test('the examples that make a link and a payment do so at a sandbox', async (t)
   }
 })
 
+test('the example of a payment is run again for an order that is paid, and ends as before', async (t) => {
+  const { folder, file } = await sandboxOf(t)
+  const ends = /is SUCCEEDED, receipt \d+\nPaying again: 409 INVALID_STATE\n$/
+  const run = async () => {
+    const { ended, output } = example(t, 'pay-with-api', folder, file, '1001')
+    assert.deepEqual(await ended, { code: 0, complaints: '' })
+    assert.match(output(), ends)
+    return output()
+  }
+  const first = await run()
+  assert.match(first, /^0002: DECLINED, .*\n4242: SUCCEEDED, /)
+  assert.equal(await run(), first.slice(first.indexOf('Intent ')), 'nothing was left to pay')
+})
+
 test('the example of a receiver verifies what arrives, and deletes its endpoint when it is stopped', async (t) => {
   const { p, folder, file } = await sandboxOf(t)
   const endpoints = async () => (await p.sdk.webhooks.listEndpoints()).data.length
