@@ -17,15 +17,18 @@ const refused = (status: number, retryAfterSeconds?: number, code = 'C') =>
     idempotencyKey: undefined,
   })
 
-test('the wait is never shorter than Retry-After, and longer by a fifth at most', () => {
+test('the wait is never shorter than Retry-After nor than without one, and longer by a fifth at most', () => {
   fc.assert(
     fc.property(
       fc.integer({ min: 0, max: 60 }),
       fc.integer({ min: 1, max: 50 }),
       fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }),
       (seconds, tries, chance) => {
-        const ms = waitBeforeRetry(refused(429, seconds), tries, () => chance)
-        assert.ok(ms !== null && ms >= seconds * 1_000 && ms <= seconds * 1_200)
+        const [ms, without] = [refused(429, seconds), refused(429)].map((failure) =>
+          waitBeforeRetry(failure, tries, () => chance),
+        )
+        assert.ok(ms != null && without != null && ms >= seconds * 1_000 && ms >= without)
+        assert.ok(ms === without || ms <= seconds * 1_200)
       },
     ),
   )

@@ -12,20 +12,16 @@ export const isRepeatable = ({ method }: Operation, idempotencyKey: string | und
 
 /**
  * How long to wait in ms before the same request is sent again, or null where trying again does not help. `triesMade` counts from 1;
- * `random` gives [0, 1). An answer is never waited for less long than its Retry-After says.
+ * `random` gives [0, 1). Never less long than its Retry-After says, nor than without one: many say 0.
  */
 export function waitBeforeRetry(failure: unknown, triesMade: number, random: () => number): number | null {
-  if (failure instanceof KahaError) {
-    // The first try may still run when its connection was lost.
-    const passes =
-      [429, 503].includes(failure.status) || isOfProxy(failure) || failure.code === 'IDEMPOTENCY_IN_PROGRESS'
-    if (!passes) return null
-    const seconds = failure.retryAfterSeconds
-    if (seconds !== undefined) return seconds > retryAfterSecondsMax ? null : seconds * 1_000 * (1 + 0.2 * random())
-  } else if (!(failure instanceof KahaConnectionError)) {
-    return null
-  }
-  return backOff(triesMade, random)
+  const ownMs = backOff(triesMade, random)
+  if (!(failure instanceof KahaError)) return failure instanceof KahaConnectionError ? ownMs : null
+  const { status, code, retryAfterSeconds = 0 } = failure
+  // The first try may still run when its connection was lost.
+  const passes = [429, 503].includes(status) || isOfProxy(failure) || code === 'IDEMPOTENCY_IN_PROGRESS'
+  if (!passes || retryAfterSeconds > retryAfterSecondsMax) return null
+  return Math.max(ownMs, retryAfterSeconds * 1_000 * (1 + 0.2 * random()))
 }
 
 /** Somebody on the way found no platform behind it, or waited for it too long: some have statuses of their own for that, as 520 to 530. */
