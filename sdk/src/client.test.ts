@@ -320,6 +320,19 @@ test('a list whose cursor does not move on ends with an error and not never', as
   await assert.rejects(read(), /same cursor twice/)
 })
 
+test('a list that has more and gives no cursor for it ends with an error, neither without one nor never', async () => {
+  for (const next_cursor of [undefined, null, '', 7]) {
+    const lost = { body: { data: [{ id: '1' }], pagination: { page_size: 2, has_more: true, next_cursor } } }
+    await using server = await peer(page(0, 1, 'c1'), lost, page(0, 1, 'c1'), lost, page(2, 3, null))
+    const ids: string[] = []
+    const read = async (): Promise<void> => {
+      for await (const one of kahaOf(server).paymentLinks.listAll()) ids.push(one.id)
+    }
+    await assert.rejects(read(), /the list has more, and gave no cursor/)
+    assert.deepEqual(ids, ['0', '1'])
+  }
+})
+
 test('a list that has no items or no pagination is an UNEXPECTED_ANSWER', async () => {
   for (const body of [{ data: [] }, { data: [], pagination: null }, { pagination: { has_more: false } }, {}]) {
     await using server = await peer({ body })
