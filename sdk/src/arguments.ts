@@ -18,6 +18,12 @@ export function mustBeText(name: string, value: string): string {
   return value
 }
 
+/** The body of a delivery before any parsing. */
+export function mustBeBody(payload: string | Uint8Array): void {
+  if (typeof payload !== 'string' && !ArrayBuffer.isView(payload))
+    throw new TypeError('payload must be the body exactly as it came, text or bytes')
+}
+
 /** A text that goes into a header. `fetch` refuses others in words of its own, and leaves out spaces at either end. */
 export function mustFitHeader(name: string, value: unknown): void {
   if (typeof value !== 'string' || !/^(?! )[\x20-\x7e]*(?<! )$/.test(value))

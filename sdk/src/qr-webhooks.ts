@@ -10,7 +10,7 @@ import {
   type QrPaymentNotification,
 } from '@kaha/contract'
 import { openToken, tokenKey, TokenError } from '@kaha/qrph/token'
-import { mustBeObject, mustBeText, mustFitHeader } from './arguments.ts'
+import { mustBeBody, mustBeObject, mustBeText, mustFitHeader } from './arguments.ts'
 import { createSend, unexpected, type CallOptions, type ConnectionOptions } from './request.ts'
 
 /** What a client of the webhook service is made with. */
@@ -77,18 +77,23 @@ function numberOf(id: number): string {
 }
 
 /**
- * What a notification holds, from its body exactly as it came. Throws TokenError for one that is not under this secret key. Notifications
- * come more than once: go by `referenceNumber`.
+ * What a notification holds, from its body exactly as it came, text or bytes. Throws TokenError for one that is not under this secret key, and
+ * TypeError for a body that was parsed. Notifications come more than once: go by `referenceNumber`.
  */
-export async function openNotification(payload: string, secretKey: string): Promise<QrPaymentNotification> {
+export async function openNotification(
+  payload: string | Uint8Array,
+  secretKey: string,
+): Promise<QrPaymentNotification> {
+  mustBeBody(payload)
   const data = dataIn(payload)
   if (data === undefined) throw new TokenError()
   return (await openToken(await tokenKey(mustBeText('secretKey', secretKey)), data)) as QrPaymentNotification
 }
 
-function dataIn(payload: string): string | undefined {
+function dataIn(payload: string | Uint8Array): string | undefined {
   try {
-    const body = JSON.parse(payload) as unknown
+    const text = typeof payload === 'string' ? payload : new TextDecoder('utf-8', { fatal: true }).decode(payload)
+    const body = JSON.parse(text) as unknown
     const data = typeof body === 'object' && body !== null && 'data' in body ? body.data : undefined
     return typeof data === 'string' ? data : undefined
   } catch {

@@ -155,8 +155,13 @@ test('every operation of the encrypted webhooks can be called, and an activation
 test('a notification is opened with the secret key that registered, and anything else is refused', async () => {
   const inside = { action: 'QRPH_SUCCESS', referenceNumber: 'ORDER-1' }
   const data = await sealToken(await tokenKey(secretKey), inside)
-  assert.deepEqual(await openNotification(JSON.stringify({ data }), secretKey), inside)
+  const body = JSON.stringify({ data })
+  for (const payload of [body, Buffer.from(body), new TextEncoder().encode(body)])
+    assert.deepEqual(await openNotification(payload, secretKey), inside)
+  for (const parsed of [{ data }, undefined, null, 7])
+    await assert.rejects(openNotification(parsed as never, secretKey), /^TypeError: payload must be the body exactly/)
   for (const payload of [
+    Buffer.from([0xff]),
     '',
     '{}',
     '[]',

@@ -1,6 +1,6 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import type { TerminalWebhookPayload, TerminalWebhookPing, WebhookPayload } from '@kaha/contract'
-import { mustBeObject } from './arguments.ts'
+import { mustBeBody, mustBeObject } from './arguments.ts'
 import { WebhookVerificationError, type WebhookRefusal } from './errors.ts'
 
 /** Headers as a receiver has them: a Headers object, Node's `request.headers`, or a plain object in any case. */
@@ -49,8 +49,7 @@ export function verifyTerminalWebhook(delivered: Delivered): TerminalWebhookPayl
 function verified(delivered: Delivered): Record<string, unknown> {
   const { payload, headers, toleranceSeconds = 300, now = new Date() } = mustBeObject('the delivery', delivered)
   mustBeObject('headers', headers)
-  if (typeof payload !== 'string' && !ArrayBuffer.isView(payload))
-    throw new TypeError('payload must be the body exactly as it came, text or bytes')
+  mustBeBody(payload)
   const keys = [delivered.secret].flat().map(keyOf)
   if (keys.length === 0) throw new TypeError('secret must hold at least one signing secret')
   const id = headerOf(headers, 'webhook-id')
