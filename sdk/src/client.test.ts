@@ -11,6 +11,7 @@ import {
   createTerminals,
   KahaConnectionError,
   KahaError,
+  type CallOptions,
   type CreatePaymentLink,
 } from './index.ts'
 
@@ -379,5 +380,17 @@ test('an export that is refused throws what the answer says, and one that breaks
   })
   const { reports } = kahaOf(server)
   await assert.rejects(reports.exportTransactions({ cursor: 'x' }), { code: 'BAD_REQUEST', status: 400 })
-  await assert.rejects(async () => new Response(await reports.exportTransactions()).text())
+  const read = async (options?: CallOptions) => new Response(await reports.exportTransactions({}, options)).text()
+  await assert.rejects(read(), { name: 'KahaConnectionError', operation: 'listReportTransactions' })
+})
+
+test('an export whose signal ends it in the middle fails with the reason of the signal', async () => {
+  const controller = new AbortController()
+  await using server = await peer((response) => {
+    response.writeHead(200, { 'content-type': 'text/csv' }).write('id\r\n')
+  })
+  const reader = (await kahaOf(server).reports.exportTransactions({}, { signal: controller.signal })).getReader()
+  await reader.read()
+  controller.abort(new Error('enough'))
+  await assert.rejects(reader.read(), /^Error: enough$/)
 })

@@ -134,7 +134,10 @@ export function clientOf(send: Send, open: Open, toSandbox: Send = send) {
       listTransactions: pageOf(send, listReportTransactions),
       /** All of them, page after page as they are read; for very many `exportTransactions` is faster. */
       listAllTransactions: allOf(send, listReportTransactions),
-      /** The whole filtered list as CSV, as a stream of bytes that is read as fast as its reader takes it. */
+      /**
+       * The whole filtered list as CSV, as a stream of bytes that is read as fast as its reader takes it. It fails with KahaConnectionError
+       * where it breaks off.
+       */
       exportTransactions: (query: QueryOf<typeof listReportTransactions> = {}, options?: CallOptions) =>
         open(listReportTransactions, { query }, 'text/csv', options),
       /** One transaction, by its id; throws FORBIDDEN for that of another entity. */

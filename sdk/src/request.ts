@@ -141,7 +141,7 @@ export function createSend(
 
 /**
  * The way to answers that are too long to be held at once. Sent once; `timeoutMs` is for the answer to begin, and what is read of it may
- * take as long as its reader does. The stream fails where the answer breaks off. Throws what `Send` throws.
+ * take as long as its reader does. Where the answer breaks off, the stream fails with what `Send` throws, as the call does.
  */
 export function createOpen(options: ConnectionOptions & { readonly apiKey?: string }): Open {
   const base = checkedBase(options.baseUrl)
@@ -156,18 +156,21 @@ export function createOpen(options: ConnectionOptions & { readonly apiKey?: stri
       isLate = true
       ours.abort()
     }
+    const fail = (error: unknown): never => {
+      call.signal?.throwIfAborted()
+      if (error instanceof KahaError) throw error
+      throw new KahaConnectionError(told.operation, isLate ? 'TIMEOUT' : reasonOf(error), undefined, error)
+    }
     const timer = setTimeout(giveUp, timerMsOf(call.timeoutMs ?? options.timeoutMs ?? timeoutMsDefault))
     try {
       call.signal?.throwIfAborted()
       const signals = call.signal === undefined ? [ours.signal] : [call.signal, ours.signal]
       const answer = await (options.fetch ?? globalThis.fetch)(url, { ...init, signal: AbortSignal.any(signals) })
       if (answer.ok && answer.headers.get('content-type')?.startsWith(contentType) && answer.body !== null)
-        return leavable(answer.body, ours)
+        return leavable(answer.body, ours, fail)
       throw errorOf(told, answer, parsed(await readText(answer)))
     } catch (error) {
-      call.signal?.throwIfAborted()
-      if (error instanceof KahaError) throw error
-      throw new KahaConnectionError(told.operation, isLate ? 'TIMEOUT' : reasonOf(error), undefined, error)
+      return fail(error)
     } finally {
       clearTimeout(timer)
     }
@@ -176,12 +179,16 @@ export function createOpen(options: ConnectionOptions & { readonly apiKey?: stri
 }
 
 /** The same bytes; whoever leaves them ends the connection. */
-function leavable(body: ReadableStream<Uint8Array>, connection: AbortController): ReadableStream<Uint8Array> {
+function leavable(
+  body: ReadableStream<Uint8Array>,
+  connection: AbortController,
+  fail: (error: unknown) => never,
+): ReadableStream<Uint8Array> {
   const reader = body.getReader()
   return new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
-        const { done, value } = await reader.read()
+        const { done, value } = await reader.read().catch(fail)
         if (done) controller.close()
         else controller.enqueue(value)
       },
