@@ -145,6 +145,17 @@ test('a client that is given no options is told so', () => {
       assert.throws(() => create(...given), /^TypeError: options must be an object$/)
 })
 
+test('a client whose key is not set is told so as it is made', () => {
+  for (const [name, create] of [
+    ['apiKey', (key) => (sdk.createKaha as Method)({ baseUrl, apiKey: key })],
+    ['apiKey', (key) => (sdk.createTerminals as Method)({ baseUrl, apiKey: key, apiSecret: 's' })],
+    ['secretKey', (key) => (sdk.createKahaQr as Method)({ qrUrl: baseUrl, secretKey: key, encryptionKey: 'k' })],
+    ['secretKey', (key) => (sdk.createKahaQrWebhooks as Method)({ webhooksUrl: baseUrl, secretKey: key })],
+  ] satisfies [string, Method][])
+    for (const key of [undefined, null, '', 7])
+      assert.throws(() => create(key), new RegExp(`^TypeError: ${name} must be the key exactly as issued`))
+})
+
 test('a webhook that was parsed before it is verified, or has no headers, is told so', () => {
   const secret = 'whsec_YWJj'
   for (const verify of [sdk.verifyWebhook, sdk.verifyTerminalWebhook] as unknown as Method[]) {

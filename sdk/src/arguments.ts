@@ -71,9 +71,14 @@ export function checkedBase(text: string, protocols = /^https?:$/): string {
 
 /** `fetch` would repeat a malformed key in its own message. */
 export function checkedKey(apiKey: string | undefined): string | undefined {
-  if (apiKey !== undefined && !/^[\x21-\x7e]+$/.test(apiKey))
-    throw new TypeError('apiKey must be the key exactly as issued, without spaces')
-  return apiKey
+  return apiKey === undefined ? undefined : mustBeKey('apiKey', apiKey)
+}
+
+/** A key that a client is nothing without: one that is not set would be told by each call, as a 401. */
+export function mustBeKey(name: string, key: string): string {
+  if (typeof key !== 'string' || !/^[\x21-\x7e]+$/.test(key))
+    throw new TypeError(`${name} must be the key exactly as issued, without spaces`)
+  return key
 }
 
 /** A path segment. Dots alone would be taken for a way up, and nothing for another path. */

@@ -38,7 +38,7 @@ import {
   type BodyOf,
   type QueryOf,
 } from '@kaha/contract'
-import { mustBeObject } from './arguments.ts'
+import { mustBeKey, mustBeObject } from './arguments.ts'
 import { eachOf, readPage } from './pages.ts'
 import {
   createOpen,
@@ -65,6 +65,7 @@ export type Kaha = ReturnType<typeof clientOf>
 /** A client for one secret key. Every method is the operation of the contract with the same meaning, and throws what `Send` throws. */
 export function createKaha(options: KahaOptions): Kaha {
   const { sandboxUrl, ...connection } = mustBeObject('options', options)
+  mustBeKey('apiKey', connection.apiKey)
   const send = createSend(connection)
   const toSandbox =
     sandboxUrl === undefined ? send : createSend({ ...connection, baseUrl: sandboxUrl, prefix: '/sandbox' })

@@ -10,7 +10,7 @@ import {
   type QrPaymentNotification,
 } from '@kaha/contract'
 import { openToken, tokenKey, TokenError } from '@kaha/qrph/token'
-import { mustBeBody, mustBeObject, mustBeText, mustFitHeader } from './arguments.ts'
+import { mustBeBody, mustBeKey, mustBeObject, mustBeText, mustFitHeader } from './arguments.ts'
 import { createSend, unexpected, type CallOptions, type ConnectionOptions } from './request.ts'
 
 /** What a client of the webhook service is made with. */
@@ -46,6 +46,7 @@ export interface KahaQrWebhooks {
 /** A client of the encrypted webhooks. It throws KahaError, whose `code` is one of the webhook service, and KahaConnectionError. */
 export function createKahaQrWebhooks(account: KahaQrWebhooksOptions): KahaQrWebhooks {
   const { webhooksUrl, secretKey, ...connection } = mustBeObject('options', account)
+  mustBeKey('secretKey', secretKey)
   const sendAs = (headers: Readonly<Record<string, string>> = {}) =>
     createSend({ ...connection, baseUrl: webhooksUrl, basicUser: secretKey, prefix: '/webhooks', headers })
   const send = sendAs()

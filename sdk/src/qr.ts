@@ -8,7 +8,7 @@ import {
   type QrPayment,
 } from '@kaha/contract'
 import { openToken, sealToken, tokenKey, type TokenKey } from '@kaha/qrph/token'
-import { jsonOf, mustBeObject, mustBeText } from './arguments.ts'
+import { jsonOf, mustBeKey, mustBeObject, mustBeText } from './arguments.ts'
 import { createSend, type CallOptions, type ConnectionOptions } from './request.ts'
 
 /** What a client of the QR service is made with. */
@@ -36,6 +36,7 @@ export interface KahaQr {
 /** A client of the QR service. It throws KahaError, whose `code` has the eight digits of area E, and KahaConnectionError. */
 export function createKahaQr(account: KahaQrOptions): KahaQr {
   const { qrUrl, secretKey, encryptionKey, ...connection } = mustBeObject('options', account)
+  mustBeKey('secretKey', secretKey)
   mustBeText('encryptionKey', encryptionKey)
   let ready: Promise<TokenKey> | undefined
   const key = (): Promise<TokenKey> => (ready ??= tokenKey(encryptionKey))

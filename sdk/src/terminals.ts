@@ -15,7 +15,7 @@ import {
   type QueryOf,
 } from '@kaha/contract'
 import { uuidv7 } from 'uuidv7'
-import { mustBeObject, mustBeText, segment } from './arguments.ts'
+import { mustBeKey, mustBeObject, mustBeText, segment } from './arguments.ts'
 import { eachOf } from './pages.ts'
 import {
   createSend,
@@ -67,6 +67,7 @@ export function createTerminals(
   { random, pause: wait }: Timing = { random: Math.random, pause },
 ) {
   const { apiSecret, now = () => new Date(), ...options } = mustBeObject('options', given)
+  mustBeKey('apiKey', options.apiKey)
   const send = createSend(options, undefined, signer(mustBeText('apiSecret', apiSecret), now))
   const listTransactions = (query: QueryOf<typeof listTerminalTransactions> = {}, call?: CallOptions) =>
     send(listTerminalTransactions, { query }, call)
