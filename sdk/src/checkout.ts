@@ -1,5 +1,6 @@
-import { confirmPaymentIntent, type AnswerOf, type BodyOf } from '@kaha/contract'
+import { confirmPaymentIntent, type AnswerOf } from '@kaha/contract'
 import { mustBeObject } from './arguments.ts'
+import type { BodyOf } from './given.ts'
 import { createSend, type CallOptions, type ConnectionOptions } from './request.ts'
 
 // A page tells by them what became of a confirm, and the whole client is not for a browser.

@@ -35,10 +35,9 @@ import {
   updatePaymentLink,
   updateWebhookEndpoint,
   type AnswerOf,
-  type BodyOf,
-  type QueryOf,
 } from '@kaha/contract'
 import { mustBeKey, mustBeObject } from './arguments.ts'
+import type { BodyOf, QueryOf } from './given.ts'
 import { eachOf, readPage } from './pages.ts'
 import {
   createOpen,

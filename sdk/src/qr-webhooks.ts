@@ -6,11 +6,11 @@ import {
   simulateQr,
   updateQrWebhook,
   type AnswerOf,
-  type BodyOf,
   type QrPaymentNotification,
 } from '@kaha/contract'
 import { openToken, tokenKey, TokenError } from '@kaha/qrph/token'
 import { mustBeBody, mustBeKey, mustBeObject, mustBeText, mustFitHeader } from './arguments.ts'
+import type { BodyOf } from './given.ts'
 import { createSend, unexpected, type CallOptions, type ConnectionOptions } from './request.ts'
 
 /** What a client of the webhook service is made with. */

@@ -1,6 +1,7 @@
-import type { AnswerOf, BodyOf, Operation, ParamsOf, QueryOf } from '@kaha/contract'
+import type { AnswerOf, Operation } from '@kaha/contract'
 import { checkedBase, checkedKey, checkInput, isObject, jsonOf, search, segment } from './arguments.ts'
 import { KahaConnectionError, KahaError } from './errors.ts'
+import type { InputOf } from './given.ts'
 import { isRepeatable, pause, retryAfterSecondsOf, waitBeforeRetry } from './retry.ts'
 
 /** What every client is made with. Throws TypeError or RangeError, as it is made, for what cannot be. */
@@ -35,13 +36,6 @@ export interface CreateOptions extends CallOptions {
   /** Your name for this request, 8 to 64 of `A-Z a-z 0-9 . _ -`. Made when absent; the retries of one call share it, and an error tells it. */
   readonly idempotencyKey?: string
 }
-
-type Part<Name extends string, Value> = Value extends undefined ? unknown : { readonly [name in Name]: Value }
-
-/** What an operation takes: its path parameters, its query, its body, each where it has one. */
-export type InputOf<O extends Operation> = Part<'params', ParamsOf<O>> &
-  Part<'query', QueryOf<O>> &
-  Part<'body', BodyOf<O>>
 
 export type Send = <O extends Operation>(
   operation: O,

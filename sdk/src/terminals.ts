@@ -11,11 +11,10 @@ import {
   retrieveTerminalWebhook,
   updateTerminalWebhook,
   voidTerminalTransaction,
-  type BodyOf,
-  type QueryOf,
 } from '@kaha/contract'
 import { uuidv7 } from 'uuidv7'
 import { mustBeKey, mustBeObject, mustBeText, segment } from './arguments.ts'
+import type { BodyOf, QueryOf } from './given.ts'
 import { eachOf } from './pages.ts'
 import {
   createSend,

@@ -109,12 +109,39 @@ test('fields are exact: words are words of the contract, and what may be absent 
   same<CreatePaymentLink['type'], 'one_time' | 'multi_use'>(true)
   same<UpdatePaymentLink['description'], string | null | undefined>(true)
   same<'amount' extends keyof UpdatePaymentLink ? true : false, false>(true)
-  same<NonNullable<Parameters<Links['list']>[0]>['status'], LinkStatus[] | undefined>(true)
+  same<NonNullable<Parameters<Links['list']>[0]>['status'], readonly LinkStatus[] | undefined>(true)
   same<WebhookPayload['type'], WebhookEvent['type']>(true)
   same<WebhookPayload['data']['status'], 'SUCCEEDED' | 'DECLINED' | 'FAILED' | 'EXPIRED'>(true)
   same<PayerConfirmation['client_secret'], string>(true)
   same<'client_secret' extends keyof PaymentIntent ? true : false, false>(true)
   same<'client_secret' extends keyof CreatedPaymentIntent ? true : false, true>(true)
+})
+
+test('lists that are given may be readonly, as those are that are written `as const`', async () => {
+  const sent: unknown[] = []
+  const fetch: typeof globalThis.fetch = async (url, init) => {
+    sent.push(init?.body ?? (url instanceof Request ? url.url : url.toString()))
+    return Response.json({})
+  }
+  const kaha = createKaha({ baseUrl: 'http://localhost', apiKey: 'k', fetch })
+  const endpoint = { url: 'https://a.example', enabled_events: ['payment.succeeded', 'payment.failed'] } as const
+  const link = {
+    type: 'one_time',
+    currency: 'PHP',
+    amount: 1,
+    line_items: [{ sku: 'A', name: 'A', unit_price: 1, quantity: 1 }],
+  } as const
+  const named: CreatePaymentLink = link
+  await kaha.webhooks.createEndpoint(endpoint)
+  await kaha.webhooks.updateEndpoint('id', endpoint)
+  await kaha.paymentLinks.create(named)
+  await kaha.paymentLinks.list({ status: ['ACTIVE', 'CONSUMED'] } as const)
+  assert.deepEqual(sent, [
+    JSON.stringify(endpoint),
+    JSON.stringify(endpoint),
+    JSON.stringify(link),
+    'http://localhost/ecom/v1/payment-links?status=ACTIVE%2CCONSUMED',
+  ])
 })
 
 test('what an operation does not take does not compile', () => {

@@ -1,6 +1,5 @@
 import type {
   AnswerOf,
-  BodyOf,
   advanceSandboxClock,
   cancelPaymentLink,
   confirmPaymentIntent,
@@ -47,6 +46,7 @@ import type {
   updateWebhookEndpoint,
   voidTerminalTransaction,
 } from '@kaha/contract'
+import type { BodyOf } from './given.ts'
 
 // Names for the shapes of the contract: each is derived from its operation, none is written twice.
 
