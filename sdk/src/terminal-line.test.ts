@@ -272,6 +272,10 @@ test('a question without what it needs, or that cannot be written or is too long
     [['payment', null], /^TypeError: message must be an object$/],
     [['ping', {}, null], /^TypeError: options must be an object$/],
     [['voidPayment', { transactionId: 1n }], /BigInt/],
+    [
+      ['payment', { terminalId: 'T1', paymentRequest: { amount: NaN } }],
+      /^TypeError: paymentRequest\.amount must be a finite number/,
+    ],
     [['voidPayment', { transactionId: 'ñ'.repeat(32_760) }], /^RangeError: voidPayment: .*at most 65536 bytes/],
   ] as const)
     await assert.rejects(ask(...given), says)
