@@ -7,7 +7,7 @@ import { hintOnce } from '../kernel/bus-postgres.ts'
 import type { Db } from '../kernel/db.ts'
 import { StartFault } from '../kernel/fault.ts'
 import { scrub } from '../kernel/log.ts'
-import { isTimestamp } from '../kernel/timestamp.ts'
+import { isTimestamp, msOf } from '../kernel/timestamp.ts'
 import { argumentsOf, idOf, takesOnly, unknownAction } from './arguments.ts'
 import { timeIn, withDatabase } from './database.ts'
 import { issuingOf } from './issuing.ts'
@@ -112,7 +112,7 @@ function wantedKey({
 function timeOf(text: string): Date {
   if (!isTimestamp(text))
     throw new StartFault('say when it expires: --expires and a time with its zone, such as 2027-01-31T00:00:00+08:00')
-  return new Date(text.toUpperCase())
+  return new Date(msOf(text))
 }
 
 async function issue(db: Db, config: Config, wanted: WantedKey, json: boolean): Promise<void> {

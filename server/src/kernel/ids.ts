@@ -1,5 +1,6 @@
 import { randomBytes, randomInt } from 'node:crypto'
 import { UUID } from 'uuidv7'
+import { msOf } from './timestamp.ts'
 
 const pattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 
@@ -22,7 +23,7 @@ export function firstIdOf(ms: number): string {
 export const smallestId = '00000000-0000-0000-0000-000000000000'
 export const largestId = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
 
-// A millisecond is the grain of an id, and Date.parse cuts what is finer: one of that millisecond came before.
+// A millisecond is the grain of an id, and what is finer is cut: one of that millisecond came before.
 const finerThanMs = /\.\d{3}\d*[1-9]/
 
 /** The ids of two RFC 3339 times and of all between them; null where the first time is the later one. */
@@ -30,8 +31,8 @@ export function idsWithin(
   from: string | undefined,
   to: string | undefined,
 ): { readonly from: string; readonly before: string } | null {
-  const fromMs = from === undefined ? undefined : Date.parse(from)
-  const toMs = to === undefined ? undefined : Date.parse(to)
+  const fromMs = from === undefined ? undefined : msOf(from)
+  const toMs = to === undefined ? undefined : msOf(to)
   if (fromMs !== undefined && toMs !== undefined && fromMs > toMs) return null
   const rest = from !== undefined && finerThanMs.test(from) ? 1 : 0
   return {

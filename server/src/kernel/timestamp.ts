@@ -6,12 +6,18 @@ const writable = { from: Date.parse('0000-01-01T00:00:00Z'), to: Date.parse('999
 export function isTimestamp(text: string): boolean {
   if (!form.test(text)) return false
   const day = Number(text.slice(8, 10))
-  const ms = Date.parse(text.toUpperCase())
+  const ms = msOf(text)
   // NaN compares to nothing. An offset may carry a time out of the years that four digits can write.
   if (!(ms >= writable.from && ms <= writable.to)) return false
   // A day that the month does not have would roll over into the next one.
   return day <= daysIn(Number(text.slice(0, 4)), Number(text.slice(5, 7)))
 }
+
+/**
+ * A timestamp in ms since 1970, what is finer left out; NaN of a text that is none. `Date.parse` misreads a fraction of more than nine digits that
+ * begins with a zero.
+ */
+export const msOf = (text: string): number => Date.parse(text.toUpperCase().replace(/(\.\d{3})\d+/, '$1'))
 
 // Date.UTC takes a year below 100 for one of the last century; 400 years later the calendar is the same.
 const daysIn = (year: number, month: number): number => new Date(Date.UTC(year + 400, month, 0)).getUTCDate()

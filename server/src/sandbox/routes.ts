@@ -16,6 +16,7 @@ import { errorWithDetails } from '../kernel/http/error-envelope.ts'
 import { Fault } from '../kernel/fault.ts'
 import { route, type Area, type Route } from '../kernel/http/area.ts'
 import { headerOf } from '../kernel/http/header.ts'
+import { msOf } from '../kernel/timestamp.ts'
 import { hostsOf, isLoopbackHost } from '../kernel/web-address.ts'
 import { presentReading, type BankApp } from './bank.ts'
 import type { SandboxClock } from './clock.ts'
@@ -72,7 +73,7 @@ export function sandboxRoutes({
     route<typeof advanceSandboxClock, Principal>(advanceSandboxClock, async ({ body }) => {
       const { seconds, to } = body
       if (seconds !== undefined && to === undefined) await sandboxClock.advanceBy(seconds * 1000)
-      else if (to !== undefined && seconds === undefined) await sandboxClock.advance(new Date(to))
+      else if (to !== undefined && seconds === undefined) await sandboxClock.advance(new Date(msOf(to)))
       else
         throw new Fault('BAD_REQUEST', 'Send either seconds or to.', { field: 'seconds', rule: 'either_seconds_or_to' })
       return shown()

@@ -1,5 +1,6 @@
 import { firstIdOf, largestId, smallestId } from '../../kernel/ids.ts'
 import { linesTotal } from '../../kernel/money.ts'
+import { msOf } from '../../kernel/timestamp.ts'
 import { webAddressProblem, webAddressWords } from '../../kernel/web-address.ts'
 import { refuse } from './errors.ts'
 import type { LinkChange, NewIntentRequest, NewLink } from './requests.ts'
@@ -31,7 +32,7 @@ export const checkRedirects = (urls: LinkChange['redirect_urls'], sandbox: boole
 
 /** When a payment ends that asks for this time or for none: in a day, and never after its link. */
 export const expiryOf = (text: string | undefined, at: Date, latest?: Date): Date => {
-  const wanted = text === undefined ? new Date(at.getTime() + dayMs) : new Date(text)
+  const wanted = text === undefined ? new Date(at.getTime() + dayMs) : new Date(msOf(text))
   if (text === undefined) return latest !== undefined && latest < wanted ? latest : wanted
   if (wanted <= at) throw refuse('INVALID_EXPIRES_AT', 'expires_at: must be in the future.', 'expires_at', 'future')
   if (latest !== undefined && wanted > latest) {
@@ -85,7 +86,7 @@ export const linkEnded = (state: string) =>
 export function changedLink(link: LinkRow, change: LinkChange): LinkRow {
   const { description, order_reference, redirect_urls, max_uses, metadata } = change
   if (max_uses !== undefined) checkMaxUses(link, max_uses)
-  const expiresAt = change.expires_at === undefined ? link.expires_at : new Date(change.expires_at)
+  const expiresAt = change.expires_at === undefined ? link.expires_at : new Date(msOf(change.expires_at))
   if (change.expires_at !== undefined && expiresAt <= link.expires_at) {
     throw refuse('INVALID_EXPIRES_AT', 'expires_at: must be later than the present one.', 'expires_at', 'later')
   }
@@ -130,9 +131,9 @@ export function mergedUrls(
 
 /** Both dates exclusive: after `from`, before `to`. A millisecond is the grain of an id. */
 export function idBounds(from: string | undefined, to: string | undefined): { from: string; before: string } {
-  const fromMs = from === undefined ? undefined : Date.parse(from)
+  const fromMs = from === undefined ? undefined : msOf(from)
   // Within a millisecond a bound lies after the whole of it.
-  const toMs = to === undefined ? undefined : Date.parse(to) + (/\.\d{3}\d*[1-9]/.test(to) ? 1 : 0)
+  const toMs = to === undefined ? undefined : msOf(to) + (/\.\d{3}\d*[1-9]/.test(to) ? 1 : 0)
   if (fromMs !== undefined && toMs !== undefined && fromMs > toMs) {
     throw refuse('INVALID_DATE_RANGE', 'date_from: must not be later than date_to.', 'date_from', 'not_after_date_to')
   }

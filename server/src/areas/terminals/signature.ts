@@ -1,4 +1,5 @@
 import { createHmac, hash, timingSafeEqual, type KeyObject } from 'node:crypto'
+import { msOf } from '../../kernel/timestamp.ts'
 
 /** How far a request's time may be from ours, both ways. */
 export const windowMs = 5 * 60_000
@@ -42,7 +43,7 @@ export function readSignature(text: string | undefined): Buffer | null {
 /** The time of x-timestamp in ms, or null where it is none. */
 export function readTimestamp(text: string | undefined): number | null {
   if (text === undefined || !isoTime.test(text)) return null
-  const ms = Date.parse(text)
+  const ms = msOf(text)
   return Number.isNaN(ms) ? null : ms
 }
 
