@@ -287,10 +287,9 @@ export const ecommerceStore = {
     (await on.run<{ request_hash: Buffer; response: Buffer }>(findAnswer, [entityId, operation, key]))[0],
   findLink: async (on: Queries, principal: Principal, id: string) =>
     (await on.run<LinkRow>(findLink[principal.level], [id, principal.entityId]))[0],
-  /** Held until the transaction ends. */
   /**
-   * Of the moment at which its lock had been waited for: a statement that waits itself has the time of before. Uses are taken and given back
-   * under the same lock, so what is read here stands until the transaction ends.
+   * Held until the transaction ends, and of the moment at which its lock had been waited for: a statement that waits itself has the time of
+   * before. Uses are taken and given back under the same lock, so what is read here stands as long.
    */
   async lockLink(tx: Queries, principal: Principal, id: string): Promise<LinkRow | undefined> {
     const values = [id, principal.entityId]

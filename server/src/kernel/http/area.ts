@@ -217,8 +217,10 @@ function mountRoute<P>(room: FastifyInstance, area: Area<P>, { operation, handle
       const sent = read === undefined && mayLackBody ? {} : read?.value
       // Area D reads its numbers itself, as they were written.
       const violation = body(sent) ?? (area.takesExtras === true || read === undefined ? null : unheldNumber(read))
-      const { id = '' } = request.params as Record<string, string>
-      if (violation) await beforeRefusal?.({ principal: request.principal as P, id, body: sent }, violation)
+      if (violation !== null && beforeRefusal !== undefined) {
+        const { id = '' } = request.params as Record<string, string>
+        await beforeRefusal({ principal: request.principal as P, id, body: sent }, violation)
+      }
       must(violation)
       const answer = await handle({
         principal: request.principal as P,
