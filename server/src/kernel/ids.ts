@@ -1,6 +1,6 @@
 import { randomBytes, randomInt } from 'node:crypto'
 import { UUID } from 'uuidv7'
-import { msOf } from './timestamp.ts'
+import { isFinerThanMs, msOf } from './timestamp.ts'
 
 const pattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 
@@ -23,10 +23,7 @@ export function firstIdOf(ms: number): string {
 export const smallestId = '00000000-0000-0000-0000-000000000000'
 export const largestId = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
 
-// A millisecond is the grain of an id, and what is finer is cut: one of that millisecond came before.
-const finerThanMs = /\.\d{3}\d*[1-9]/
-
-/** The ids of two RFC 3339 times and of all between them; null where the first time is the later one. */
+/** The ids of two RFC 3339 times and of all between them, whose grain is a millisecond; null where the first time is the later one. */
 export function idsWithin(
   from: string | undefined,
   to: string | undefined,
@@ -34,7 +31,7 @@ export function idsWithin(
   const fromMs = from === undefined ? undefined : msOf(from)
   const toMs = to === undefined ? undefined : msOf(to)
   if (fromMs !== undefined && toMs !== undefined && fromMs > toMs) return null
-  const rest = from !== undefined && finerThanMs.test(from) ? 1 : 0
+  const rest = from !== undefined && isFinerThanMs(from) ? 1 : 0
   return {
     from: fromMs === undefined ? smallestId : firstIdOf(Math.max(0, fromMs + rest)),
     before: toMs === undefined ? largestId : firstIdOf(Math.max(0, toMs + 1)),

@@ -19,5 +19,8 @@ export function isTimestamp(text: string): boolean {
  */
 export const msOf = (text: string): number => Date.parse(text.toUpperCase().replace(/(\.\d{3})\d+/, '$1'))
 
+/** Whether it lies within its millisecond, after the beginning of that: what happened in that millisecond counts as before it. */
+export const isFinerThanMs = (text: string): boolean => /\.\d{3}\d*[1-9]/.test(text)
+
 // Date.UTC takes a year below 100 for one of the last century; 400 years later the calendar is the same.
 const daysIn = (year: number, month: number): number => new Date(Date.UTC(year + 400, month, 0)).getUTCDate()

@@ -1,6 +1,6 @@
 import { firstIdOf, largestId, smallestId } from '../../kernel/ids.ts'
 import { linesTotal } from '../../kernel/money.ts'
-import { msOf } from '../../kernel/timestamp.ts'
+import { isFinerThanMs, msOf } from '../../kernel/timestamp.ts'
 import { webAddressProblem, webAddressWords } from '../../kernel/web-address.ts'
 import { refuse } from './errors.ts'
 import type { LinkChange, NewIntentRequest, NewLink } from './requests.ts'
@@ -133,7 +133,7 @@ export function mergedUrls(
 export function idBounds(from: string | undefined, to: string | undefined): { from: string; before: string } {
   const fromMs = from === undefined ? undefined : msOf(from)
   // Within a millisecond a bound lies after the whole of it.
-  const toMs = to === undefined ? undefined : msOf(to) + (/\.\d{3}\d*[1-9]/.test(to) ? 1 : 0)
+  const toMs = to === undefined ? undefined : msOf(to) + (isFinerThanMs(to) ? 1 : 0)
   if (fromMs !== undefined && toMs !== undefined && fromMs > toMs) {
     throw refuse('INVALID_DATE_RANGE', 'date_from: must not be later than date_to.', 'date_from', 'not_after_date_to')
   }

@@ -5,7 +5,7 @@ import type { Db } from '../../kernel/db.ts'
 import { pageSizeDefault, type Listed } from '../../kernel/list.ts'
 import { isExactNumber } from '../../kernel/money.ts'
 import { createPlaces } from '../../kernel/places.ts'
-import { msOf } from '../../kernel/timestamp.ts'
+import { isFinerThanMs, msOf } from '../../kernel/timestamp.ts'
 import { refuse } from './errors.ts'
 import {
   transactionStore,
@@ -259,10 +259,9 @@ function filtersOf(query: TransactionQuery): TransactionFilters {
 
 const isAfter = (from: string, to: string): boolean => msOf(from) > msOf(to)
 
-// Transactions are created at whole milliseconds. Date.parse cuts what is finer; one of that millisecond came before.
-const finerThanMs = /\.\d{3}\d*[1-9]/
+// Transactions are created at whole milliseconds.
 const timeOf = (text: string, { up }: { up: boolean }): Date =>
-  new Date(msOf(text) + (up && finerThanMs.test(text) ? 1 : 0))
+  new Date(msOf(text) + (up && isFinerThanMs(text) ? 1 : 0))
 
 /** Whether the calendar has this day. */
 function isDay(text: string): boolean {
