@@ -242,10 +242,10 @@ export function createLedger({ db, bus, clock, log, figures, waits, eventRow }: 
     apart: ({ id }) => [id],
   })
 
-  // What is to be said is lost then, and made up for by timers and by whoever looks again.
+  // Told is then the connection that each was sent to: one that took its place asks what there is.
   const unread = (error: unknown) => {
-    if (!isAway(error)) log.error({ err: error }, 'terminals could not be told of their payments')
-    return []
+    if (!isAway(error)) log.error({ err: error }, 'terminals could not be looked up to be told of their payments')
+    return undefined
   }
   const follow = async (changes: readonly Changed[]): Promise<void> => {
     if (changes.some(({ isHeard }) => isHeard)) bus.hint('events')
@@ -269,11 +269,14 @@ export function createLedger({ db, bus, clock, log, figures, waits, eventRow }: 
     })
     if (telling.length === 0) return
     const ids = new Set(telling.map(({ row }) => row.terminal_id))
-    const terminals = new Map((await connectionStore.readAll(db, [...ids]).catch(unread)).map((one) => [one.id, one]))
+    const terminals = await connectionStore.readAll(db, [...ids]).catch(unread)
+    const connections = new Map(
+      terminals?.map(({ id, status, connection_id }) => [id, status === 'online' ? connection_id : null]),
+    )
     for (const { row, told } of telling) {
-      const terminal = terminals.get(row.terminal_id)
-      if (terminal?.status !== 'online') continue
-      for (const action of told) bus.say('terminals', ['tell', terminal.connection_id, row.group_id, row.id, action])
+      const connectionId = terminals === undefined ? row.sent_to : connections.get(row.terminal_id)
+      if (typeof connectionId !== 'string') continue
+      for (const action of told) bus.say('terminals', ['tell', connectionId, row.group_id, row.id, action])
     }
   }
 

@@ -231,6 +231,30 @@ test('nor a terminal of a payment at another one, or to cancel what nobody has c
   }
 })
 
+test('a terminal is told when the database is back of what could not be read as the word of it came, once', async () => {
+  let isAway = true
+  const row = {
+    ...payment,
+    terminal_id: 't1',
+    state: 'FAILED',
+    cancel_asked: false,
+    given_up: null,
+    void_state: 'ASKED',
+  }
+  const run = async () => {
+    if (isAway) throw new Fault('UNAVAILABLE', 'away')
+    return [row] as never[]
+  }
+  const { sent, hear, deliverer } = gateway(run, {} as TerminalCases, 't1')
+  for (let times = 0; times < 2; times += 1) hear(['tell', 'c', 'g', 'id', 'voidPayment'])
+  await sleep(20)
+  assert.deepEqual(sent, [])
+  isAway = false
+  for (let times = 0; times < 2; times += 1) deliverer.terminals.tellAgain()
+  await sleep(20)
+  assert.deepEqual(sent, ['voidPayment'])
+})
+
 test('nor is a payment sent to another terminal than its own', async () => {
   const row = { ...payment, ...newCourse, terminal_id: 't1' } as Partial<TransactionRow> as TransactionRow
   const change: Ledger['change'] = async (_id, stepper) => ({ ...row, ...stepper(row, new Date(0)).course })

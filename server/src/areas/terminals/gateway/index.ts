@@ -130,7 +130,7 @@ export function createGateway(deps: GatewayDependencies): Gateway {
       // One that cannot be stored holds up no other.
       for (const done of await Promise.allSettled([...ends, ...looks]))
         if (done.status === 'rejected') onError(done.reason)
-      terminals.askAgain()
+      terminals.tellAgain()
       desktops.tellAgain()
       await desktops.tellMissed().catch(onError)
     },

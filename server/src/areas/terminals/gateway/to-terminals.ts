@@ -12,6 +12,7 @@ import type { Link, Links } from './links.ts'
 import { stamp, terminalIdOf, type ReadRow } from './stamp.ts'
 
 const askedTogetherMax = 128
+const untoldMax = 10_000
 
 /** Whether its terminal is to end it. */
 const isToEnd = ({ state, cancel_asked, given_up }: TransactionRow): boolean =>
@@ -26,8 +27,8 @@ export interface ToTerminals {
   sendStored(row: TransactionRow): void
   /** A terminal that has connected is asked about what it may have missed. */
   ask(link: Link): void
-  /** Those whose payments could not be read as they came are asked now. */
-  askAgain(): void
+  /** What could not be read before is told, and asked, now. */
+  tellAgain(): void
 }
 
 /** What terminals on the sockets of this process are told: payments, and that one is to be cancelled, voided or reported. */
@@ -116,30 +117,41 @@ export function createToTerminals({
     })
   }
 
+  // Words whose payments could not be read as they came.
+  const untold = new Map<string, Words>()
+  const keptFor = (words: Words) => (error: unknown) => {
+    if (isAway(error) && untold.size < untoldMax) untold.set(words.join(' '), words)
+    throw error
+  }
+  const tell = (words: Words) => {
+    const [connectionId = '', groupId = '', id = '', action = ''] = words
+    const link = links.find(connectionId)
+    if (link === undefined && action === 'payment') early.note(connectionId, id)
+    if (link === undefined || link.dismissed) return
+    link.tellInTurn(async () => {
+      if (action === 'payment') return sendPayment(link, id)
+      // A word asks to look, and may be anybody's: told is what the row says, to the terminal that it names.
+      const row = await read({ id, groupId }).catch(keptFor(words))
+      if (row === undefined || row.terminal_id !== link.terminalId) return
+      if (action === 'cancelPayment' && isToEnd(row)) tellCancel(link, row)
+      if (action === 'voidPayment' && row.void_state === 'ASKED') tellVoid(link, row)
+    })
+  }
+
   return {
-    tell([connectionId = '', groupId = '', id = '', action = '']) {
-      const link = links.find(connectionId)
-      if (link === undefined && action === 'payment') early.note(connectionId, id)
-      if (link === undefined || link.dismissed) return
-      link.tellInTurn(async () => {
-        if (action === 'payment') return sendPayment(link, id)
-        // A word asks to look, and may be anybody's: told is what the row says, to the terminal that it names.
-        const row = await read({ id, groupId })
-        if (row === undefined || row.terminal_id !== link.terminalId) return
-        if (action === 'cancelPayment' && isToEnd(row)) tellCancel(link, row)
-        if (action === 'voidPayment' && row.void_state === 'ASKED') tellVoid(link, row)
-      })
-    },
+    tell,
     arrived(link) {
       const id = early.take(link.connectionId)
       if (id !== undefined) link.tellInTurn(() => sendPayment(link, id))
     },
     sendStored,
     ask,
-    askAgain() {
-      const those = [...unasked]
+    tellAgain() {
+      const [those, words] = [[...unasked], [...untold.values()]]
       unasked.clear()
+      untold.clear()
       for (const link of those) if (links.isOpen(link)) ask(link)
+      for (const one of words) tell(one)
     },
   }
 }
