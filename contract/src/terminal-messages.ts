@@ -264,7 +264,8 @@ export const terminalAnswers = {
   paymentVoided: message({
     from: 'server',
     to: 'desktop',
-    summary: 'A payment of the group is voided.',
+    summary:
+      'A payment of the group is voided. With no paymentComplete or paymentTimeout before it, the terminal approved another amount or currency.',
     schema: Type.Object({
       action: action('paymentVoided'),
       transactionId: id,
