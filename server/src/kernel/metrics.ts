@@ -57,7 +57,7 @@ export function createMetrics({ readMsMax = readMsUsual }: { readonly readMsMax?
     text: async () => (await registry.metrics()) + (await processFigures().metrics()),
     requests: new Counter({
       name: 'kaha_http_requests_total',
-      help: 'Requests answered, by operation and status.',
+      help: 'Requests, by operation and status; cut is one whose connection was closed before its answer was written whole.',
       labelNames: ['operation', 'status'],
       registers,
     }),

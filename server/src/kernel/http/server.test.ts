@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { Agent, request, type IncomingMessage } from 'node:http'
-import { connect } from 'node:net'
+import { connect, type Socket } from 'node:net'
+import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import { test, type TestContext } from 'node:test'
 import { until } from '../../../test/until.ts'
@@ -101,3 +102,51 @@ test('who keeps a connection to a server that is to close is told so with an ans
   await closed
   await assert.rejects(ask(), { code: 'ECONNREFUSED' })
 })
+
+test('a request whose connection is closed before its answer is whole is one line and one measurement, too', async (t) => {
+  const lines: string[] = []
+  const metrics = createMetrics()
+  const http = createHttp({
+    log: createLog('info', { write: (text: string) => void lines.push(text) }),
+    metrics,
+    clock: createClock(),
+    trustProxy: false,
+    prefixOfHost: new Map(),
+    takesSockets: () => true,
+  })
+  t.after(() => http.close())
+  const [asked, left] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  http.post('/slow', async () => {
+    asked.resolve()
+    await left.promise
+    return 'done'
+  })
+  http.get('/endless', (_request, reply) => reply.send(endless()))
+  await http.listen({ port: 0, host: '127.0.0.1' })
+  const leaves = async (head: string, when: (socket: Socket) => Promise<unknown>) => {
+    const socket = connect(portOf(http), '127.0.0.1')
+    socket.write(`${head} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n`)
+    await when(socket)
+    socket.destroy()
+  }
+  await leaves('POST /slow', () => asked.promise)
+  await leaves('GET /endless', (socket) => once(socket, 'data'))
+  await until('both lines', () => lines.length === 2)
+  left.resolve()
+  const seen = lines.map((text) => JSON.parse(text) as Record<string, unknown>)
+  assert.deepEqual(
+    seen.map(({ method, path, status, cut }) => [method, path, status, cut]),
+    [
+      ['POST', '/slow', null, true],
+      ['GET', '/endless', 200, true],
+    ],
+  )
+  assert.match(await metrics.registry.metrics(), /kaha_http_requests_total\{operation="none",status="cut"\} 2/)
+})
+
+/** An answer that begins and has no end. */
+function endless(): Readable {
+  const answer = new Readable({ read: () => {} })
+  answer.push('begun')
+  return answer
+}

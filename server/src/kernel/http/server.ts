@@ -76,6 +76,7 @@ export function createHttp(options: HttpOptions): FastifyInstance {
   app.decorateRequest('bodyOfGet', undefined)
   app.addHook('onRequest', (request, reply, done) => {
     reply.header('x-correlation-id', request.id)
+    reply.raw.once('close', () => note(request, reply, options))
     done()
   })
   // From the start, for what is seen to grow must have been there before.
@@ -85,27 +86,34 @@ export function createHttp(options: HttpOptions): FastifyInstance {
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response))
   refuseUnrouted(app)
   const isClosed = closeInTime(app, leaveMs)
-  app.addHook('onResponse', (request, reply, done) => {
+  app.addHook('onResponse', (_request, _reply, done) => {
     // The connection of an answer that was under way is idle from now on, and nobody else would close it before its keep-alive ends.
     if (isClosed()) setImmediate(() => app.server.closeIdleConnections())
-    const { config, url } = request.routeOptions
-    const operation = config.operationId ?? 'none'
-    metrics.requests.inc({ operation, status: String(reply.statusCode) })
-    metrics.requestSeconds.observe({ operation }, reply.elapsedTime / 1000)
-    log.info(
-      {
-        operation,
-        method: request.method,
-        path: url ?? null,
-        status: reply.statusCode,
-        ms: Math.round(reply.elapsedTime * 10) / 10,
-        correlation_id: request.id,
-      },
-      'request',
-    )
     done()
   })
   return app
+}
+
+/** Notes an answer, or that its connection was closed before it was written whole: by the caller, on the way or here. What was asked for may be done. */
+function note({ method, id, routeOptions }: FastifyRequest, reply: FastifyReply, { log, metrics }: Edge): void {
+  const { config, url } = routeOptions
+  const { raw, elapsedTime } = reply
+  const operation = config.operationId ?? 'none'
+  const status = raw.headersSent ? raw.statusCode : null
+  metrics.requests.inc({ operation, status: raw.writableFinished ? String(status) : 'cut' })
+  if (raw.writableFinished) metrics.requestSeconds.observe({ operation }, elapsedTime / 1000)
+  log.info(
+    {
+      operation,
+      method,
+      path: url ?? null,
+      status,
+      ...(raw.writableFinished ? {} : { cut: true }),
+      ms: Math.round(elapsedTime * 10) / 10,
+      correlation_id: id,
+    },
+    'request',
+  )
 }
 
 /** Clients that would rather speak HTTP/2 offer it on each request, as Java's do, and are answered in HTTP/1.1 (RFC 9110, 7.8). */
