@@ -17,6 +17,7 @@ import { Fault } from '../kernel/fault.ts'
 import { route, type Area, type Route } from '../kernel/http/area.ts'
 import { headerOf } from '../kernel/http/header.ts'
 import { msOf } from '../kernel/timestamp.ts'
+import { requestTargetOf } from '../kernel/http/server.ts'
 import { hostsOf, isLoopbackHost } from '../kernel/web-address.ts'
 import { presentReading, type BankApp } from './bank.ts'
 import type { SandboxClock } from './clock.ts'
@@ -26,7 +27,7 @@ const bodyBytesMax = 64 * 1024
 
 /** Refuses a request that was led here by a name elsewhere: the sandbox answers to this machine's own names, and to its address. */
 export function requireOwnHost(request: FastifyRequest, addresses: { readonly sandbox: string }): void {
-  const host = request.headers.host?.toLowerCase() ?? ''
+  const { host } = requestTargetOf(request.originalUrl, request.headers.host)
   const own = hostsOf(addresses.sandbox)
   if (isLoopbackHost(host.replace(/:\d+$/, '')) || own.includes(host)) return
   throw new Fault(

@@ -54,6 +54,10 @@ test('S7.access.host: the controls answer to the names of this machine alone, so
     const request = { method: 'POST', path: advancePath, headers: { host }, body: { seconds: 1 } }
     assertRefused(advancePath, await ask(request), 421, 'MISDIRECTED_REQUEST')
   }
+  // Of a request line that has the whole address the host there counts.
+  const whole = (host: string) => ask({ path: `http://${host}${clockPath}`, headers: { host: 'localhost' } })
+  assert.equal((await whole(`localhost:${port}`)).status, 200)
+  assertRefused(clockPath, await whole('evil.example'), 421, 'MISDIRECTED_REQUEST')
 })
 
 test('S7.access.host: a sandbox with a name of its own answers there, with the port of its scheme or without, in capitals or not', async (t) => {

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
+import type { IncomingMessage } from 'node:http'
 import { after, test } from 'node:test'
 import { terminalsOperations, type Operation } from '@kaha/contract'
+import { socketPath } from '../../src/areas/terminals/index.ts'
 import { statement } from '../../src/kernel/db.ts'
 import { platform } from '../platform.ts'
 import { result, sale, shopOf, signedHeaders, wire } from '../till.ts'
@@ -186,4 +188,6 @@ test('X0.addresses.own-host.terminals: on a host name of its own the service ans
     assert.equal((await opened.ask({ action: 'ping' })).action, 'pong')
     await opened.close()
   }
+  const wholeAddress = { url: 'http://pos.kaha.test/v1', headers: { host: 'localhost' } } as IncomingMessage
+  assert.equal(socketPath(new Map([['pos.kaha.test', '/terminal']]))(wholeAddress), '/v1')
 })

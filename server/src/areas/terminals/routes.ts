@@ -29,10 +29,10 @@ export const terminalsBase = '/terminal'
 /** The path of a socket's request from the address of the terminal service, which may have a host name of its own; null where it is none of that. */
 export const socketPath =
   (prefixOfHost: ReadonlyMap<string, string>) =>
-  ({ url = '/', headers }: IncomingMessage): string | null => {
-    const [path = '/'] = url.split('?')
-    const isOwnHost = prefixOfHost.get((headers.host ?? '').toLowerCase()) === terminalsBase
-    if (isOwnHost) return path
+  ({ url, headers }: IncomingMessage): string | null => {
+    const target = requestTargetOf(url, headers.host)
+    const [path = '/'] = target.path.split('?')
+    if (prefixOfHost.get(target.host) === terminalsBase) return path
     return path.startsWith(`${terminalsBase}/`) ? path.slice(terminalsBase.length) : null
   }
 
