@@ -97,8 +97,8 @@ const replacedReason = 'api_key_used_elsewhere'
 
 /**
  * Opens a line and keeps it open: one that is lost is opened again, later each time until it holds. A till is told then the `paymentComplete` and
- * `paymentVoided` that it missed of what its key started. A `paymentTimeout` is not told again: once `changed` says `open`, ask again for each
- * payment whose end is not known, with its transactionId. Rejects where the first connect fails: with KahaError where the platform refuses it, with
+ * `paymentVoided` that it missed of what its key started. A `paymentTimeout` is not told again on another line: once `changed` says `open`, ask again
+ * for each payment whose end is not known, with its transactionId. Rejects where the first connect fails: with KahaError where the platform refuses it, with
  * KahaConnectionError where nobody answers, or not in full within ten seconds.
  */
 export async function connectTerminal(options: TerminalLineOptions): Promise<TerminalLine> {

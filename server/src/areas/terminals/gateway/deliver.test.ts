@@ -44,7 +44,8 @@ function gateway(run: () => Promise<never[]>, cases = {} as TerminalCases, termi
   let hear: (words: Words) => void = () => {}
   const bus = { hear: (_topic, heard) => ((hear = heard), () => {}), listen: () => () => {} } as Partial<Bus> as Bus
   const db = { run } as Partial<Db> as Db
-  const clock = createClock(() => 0)
+  const time = { ms: 0 }
+  const clock = createClock(() => time.ms)
   const deliverer = createDeliverer({
     db,
     bus,
@@ -55,7 +56,7 @@ function gateway(run: () => Promise<never[]>, cases = {} as TerminalCases, termi
     checkSoon: () => void checks.push(true),
     onError,
   })
-  return { told, sent, closed, checks, unsent, links, link, hear: (words: Words) => hear(words), deliverer }
+  return { told, sent, closed, checks, unsent, links, link, time, hear: (words: Words) => hear(words), deliverer }
 }
 
 test('a read for a desktop that fails while the desktop has its turn is told in the next one, and ends no process', async () => {
@@ -154,6 +155,38 @@ test('what a desktop missed is told once, however often it is looked up before t
   deliverer.desktops.catchUp(link)
   await sleep(20)
   assert.deepEqual(sent, ['paymentVoided', 'paymentVoided'])
+})
+
+test('a desktop is told once that what it began was given up, though no word of it comes', async () => {
+  const row = {
+    ...payment,
+    ...newCourse,
+    state: 'PENDING',
+    given_up: null,
+  } as Partial<TransactionRow> as TransactionRow
+  let stored = row
+  const { sent, link, time, hear, deliverer } = gateway(async () => [stored] as never[])
+  const tellMissedAt = async (ms: number) => {
+    time.ms = ms
+    await deliverer.desktops.tellMissed()
+    await sleep(20)
+  }
+  deliverer.desktops.tellEnd(link, row)
+  await tellMissedAt(20_000)
+  stored = { ...row, given_up: 'TIMEOUT', given_up_at: new Date(90_000) }
+  // Its word may be on the way.
+  await tellMissedAt(92_000)
+  assert.deepEqual(sent, [])
+  await tellMissedAt(95_000)
+  await tellMissedAt(100_000)
+  assert.deepEqual(sent, ['paymentTimeout'])
+
+  // As it comes.
+  deliverer.desktops.tellEnd(link, row)
+  hear(['push', 'g', 'id', 'paymentTimeout'])
+  await sleep(20)
+  await tellMissedAt(200_000)
+  assert.deepEqual(sent, ['paymentTimeout', 'paymentTimeout'])
 })
 
 test('a word that is made up tells a desktop nothing that the payment or the terminal does not, and does no harm', async () => {

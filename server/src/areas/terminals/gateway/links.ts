@@ -40,6 +40,7 @@ export class Link {
   readonly #stalledMsMax: number
   #asked: Set<string> | undefined
   #told: Set<string> | undefined
+  #awaited: Map<string, number> | undefined
   #last: Promise<void> | undefined
   #tellings = 0
   // One ping for all that was sent before it, and none while one is under way: clients take many at once for an attack.
@@ -74,6 +75,11 @@ export class Link {
   /** What a desktop was pushed, and may be found among what it missed until it has seen it: a payment's id and the push. */
   get told(): Set<string> {
     return (this.#told ??= new Set())
+  }
+
+  /** Payments that a desktop began over this line and was told no end of, and when that was, in ms of business time. */
+  get awaited(): Map<string, number> {
+    return (this.#awaited ??= new Map())
   }
 
   send(message: Readonly<Record<string, unknown>>): boolean {

@@ -13,6 +13,11 @@ import { stamp, terminalIdOf, type ReadRow } from './stamp.ts'
 const seenTogetherMax = 128
 const missedReadMax = 32
 const unpushedMax = 10_000
+const awaitedMax = 10_000
+// Nothing is given up sooner.
+const awaitedMsMin = 10_000
+// What was given up just now is being told.
+const givenUpMsMin = 5_000
 
 const toldAs: Readonly<Record<ConnectionStatus, string>> = {
   online: 'connected',
@@ -105,6 +110,7 @@ export function createToDesktops({
   }
   const pushTo = (link: Link, row: TransactionRow, push: string): void => {
     if (!link.send(pushOf(row, push))) return
+    link.awaited.delete(row.id)
     const [complete, voided] = [push === 'paymentComplete', push === 'paymentVoided']
     if (link.principal.keyId === row.key_id && (complete || voided)) untilSeen(link, [{ id: row.id, complete, voided }])
   }
@@ -115,8 +121,27 @@ export function createToDesktops({
   }
   const tellEnd = (link: Link, row: TransactionRow) => {
     const end = endOf(row)
-    if (end === undefined) return
-    link.tellInTurn(async () => pushTo(link, row, end))
+    if (end === undefined) awaitEnd(link, row)
+    else link.tellInTurn(async () => pushTo(link, row, end))
+  }
+
+  // Where the word of it is lost nobody else tells a till of a timeout: no row says who has heard of one, and its line holds, so that it asks nothing.
+  const awaitEnd = ({ awaited }: Link, { id }: TransactionRow) => {
+    for (const oldest of awaited.size >= awaitedMax ? awaited.keys().take(1) : []) awaited.delete(oldest)
+    awaited.set(id, clock.now().getTime())
+  }
+  const tellTimeouts = async (link: Link) => {
+    const { groupId } = link.principal
+    const nowMs = clock.now().getTime()
+    const ids = [...link.awaited].flatMap(([id, sinceMs]) => (sinceMs <= nowMs - awaitedMsMin ? [id] : []))
+    const rows = await Promise.all(ids.map((id) => read({ id, groupId })))
+    for (const [index, id] of ids.entries()) {
+      const row = rows[index]
+      // Of any other end it is told as of what else it missed.
+      if (row === undefined || !isOpen(row.state)) link.awaited.delete(id)
+      else if ((row.given_up_at?.getTime() ?? Infinity) <= nowMs - givenUpMsMin)
+        link.tellInTurn(async () => void (link.awaited.has(id) && pushTo(link, row, 'paymentTimeout')))
+    }
   }
 
   /** Does something with what is read, for each of them in its turn. A read that failed before is told then: unheard until that, it would end the process. */
@@ -233,6 +258,7 @@ export function createToDesktops({
       const keys = those.map(({ principal }) => principal.keyId)
       const missed = new Set(await store.keysThatMissed(db, keys, clock.now()))
       for (const link of those) if (missed.has(link.principal.keyId)) catchUp(link)
+      await Promise.all(those.map(tellTimeouts))
     },
     tellAgain() {
       const [caughtUp, pushes] = [[...uncaught], [...unpushed.values()]]
