@@ -142,10 +142,14 @@ test('what is left of a link that was cancelled is over for everybody before any
     const { data: listed } = await room.sdk.reports.listTransactions({ status: ['CANCELLED'] })
     const shown = listed.filter((one) => ids.includes(one.id))
     assert.equal(shown.length, 2)
-    return [...intents, ...reports.map(({ data }) => data), ...shown].map(({ status, updated_at: since }) => [
-      status,
-      since,
-    ])
+    const told = reports.map(({ data }) => data.events.at(-1))
+    return [
+      ...[...intents, ...reports.map(({ data }) => data), ...shown].map(({ status, updated_at: since }) => [
+        status,
+        since,
+      ]),
+      ...told.map((event) => [event?.event_type, event?.created_at]),
+    ]
   }
   const over = await seen()
   for (const one of over) assert.deepEqual(one, ['CANCELLED', at])

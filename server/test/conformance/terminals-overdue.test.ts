@@ -80,7 +80,7 @@ test('[X0.clocks.exact, D5.busy.free] a deadline counts from its moment on, also
   assert.equal((await there.read('second')).json.response.errorCode, 'NO_RESULT')
 })
 
-test('[B3.status.terminal-over, X0.clocks.exact] a sale that its deadline has ended is reported as its own area shows it, before anybody has stored that', async (t) => {
+test('[B3.status.terminal-over, B3.detail.lapsed, X0.clocks.exact] a sale that its deadline has ended is reported as its own area shows it, before anybody has stored that', async (t) => {
   const { ask, there, begin, later, reports } = await unwatched(t)
   await there.connect(there.first)
   await there.connect(there.second)
@@ -115,14 +115,24 @@ test('[B3.status.terminal-over, X0.clocks.exact] a sale that its deadline has en
   assert.deepEqual(await reported({ status: ['PENDING'] }), [])
   assert.deepEqual(await reported({ status: ['FAILED'] }), over)
   const { data } = await reports.listTransactions()
-  for (const { id, updated_at } of data) {
-    const { data: one } = await reports.retrieveTransaction(id)
-    assert.deepEqual([one.status, one.updated_at], ['FAILED', updated_at])
+  const details = () => Promise.all(data.map(async ({ id }) => (await reports.retrieveTransaction(id)).data))
+  const unstored = await details()
+  for (const [index, { updated_at }] of data.entries()) {
+    const { status, updated_at: at, events } = unstored[index] ?? {}
+    assert.deepEqual([status, at], ['FAILED', updated_at])
+    assert.deepEqual(
+      events?.map(({ event_type, created_at, reason }) => [event_type, created_at, reason]),
+      [
+        ['CREATED', data[index]?.created_at, null],
+        ['FAILED', updated_at, null],
+      ],
+    )
   }
 
   for (const name of ['unsent', 'silent']) assert.equal((await there.read(name)).json.status, 'FAILED')
   assert.deepEqual(await ask(`select from payments.transactions where status = 'PENDING'`), [])
   assert.deepEqual(await reported(), over)
+  assert.deepEqual(await details(), unstored)
 })
 
 test('[D5.busy.free] a terminal whose last payment cannot be stored stays busy, and is free once it can', async (t) => {

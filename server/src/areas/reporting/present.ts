@@ -104,9 +104,12 @@ export function presentDetail({ row, history }: TransactionStory): { data: Detai
   }
 }
 
+// As the lapses of payments and of terminals have them.
+const lapsedStatuses: ReadonlySet<string> = new Set(['DECLINED', 'EXPIRED', 'FAILED', 'CANCELLED'])
+
 /** The rows of the past, and a deadline that has passed without being stored yet. */
 function eventsOf(row: TransactionRow, history: readonly HistoryRow[]): readonly HistoryRow[] {
-  const isLapsed = ['DECLINED', 'EXPIRED'].includes(row.status) && !history.some(({ type }) => type === row.status)
+  const isLapsed = lapsedStatuses.has(row.status) && !history.some(({ type }) => type === row.status)
   if (!isLapsed) return history
   const reason = row.status === 'DECLINED' ? 'VERIFICATION_REJECTED' : null
   return [...history, { type: row.status, at: row.updated_at, amount: row.amount, reason }]

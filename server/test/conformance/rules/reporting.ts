@@ -52,6 +52,8 @@ export const reporting = joined(
     'B3.detail.fields':
       'the detail adds partner_name, activation_code, approval_code, reference_number, settlement_status, settled_at and events',
     'B3.detail.events': 'each of the events of a detail has event_type, created_at, amount, description and reason',
+    'B3.detail.lapsed':
+      'what a deadline has ended has the event of that end from then on, whether or not anybody has stored it',
     'B3.detail.event-amount': 'the amount of such an event is the minor units as text',
 
     'B3.status.one-per-attempt': 'each payment attempt of area C is one transaction',
