@@ -164,7 +164,8 @@ export function createReportingService({ db, clock, cursors, sharesMax = 10_000 
         (...at) => store.listSettlements(db, principal, ...at),
         (row) => ({ position: row.batch_number, id: row.currency }),
       )
-      for (const row of listed.rows) refuseInexact([row])
+      for (const row of listed.rows)
+        refuseInexact([row], (sum) => `The ${sum}, and no page can have that day; ${narrower}, or ${others}.`)
       return listed
     },
 
@@ -185,22 +186,22 @@ export function createReportingService({ db, clock, cursors, sharesMax = 10_000 
       if (currencies.size > 1) {
         throw refuse('BAD_REQUEST', `currency: is missing; this day has batches in ${[...currencies].join(', ')}.`)
       }
-      refuseInexact(shares)
+      refuseInexact(shares, (sum) => `batch_number: the ${sum}; ${narrower}.`)
       return shares
     },
   }
 }
 
 /** Sums of many payments have no bound of their own, and one that was rounded would be a wrong sum. */
-function refuseInexact(rows: readonly SettlementRow[]): void {
+function refuseInexact(rows: readonly SettlementRow[], messageOf: (sum: string) => string): void {
   const sumOf = (part: 'gross' | 'refunds') => rows.reduce((sum, row) => sum + row[part], 0n)
   if (isExactNumber(sumOf('gross')) && isExactNumber(sumOf('refunds'))) return
   const [{ batch_number: number, currency } = { batch_number: '', currency: '' }] = rows
-  throw refuse(
-    'BAD_REQUEST',
-    `batch_number: the ${currency} of ${number} add up to more than a JSON number holds exactly; ask with the key of each merchant or branch.`,
-  )
+  throw refuse('BAD_REQUEST', messageOf(`${currency} of ${number} add up to more than a JSON number holds exactly`))
 }
+
+const narrower = 'ask with the key of each merchant or branch'
+const others = 'read the other days one by one, each at /reports/v1/settlements/{batch_number}'
 
 const doNothing = (): void => {}
 
