@@ -2,12 +2,33 @@ import { existsSync, lchownSync, mkdirSync, mkdtempSync, realpathSync, rmdirSync
 import { dirname, join } from 'node:path'
 import { StartFault } from './fault.ts'
 
+const sqliteFull = 13
+
+/** What the system says of a disk on which nothing is free, or SQLite. */
+const isOfFullDisk = (cause: unknown): boolean => {
+  const { code, errcode } = cause as { code?: unknown; errcode?: unknown }
+  return code === 'ENOSPC' || errcode === sqliteFull
+}
+
+/** The one line about a disk on which nothing is free: what lies there is as good as ever, and is not to be left or replaced. */
+export const fullDisk = (dataDir: string, cause?: unknown): StartFault =>
+  new StartFault(`the disk of ${dataDir} is full: free some space, and start again`, { cause })
+
+const unusable =
+  (done: string, folder: string) =>
+  (path: string, cause: unknown): StartFault =>
+    isOfFullDisk(cause)
+      ? fullDisk(path, cause)
+      : new StartFault(
+          `the data directory ${path} cannot be ${done} (${(cause as Error).message}): set KAHA_DATA_DIR to a folder ${folder}`,
+          { cause },
+        )
+
 /** The one line about a data directory in which nothing can be kept. */
-export const unusableDataDir = (path: string, cause: unknown): StartFault =>
-  new StartFault(
-    `the data directory ${path} cannot be used (${(cause as Error).message}): set KAHA_DATA_DIR to a folder that you may write`,
-    { cause },
-  )
+export const unusableDataDir = unusable('used', 'that you may write')
+
+/** The one line about a data directory that cannot be taken for one process. */
+export const unlockableDataDir = unusable('locked', 'on a local disk')
 
 /** Makes the data directory where it is missing, closed to everybody else; gives its real path. A StartFault where it can keep nothing. */
 export function openDataDir(path: string): string {

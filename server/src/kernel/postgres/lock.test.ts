@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
-import { chownSync, mkdirSync, rmdirSync, statSync } from 'node:fs'
+import { chownSync, mkdirSync, rmdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
+import { unlockableDataDir, unusableDataDir } from '../data-dir.ts'
 import { StartFault } from '../fault.ts'
 import { lockDirectory } from './lock.ts'
 import { folder, isRoot } from './test-setup.ts'
@@ -32,3 +34,27 @@ test('a lock that cannot be opened or written down is told in one line, and the 
   }
   lockDirectory(dataDir)[Symbol.dispose]()
 })
+
+test('a full disk is told as that, with no word of another folder, whether the system says it or SQLite', (t) => {
+  const dataDir = folder(t)
+  const full = `the disk of ${dataDir} is full: free some space, and start again`
+  const ofSystem = failureOf(() => writeFileSync('/dev/full', 'x'))
+  using small = new DatabaseSync(':memory:')
+  small.exec('pragma max_page_count = 1')
+  const ofSqlite = failureOf(() => small.exec('create table one (two)'))
+  for (const cause of [ofSystem, ofSqlite]) {
+    for (const told of [unusableDataDir(dataDir, cause), unlockableDataDir(dataDir, cause)]) {
+      assert.equal(told.message, full)
+      assert.equal(told.cause, cause)
+    }
+  }
+})
+
+function failureOf(work: () => unknown): unknown {
+  try {
+    work()
+  } catch (error) {
+    return error
+  }
+  throw new Error('it went well')
+}

@@ -1,7 +1,7 @@
 import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { leaveToOwner, unusableDataDir } from '../data-dir.ts'
+import { leaveToOwner, unlockableDataDir, unusableDataDir } from '../data-dir.ts'
 import { StartFault } from '../fault.ts'
 
 export interface DirectoryLock extends Disposable {
@@ -39,13 +39,7 @@ export function lockDirectory(dataDir: string, { forCommand = false } = {}): Dir
     lock.exec('pragma journal_mode = off; begin exclusive')
   } catch (error) {
     lock?.close()
-    if ((error as { errcode?: number }).errcode !== sqliteBusy) {
-      const reason = (error as Error).message
-      throw new StartFault(
-        `the data directory ${dataDir} cannot be locked (${reason}): set KAHA_DATA_DIR to a folder on a local disk`,
-        { cause: error },
-      )
-    }
+    if ((error as { errcode?: number }).errcode !== sqliteBusy) throw unlockableDataDir(dataDir, error)
     const owner = readPid(pidFile)
     if (owner !== undefined && isHeldByCommand(dataDir))
       throw new HeldByCommand(

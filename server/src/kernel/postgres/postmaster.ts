@@ -1,5 +1,7 @@
-import { join } from 'node:path'
+import { statfsSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
+import { fullDisk } from '../data-dir.ts'
 import { StartFault } from '../fault.ts'
 import { spawnAs, type Account } from './account.ts'
 import type { Binaries } from './binaries.ts'
@@ -111,9 +113,7 @@ export async function untilReady(
   while (!isReady()) {
     if (postmaster.hasEnded()) {
       const reason = serverLog.lastWords() || (await postmaster.ended)
-      throw new StartFault(
-        `PostgreSQL did not start: ${reason} (log: ${serverLog.path}): mend that or restore a backup, then start again`,
-      )
+      throw didNotStart(reason, serverLog.path)
     }
     if (performance.now() > giveUpAt) {
       throw new StartFault(
@@ -122,6 +122,20 @@ export async function untilReady(
     }
     await delay(pollMs, undefined, { signal })
   }
+}
+
+// Where it ends it gives a few back, as that of its postmaster.pid; with as many as these it starts.
+const freeBlocksMin = 4
+
+/**
+ * Why PostgreSQL did not start. On a full disk it cannot write its own words into its log, which lies there, and no advice is worse than one to
+ * give up the data.
+ */
+export function didNotStart(reason: string, logPath: string, { bavail } = statfsSync(dirname(logPath))): StartFault {
+  if (/No space left on device/.test(reason) || bavail < freeBlocksMin) return fullDisk(dirname(logPath))
+  return new StartFault(
+    `PostgreSQL did not start: ${reason} (log: ${logPath}): mend that or restore a backup, then start again`,
+  )
 }
 
 /** Stops PostgreSQL: fast; after 5 s by force, which the next start repairs. Resolves when it is gone. */

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
-import { writeFileSync } from 'node:fs'
+import { statfsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { StartFault } from '../fault.ts'
 import type { Account } from './account.ts'
 import { createCluster } from './cluster.ts'
 import { keepRunning } from './keeper.ts'
-import { launchPostmaster } from './postmaster.ts'
+import { didNotStart, launchPostmaster } from './postmaster.ts'
 import { openServerLog } from './server-log.ts'
 import { folder } from './test-setup.ts'
 
@@ -38,6 +38,23 @@ test('a program that cannot be run is told with the way out', (t) => {
   assert.throws(
     () => launchPostmaster({ account, binaries, cluster: here, dataPath: here, settings: {}, serverLog }),
     isTold(/postgres cannot be started: see that it is there and that this user may run it, or set KAHA_DATABASE_URL$/),
+  )
+})
+
+test('a server that does not start on a full disk is told as that, whether or not it could write so, with no word of a backup', (t) => {
+  const here = folder(t)
+  const path = join(here, 'postgres.log')
+  const disk = (bavail: number) => Object.assign(statfsSync(here), { bavail })
+  const full = `the disk of ${here} is full: free some space, and start again`
+  const words = 'FATAL: could not write lock file "postmaster.pid": No space left on device'
+  assert.equal(didNotStart(words, path, disk(1_000)).message, full)
+  for (const bavail of [0, 2]) {
+    for (const reason of ['code 1', 'LOG: database system is shut down'])
+      assert.equal(didNotStart(reason, path, disk(bavail)).message, full)
+  }
+  assert.match(
+    didNotStart('code 1', path, disk(4)).message,
+    /^PostgreSQL did not start: code 1 \(log: .*\): mend that or restore a backup, then start again$/,
   )
 })
 
