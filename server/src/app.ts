@@ -177,6 +177,7 @@ export async function startKaha(options: {
     },
   })
   await delivery.ensurePartitions(clock.now())
+  building.use(delivery.keepPartitions())
 
   const sandbox = config.mode === 'sandbox'
   const addresses = addressesOf(config)

@@ -11,7 +11,13 @@ import { startDispatcher } from './dispatcher.ts'
 import { connectionsToOneOrigin, type Egress } from './egress.ts'
 import { createEvents, type Events } from './events.ts'
 import { createFigures } from './figures.ts'
-import { ensurePartitions, retentionDefaults, startRetention, type RetentionOptions } from './retention.ts'
+import {
+  ensurePartitions,
+  keepPartitions,
+  retentionDefaults,
+  startRetention,
+  type RetentionOptions,
+} from './retention.ts'
 import { createOpenedSecrets } from './secrets.ts'
 import { startSender } from './sender.ts'
 import { createSlots } from './slots.ts'
@@ -70,6 +76,8 @@ export interface Delivery {
   worker(): AsyncDisposable & { stop(): Promise<void> }
   /** Before business time jumps: events and attempts of that time need a place. */
   ensurePartitions(around: Date): Promise<void>
+  /** Goes on making partitions ahead, in every process. */
+  keepPartitions(): AsyncDisposable
 }
 
 export function createDelivery({
@@ -135,5 +143,6 @@ export function createDelivery({
       return { stop: () => parts.disposeAsync(), [Symbol.asyncDispose]: () => parts.disposeAsync() }
     },
     ensurePartitions: (around) => ensurePartitions(db, around),
+    keepPartitions: () => keepPartitions({ db, bus, clock, log }),
   }
 }

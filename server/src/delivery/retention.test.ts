@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { freshDatabase } from '../../test/cluster.ts'
 import { startDeliveryRoom, type DeliveryRoom } from '../../test/delivery-room.ts'
 import { eventually } from '../../test/faults/eventually.ts'
-import { platform } from '../../test/platform.ts'
+import { cardOf, platform } from '../../test/platform.ts'
 import { startReceiver } from '../../test/receiver.ts'
 import { createDb, statement } from '../kernel/db.ts'
 import { largestId, smallestId } from '../kernel/ids.ts'
@@ -110,6 +110,28 @@ test('a process without a worker has made its partitions before it answers', asy
   assert.equal((await db.run(all, [])).length, 0)
   await platform(t, { database: database.target, settings: { KAHA_ROLES: 'api' } })
   assert.ok((await db.run(all, [])).length >= 6)
+})
+
+test('a process without a worker goes on making its partitions, so that a payment finds one however long ago it was started', async (t) => {
+  const p = await platform(t, { settings: { KAHA_ROLES: 'api' } })
+  const { db, clock, bus } = p.kaha
+  const isAhead = statement(
+    'test.isAhead',
+    `select from pg_class where relname = to_char(kernel.now() at time zone 'UTC' + interval '28 days', '"events_"IYYY"w"IW')`,
+  )
+  for (const days of [50, 80]) {
+    await db.run(statement('', 'select kernel.raise_clock_offset($1)'), [days * day])
+    await clock.refresh(db)
+    bus.hint('clock')
+    await eventually(async () => (await db.run(isAhead, [])).length === 1)
+    const { id } = await p.sdk.paymentIntents.create({
+      amount: 100,
+      currency: 'PHP',
+      merchant_branch_reference_number: p.branch.reference_number,
+    })
+    const paid = await p.sdk.paymentIntents.confirm(id, { payment_method: { type: 'card', card: cardOf() } })
+    assert.equal(paid.status, 'SUCCEEDED')
+  }
 })
 
 test('weeks follow each other without a gap where the server keeps a summer time', async () => {

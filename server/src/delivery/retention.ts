@@ -2,7 +2,7 @@ import type { Bus } from '../kernel/bus.ts'
 import type { Clock } from '../kernel/clock.ts'
 import type { Db } from '../kernel/db.ts'
 import type { Log } from '../kernel/log.ts'
-import { startLoop } from '../kernel/loop.ts'
+import { startLoop, type Loop } from '../kernel/loop.ts'
 import { partitionStore as store } from './store-partitions.ts'
 
 const hour = 60 * 60 * 1_000
@@ -25,9 +25,31 @@ export async function ensurePartitions(db: Db, around: Date): Promise<void> {
   await store.ensure(db, new Date(around.getTime() - behindMs), new Date(around.getTime() + aheadMs))
 }
 
-/** Once an hour of business time: partitions ahead are made, and those whose time is up are dropped whole. */
+interface Parts {
+  readonly db: Db
+  readonly bus: Bus
+  readonly clock: Clock
+  readonly log: Log
+}
+
+/** Once a day of business time, by every process: partitions ahead are made, for a payment needs one where no worker runs, too. */
+export function keepPartitions({ db, bus, clock, log }: Parts): AsyncDisposable {
+  let doneAt = -Infinity
+
+  const turn = async (): Promise<number> => {
+    const now = clock.now().getTime()
+    if (now - doneAt < day) return doneAt + day - now
+    await ensurePartitions(db, new Date(now))
+    doneAt = now
+    return day
+  }
+
+  return wokenByClock(bus, startLoop('delivery.partitions', log, turn))
+}
+
+/** Once an hour of business time, by a worker: partitions whose time is up are dropped whole. */
 export function startRetention(
-  { db, bus, clock, log }: { db: Db; bus: Bus; clock: Clock; log: Log },
+  { db, bus, clock, log }: Parts,
   { attemptsMs, eventsMs }: RetentionOptions,
 ): AsyncDisposable {
   let doneAt = -Infinity
@@ -35,7 +57,6 @@ export function startRetention(
   const turn = async (): Promise<number> => {
     const now = clock.now().getTime()
     if (now - doneAt < hour) return doneAt + hour - now
-    await ensurePartitions(db, new Date(now))
     const eventsEnd = new Date(now - eventsMs)
     // A reader in the way is waited for a second at most; then the next hour is early enough.
     doneAt = now
@@ -51,7 +72,10 @@ export function startRetention(
     return hour
   }
 
-  const loop = startLoop('delivery.retention', log, turn)
+  return wokenByClock(bus, startLoop('delivery.retention', log, turn))
+}
+
+function wokenByClock(bus: Bus, loop: Loop): AsyncDisposable {
   const unlisten = bus.listen('clock', () => loop.wake())
   return {
     async [Symbol.asyncDispose]() {
