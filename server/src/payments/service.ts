@@ -50,7 +50,8 @@ export interface Payments {
   findIntent(principal: Principal, id: string): Promise<Intent | undefined>
   readIntent(id: string): Promise<Intent | undefined>
   findIntentByToken(tokenHash: Buffer): Promise<Intent | undefined>
-  findIntentByForm(linkId: string, nonce: string): Promise<Intent | undefined>
+  /** The intents of a link that were made by one of these forms, or have one of these tokens. */
+  findIntentsMade(linkId: string, nonces: readonly string[], tokenHashes: readonly Buffer[]): Promise<Intent[]>
   /** Throws INTENT_PROCESSING, INTENT_INVALID_STATE where the intent takes no confirm. */
   refuseUnlessOpen(intent: Intent): void
   /** Pays; with `attemptCount`, only while the intent has had just so many attempts. Throws INTENT_PROCESSING, INTENT_INVALID_STATE, INVALID_CARD, ATTEMPT_LIMIT_REACHED, LINK_FULLY_RESERVED. */
@@ -197,7 +198,8 @@ export function createPayments({
     findIntent: (principal, id) => store.findIntent(db, principal, id).then(intentIfAny),
     readIntent: (id) => store.readIntent(db, id).then(intentIfAny),
     findIntentByToken: (tokenHash) => store.findIntentByToken(db, tokenHash).then(intentIfAny),
-    findIntentByForm: (linkId, nonce) => store.findIntentByForm(db, linkId, nonce).then(intentIfAny),
+    findIntentsMade: async (linkId, nonces, tokenHashes) =>
+      (await store.findIntentsMade(db, linkId, nonces, tokenHashes)).map(intentOf),
 
     refuseUnlessOpen: attempts.refuseUnlessOpen,
 

@@ -121,9 +121,10 @@ const findIntentByToken = statement(
   'payments.findIntentByToken',
   `select ${intentColumns} ${fromIntent} where i.checkout_token_hash = $1`,
 )
-const findIntentByForm = statement(
-  'payments.findIntentByForm',
-  `select ${intentColumns} ${fromIntent} where i.link_id = $1 and i.form_nonce = $2`,
+const findIntentsMade = statement(
+  'payments.findIntentsMade',
+  `select ${intentColumns} ${fromIntent}
+    where i.link_id = $1 and (i.form_nonce = any($2) or i.checkout_token_hash = any($3))`,
 )
 
 const findCode = statement(
@@ -305,8 +306,8 @@ export const paymentsStore = {
   readIntent: async (on: Queries, id: string) => (await on.run<IntentRow>(readIntent, [id]))[0],
   findIntentByToken: async (on: Queries, tokenHash: Buffer) =>
     (await on.run<IntentRow>(findIntentByToken, [tokenHash]))[0],
-  findIntentByForm: async (on: Queries, linkId: string, nonce: string) =>
-    (await on.run<IntentRow>(findIntentByForm, [linkId, nonce]))[0],
+  findIntentsMade: async (on: Queries, linkId: string, nonces: readonly string[], tokenHashes: readonly Buffer[]) =>
+    on.run<IntentRow>(findIntentsMade, [linkId, nonces, tokenHashes]),
   /** False when the same form has made its intent already. */
   insertIntent: async (on: Queries, intent: NewIntent) =>
     (

@@ -82,6 +82,9 @@ export function intentCases({ db, clock, keyring, identity, payments, idempotenc
     return intent
   }
 
+  const findIntentByForm = async (linkId: string, nonce: string): Promise<Intent | undefined> =>
+    (await payments.findIntentsMade(linkId, [nonce], []))[0]
+
   return {
     /** Stored once per Idempotency-Key; the answer holds both secrets, and is kept sealed. */
     createIntent: (request: KeyedRequest, input: NewIntentRequest, present: (made: MadeIntent) => unknown) =>
@@ -166,7 +169,10 @@ export function intentCases({ db, clock, keyring, identity, payments, idempotenc
     },
 
     findIntentByToken: (token: string) => payments.findIntentByToken(sha256(token)),
-    findIntentByForm: (linkId: string, nonce: string) => payments.findIntentByForm(linkId, nonce),
+    findIntentByForm,
+    /** The intents of a link that were made by one of these forms, or have one of these tokens. */
+    findIntentsMade: (linkId: string, nonces: readonly string[], tokens: readonly string[]) =>
+      payments.findIntentsMade(linkId, nonces, tokens.map(sha256)),
 
     /** The intent of one visit to a link: made by the first submission of its form, found by every later one. None once the link has ended. */
     async intentOfVisit(link: LinkRow, nonce: string): Promise<Intent | undefined> {
@@ -178,7 +184,7 @@ export function intentCases({ db, clock, keyring, identity, payments, idempotenc
         { amount: link.amount, currency: link.currency, link, formNonce: nonce },
       )
       await db.tx((tx) => insertIntent(tx, row))
-      return payments.findIntentByForm(link.id, nonce)
+      return findIntentByForm(link.id, nonce)
     },
   }
 }

@@ -18,10 +18,10 @@ export function mountLinkRoutes(room: FastifyInstance, parts: CheckoutParts): vo
   room.get<TokenRoute>('/l/:token', { config: { operationId: 'checkout.link' } }, async (request, reply) => {
     const link = await findLink(request)
     const { url } = pageAddressOf(request, 'l')
-    const own = await ownPayment(request, link)
-    if (own !== undefined) reply.header('set-cookie', remember('payment', own.token, url))
+    const own = await ownPayment(request, link.id)
+    if (own !== undefined) remember(request, reply, 'payment', [own.token], url)
     const form = formFor(request.params.token, randomText(nonceCharacters))
-    reply.header('set-cookie', remember('form', form.nonce, url))
+    remember(request, reply, 'form', [form.nonce], url)
     return showLink(request, reply, link, form, own)
   })
 
@@ -29,12 +29,14 @@ export function mountLinkRoutes(room: FastifyInstance, parts: CheckoutParts): vo
     const form = readForm(request)
     const link = await findLink(request)
     const visited = await ecommerce.findIntentByForm(link.id, form.nonce)
-    // For a form that was open before as for whoever looks: what this payer may be paying right now comes before another payment.
-    const own = visited === undefined ? await ownPayment(request, link) : undefined
+    // For a form that was open before as for whoever looks: what this payer may be paying right now comes before another payment. A form that
+    // was sent with a slip of the pen has an intent, and has begun nothing yet.
+    const begins = visited === undefined || visited.attemptCount === 0
+    const own = begins ? await ownPayment(request, link.id, visited) : undefined
     if (own?.waits === true) return redirect(reply, own)
     // Its page tells why there is nothing to pay any more, or of a payment that was made since the form was shown.
     const isUntold = own !== undefined && !own.isLeft && own.token !== form.told
-    if (visited === undefined && (isUntold || !(await ecommerce.hasFreeUse(link))))
+    if (isUntold || (visited === undefined && !(await ecommerce.hasFreeUse(link))))
       return redirect(reply, pageAddressOf(request, 'l'))
     // Told at once: the way to the link's page would lead whoever paid there before to the receipt of that.
     if (visited === undefined && !(await ecommerce.takesPayments(link.branch_id)))
@@ -46,10 +48,11 @@ export function mountLinkRoutes(room: FastifyInstance, parts: CheckoutParts): vo
     const intent = visited ?? (await ecommerce.intentOfVisit(link, form.nonce))
     if (intent === undefined) return redirect(reply, pageAddressOf(request, 'l'))
     const token = ecommerce.checkoutTokenOf(intent.id)
-    reply.header('set-cookie', remember('payment', token, pageAddressOf(request, 'l').url))
+    const newest = own === undefined ? [token] : [token, own.token]
+    remember(request, reply, 'payment', newest, pageAddressOf(request, 'l').url)
     return submit(request, reply, intent, form, 0, async (problem) => {
       const again = { ...formFor(request.params.token, form.nonce), problem }
-      return showLink(request, reply, link, again, await ownPayment(request, link), 400)
+      return showLink(request, reply, link, again, await ownPayment(request, link.id), 400)
     })
   })
 }

@@ -1,3 +1,4 @@
+import type { FastifyReply } from 'fastify'
 import { Fault } from '../../../kernel/fault.ts'
 import type { Intent } from '../../../payments/intent.ts'
 import type { EcommerceService } from '../service.ts'
@@ -7,23 +8,37 @@ import { codeRanOut, isUnderWay, leavesCode, waitsForBank, type PageAddress } fr
 
 const tokenForm = /^[\w-]{22}$/
 const names = { payment: 'kaha_payment', form: 'kaha_form' } as const
+const keptMax = 5
 
-/** What a browser remembers of a link: the token of the payment that it made there, and the nonce of the form that it was given last. */
+/** What a browser remembers of a link: the tokens of the payments that it made there, and the nonce of the form that it was given last. */
 type Remembered = keyof typeof names
 
-/**
- * The `Set-Cookie` by which a browser remembers something for one link and until it is closed: its way back leads to the result, by the form
- * where the answer to that never came. Both values are in the pages that this browser has anyway.
- */
-export function remember(what: Remembered, value: string, linkUrl: string): string {
-  const { pathname, protocol } = new URL(linkUrl)
-  return `${names[what]}=${value}; Path=${pathname}; HttpOnly; SameSite=Lax${protocol === 'https:' ? '; Secure' : ''}`
+/** What was remembered in a browser, newest first, read from the `Cookie` of a request. Whatever cannot be ours is not asked about. */
+function remembered(what: Remembered, cookies: string | undefined): string[] {
+  const pairs = cookies?.split(';').map((pair) => pair.trim().split('=')) ?? []
+  const value = pairs.find(([key]) => key === names[what])?.[1] ?? ''
+  return value
+    .split('.')
+    .filter((one) => tokenForm.test(one))
+    .slice(0, keptMax)
 }
 
-/** What `remember` left in a browser, read from the `Cookie` of a request. */
-function remembered(what: Remembered, cookies: string | undefined): string | undefined {
-  const pairs = cookies?.split(';').map((pair) => pair.trim().split('=')) ?? []
-  return pairs.find(([key]) => key === names[what])?.[1]
+/**
+ * Has a browser remember something for one link and until it is closed, beside what it did before: its way back leads to the result, by the
+ * form where the answer to that never came. All of it is in the pages that this browser has anyway.
+ */
+export function remember(
+  request: TokenRequest,
+  reply: FastifyReply,
+  what: Remembered,
+  newest: readonly string[],
+  linkUrl: string,
+): void {
+  const { pathname, protocol } = new URL(linkUrl)
+  const known = what === 'payment' ? remembered(what, request.headers.cookie) : []
+  const values = [...new Set([...newest, ...known])].slice(0, keptMax).join('.')
+  const secure = protocol === 'https:' ? '; Secure' : ''
+  reply.header('set-cookie', `${names[what]}=${values}; Path=${pathname}; HttpOnly; SameSite=Lax${secure}`)
 }
 
 /** `waits`: for the bank to pay its code. `ranOut`: the time of that is over. `isLeft`: it is not paid, and nothing of it is under way. */
@@ -34,6 +49,14 @@ export interface OwnPayment extends PageAddress {
   readonly isLeft: boolean
   readonly isPaid: boolean
 }
+
+const isPaid = ({ shown }: Intent): boolean => shown.status === 'SUCCEEDED'
+
+// What may still be paid comes first: who pays beside it pays twice.
+const ranks: readonly ((intent: Intent) => boolean)[] = [waitsForBank, isUnderWay, isPaid, leavesCode]
+
+/** Past the ranks for an intent that there is nothing to tell of: nothing of it is paid, or may be. */
+const rankOf = (intent: Intent): number => [...ranks, () => true].findIndex((is) => is(intent))
 
 /** What a payer came for: the link or the intent of the address, and what this browser did with the link before. */
 export function createVisits({
@@ -55,24 +78,28 @@ export function createVisits({
     return intent
   }
 
-  /** The page of the payment that this browser has made with the link, is making, or has shown a code for. */
-  const ownPayment = async (request: TokenRequest, link: LinkRow): Promise<OwnPayment | undefined> => {
+  /**
+   * The page of the payment that this browser has made with the link, is making, or has shown a code for, except by the intent `but`. Of
+   * several the one that most is to be told of, whichever it began last: others may have failed since.
+   */
+  const ownPayment = async (request: TokenRequest, linkId: string, but?: Intent): Promise<OwnPayment | undefined> => {
     const { cookie } = request.headers
-    const byForm = (nonce: string) => ecommerce.findIntentByForm(link.id, nonce)
-    const made = [
-      await found(remembered('form', cookie) ?? '', byForm),
-      await found(remembered('payment', cookie) ?? '', ecommerce.findIntentByToken),
-    ]
-    for (const intent of made) {
-      if (intent?.linkId !== link.id) continue
-      const waits = waitsForBank(intent)
-      const isPaid = intent.shown.status === 'SUCCEEDED'
-      const isLeft = leavesCode(intent)
-      if (!isPaid && !isLeft && !isUnderWay(intent)) continue
-      const token = ecommerce.checkoutTokenOf(intent.id)
-      return { ...pageAddressOf(request, 'i', token), token, waits, ranOut: codeRanOut(intent), isLeft, isPaid }
+    const [nonces, tokens] = [remembered('form', cookie), remembered('payment', cookie)]
+    if (nonces.length === 0 && tokens.length === 0) return undefined
+    const made = await ecommerce.findIntentsMade(linkId, nonces, tokens)
+    const [intent] = made
+      .filter((one) => one.id !== but?.id && rankOf(one) < ranks.length)
+      .toSorted((a, b) => rankOf(a) - rankOf(b) || b.shown.updatedAt.getTime() - a.shown.updatedAt.getTime())
+    if (intent === undefined) return undefined
+    const token = ecommerce.checkoutTokenOf(intent.id)
+    return {
+      ...pageAddressOf(request, 'i', token),
+      token,
+      waits: waitsForBank(intent),
+      ranOut: codeRanOut(intent),
+      isLeft: leavesCode(intent),
+      isPaid: isPaid(intent),
     }
-    return undefined
   }
 
   return { findLink, findIntent, ownPayment }

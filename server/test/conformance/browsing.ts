@@ -1,0 +1,55 @@
+import assert from 'node:assert/strict'
+import { cards } from '../platform.ts'
+import { hiddenOf, type Page } from './code-payer.ts'
+
+/** A page as a browser shows it, redirects followed, and where it came from. */
+export interface Shown extends Omit<Page, 'location'> {
+  readonly url: string
+}
+
+/** A payer's browser without scripts, with as many tabs as it is asked for pages. It keeps cookies by name and path, as browsers do. */
+export function browser() {
+  const kept = new Map<string, { readonly path: string; readonly pair: string }>()
+
+  const ask = async (url: string, body?: URLSearchParams): Promise<Response> => {
+    const { pathname } = new URL(url)
+    const sent = [...kept.values()].filter(({ path }) => path === '/' || `${pathname}/`.startsWith(`${path}/`))
+    const cookie = sent.toSorted((a, b) => b.path.length - a.path.length).map(({ pair }) => pair)
+    const headers = { cookie: cookie.join('; ') }
+    return fetch(url, { redirect: 'manual', headers, ...(body === undefined ? {} : { method: 'POST', body }) })
+  }
+
+  const take = async (answer: Response): Promise<Shown> => {
+    for (const line of answer.headers.getSetCookie()) {
+      const [, name, value, path = ''] = /^(\w+)=([^;]*); Path=([^;]+); HttpOnly; SameSite=Lax$/.exec(line) ?? []
+      assert.ok(name !== undefined, line)
+      kept.set(`${name} ${path}`, { path, pair: `${name}=${value}` })
+    }
+    const location = answer.headers.get('location')
+    if (location !== null) return open(location)
+    return { url: answer.url, status: answer.status, text: await answer.text() }
+  }
+
+  const open = async (url: string): Promise<Shown> => take(await ask(url))
+
+  const send = (page: Shown, fields: Readonly<Record<string, string>>): Promise<Response> => {
+    const action = /<form[^>]* action="([^"]*)"/.exec(page.text)?.[1] ?? page.url
+    return ask(action, new URLSearchParams({ ...hiddenOf(page), ...fields }))
+  }
+  const typed = (number: string) => ({ number, expiry: '12/60', cvc: '123' })
+
+  return {
+    open,
+    /** Sends the form of a page, and shows what it leads to. */
+    submit: async (page: Shown, fields: Readonly<Record<string, string>>) => take(await send(page, fields)),
+    pay: async (page: Shown, number: string = cards.approved) => take(await send(page, typed(number))),
+    askCode: async (page: Shown) => take(await send(page, { method: 'qrph' })),
+    /** Its answer is lost on the way: the payment is made, and the browser hears nothing of it. */
+    payUnheard: async (page: Shown, number: string = cards.approved) => {
+      await (await send(page, typed(number))).body?.cancel()
+    },
+    /** Ends the challenge that a page holds. */
+    answer: async (page: Shown, result: string) => take(await ask(page.url, new URLSearchParams({ result }))),
+    cookies: (): string[] => [...kept].map(([name, { pair }]) => `${name} ${pair.split('=')[1]}`),
+  }
+}

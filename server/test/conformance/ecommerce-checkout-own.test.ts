@@ -1,0 +1,100 @@
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+import { cards, platform } from '../platform.ts'
+import { browser, type Shown } from './browsing.ts'
+import { outcomeOf } from './code-payer.ts'
+import { shop } from './shop.ts'
+
+// What a browser has done with a link is told to its payer before they pay there again, whatever they tried since.
+const p = await platform({ after }, { choices: { confirmWaitMsMax: 50 } })
+const merchant = shop(p)
+const several = (fields: object = {}) => merchant.newLink({ type: 'multi_use', ...fields })
+const successesOf = async (id: string): Promise<number> => (await merchant.readLink(id)).successful_payment_count
+const mistyped = '4242424242424241'
+
+const isPaid = /You have already paid here\. Paying again is another payment\./
+const isUnderWay = /A payment of yours is still under way here\. Paying now is another payment\./
+const outcome = (page: Shown) => outcomeOf({ ...page, location: null })
+
+test('a payment is told at its link after the next try was declined, five tries on, or was mistyped', async () => {
+  const { id, url } = await several()
+  const payer = browser()
+  const paid = await payer.pay(await payer.open(url))
+  assert.equal(outcome(paid), 'succeeded')
+  for (const card of [...Array.from({ length: 6 }, () => cards.declined), mistyped]) {
+    const before = await payer.open(url)
+    assert.match(before.text, isPaid)
+    assert.ok(before.text.includes(paid.url))
+    const tried = await payer.pay(before, card)
+    assert.equal(tried.status, card === mistyped ? 400 : 200)
+  }
+  assert.match((await payer.open(url)).text, isPaid)
+  assert.equal(await successesOf(id), 1)
+})
+
+for (const [how, card] of [
+  ['in a challenge', cards.challenge],
+  ['at the bank', cards.slow],
+] as const)
+  test(`a payment that is ${how} is told at its link after the next try was declined`, async () => {
+    const { url } = await several()
+    const payer = browser()
+    const [first, second] = [await payer.open(url), await payer.open(url)]
+    const begun = await payer.pay(first, card)
+    const told = await payer.pay(second, cards.declined)
+    assert.match(told.text, isUnderWay)
+    assert.match((await payer.pay(told, cards.declined)).text, /You have not been charged/)
+    const back = await payer.open(url)
+    assert.match(back.text, isUnderWay)
+    if (card === cards.slow) assert.ok(back.text.includes(begun.url))
+  })
+
+test('whoever passes the challenge of a one-time link after a try in another tab finds the receipt', async () => {
+  const { url } = await merchant.newLink()
+  const payer = browser()
+  const [first, second] = [await payer.open(url), await payer.open(url)]
+  const challenge = await payer.pay(first, cards.challenge)
+  assert.equal(outcome(await payer.pay(await payer.pay(second, cards.declined), cards.declined)), 'open')
+  const paid = await payer.answer(challenge, 'passed')
+  assert.equal(outcome(paid), 'succeeded')
+  const back = await payer.open(url)
+  assert.deepEqual([back.url, outcome(back)], [paid.url, 'succeeded'])
+})
+
+test('of what a browser did with a link a code that waits is told before a payment that was made after it', async () => {
+  const { url } = await several()
+  const payer = browser()
+  const [first, second] = [await payer.open(url), await payer.open(url)]
+  const paid = await payer.pay(first)
+  const told = await payer.submit(second, { method: 'qrph' })
+  assert.match(told.text, isPaid)
+  const code = await payer.askCode(told)
+  assert.equal(outcome(code), 'code')
+  assert.notEqual(code.url, paid.url)
+  assert.equal((await payer.open(url)).url, code.url)
+})
+
+test('a form that was sent with a slip of the pen tells of what was paid since, before it pays', async () => {
+  const { id, url } = await several()
+  const payer = browser()
+  const slip = await payer.pay(await payer.open(url), mistyped)
+  assert.equal(slip.status, 400)
+  await payer.pay(await payer.open(url))
+  const told = await payer.pay(slip)
+  assert.match(told.text, isPaid)
+  assert.equal(await successesOf(id), 1)
+  assert.equal(outcome(await payer.pay(told)), 'succeeded')
+  assert.equal(await successesOf(id), 2)
+})
+
+test('a browser remembers the last five payments of a link, and one from before that it remembered one', async () => {
+  const { url } = await several()
+  const payer = browser()
+  const paid: string[] = []
+  for (let time = 0; time < 7; time += 1) paid.unshift((await payer.pay(await payer.open(url))).url)
+  const tokens = paid.slice(0, 5).map((page) => page.split('/').at(-1))
+  const { pathname } = new URL(url)
+  assert.ok(payer.cookies().includes(`kaha_payment ${pathname} ${tokens.join('.')}`))
+  const old = await fetch(url, { headers: { cookie: `kaha_payment=${tokens[3]}` } })
+  assert.match(await old.text(), isPaid)
+})
