@@ -87,6 +87,19 @@ test('a form that was sent with a slip of the pen tells of what was paid since, 
   assert.equal(await successesOf(id), 2)
 })
 
+test('C4.checkout.twice: a payer whose answer was lost while other tabs showed forms of the link finds that payment back', async () => {
+  const { id, url } = await several()
+  const payer = browser()
+  const first = await payer.open(url)
+  for (let tabs = 0; tabs < 4; tabs += 1) await payer.open(url)
+  await payer.payUnheard(first)
+  const told = await payer.open(url)
+  assert.match(told.text, isPaid)
+  // It stays found, however many forms push the lost one out.
+  for (let tabs = 0; tabs < 6; tabs += 1) assert.match((await payer.open(url)).text, isPaid)
+  assert.equal(await successesOf(id), 1)
+})
+
 test('a browser remembers the last five payments of a link, and one from before that it remembered one', async () => {
   const { url } = await several()
   const payer = browser()

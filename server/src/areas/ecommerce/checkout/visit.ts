@@ -10,7 +10,7 @@ const tokenForm = /^[\w-]{22}$/
 const names = { payment: 'kaha_payment', form: 'kaha_form' } as const
 const keptMax = 5
 
-/** What a browser remembers of a link: the tokens of the payments that it made there, and the nonce of the form that it was given last. */
+/** What a browser remembers of a link: the tokens of the payments that it made there, and the nonces of the forms that it was given. */
 type Remembered = keyof typeof names
 
 /** What was remembered in a browser, newest first, read from the `Cookie` of a request. Whatever cannot be ours is not asked about. */
@@ -35,8 +35,7 @@ export function remember(
   linkUrl: string,
 ): void {
   const { pathname, protocol } = new URL(linkUrl)
-  const known = what === 'payment' ? remembered(what, request.headers.cookie) : []
-  const values = [...new Set([...newest, ...known])].slice(0, keptMax).join('.')
+  const values = [...new Set([...newest, ...remembered(what, request.headers.cookie)])].slice(0, keptMax).join('.')
   const secure = protocol === 'https:' ? '; Secure' : ''
   reply.header('set-cookie', `${names[what]}=${values}; Path=${pathname}; HttpOnly; SameSite=Lax${secure}`)
 }
