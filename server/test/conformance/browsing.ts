@@ -11,11 +11,15 @@ export interface Shown extends Omit<Page, 'location'> {
 export function browser() {
   const kept = new Map<string, { readonly path: string; readonly pair: string }>()
 
-  const ask = async (url: string, body?: URLSearchParams): Promise<Response> => {
+  const cookiesFor = (url: string): string => {
     const { pathname } = new URL(url)
     const sent = [...kept.values()].filter(({ path }) => path === '/' || `${pathname}/`.startsWith(`${path}/`))
-    const cookie = sent.toSorted((a, b) => b.path.length - a.path.length).map(({ pair }) => pair)
-    const headers = { cookie: cookie.join('; ') }
+    const pairs = sent.toSorted((a, b) => b.path.length - a.path.length).map(({ pair }) => pair)
+    return pairs.join('; ')
+  }
+
+  const ask = async (url: string, body?: URLSearchParams): Promise<Response> => {
+    const headers = { cookie: cookiesFor(url) }
     return fetch(url, { redirect: 'manual', headers, ...(body === undefined ? {} : { method: 'POST', body }) })
   }
 
@@ -50,6 +54,6 @@ export function browser() {
     },
     /** Ends the challenge that a page holds. */
     answer: async (page: Shown, result: string) => take(await ask(page.url, new URLSearchParams({ result }))),
-    cookies: (): string[] => [...kept].map(([name, { pair }]) => `${name} ${pair.split('=')[1]}`),
+    cookiesFor,
   }
 }

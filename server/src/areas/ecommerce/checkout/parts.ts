@@ -24,7 +24,7 @@ export function createParts(deps: CheckoutDependencies) {
     ...pageAddresses,
     ...answers,
     ...createForms(deps),
-    ...createVisits({ ecommerce, ...pageAddresses }),
+    ...createVisits({ ...deps, ...pageAddresses }),
     submit: createSubmit({ ecommerce, ...pageAddresses, ...answers }),
   }
 }

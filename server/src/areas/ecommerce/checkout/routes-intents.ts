@@ -19,10 +19,11 @@ import {
   resultViewOfIntent,
   type FormOf,
 } from './views.ts'
+import { toldOf } from './visit.ts'
 
 /** The page of an intent, `/i/{token}`, its form, its state for the script that follows it, and the way back from a challenge. */
 export function mountIntentRoutes(room: FastifyInstance, parts: CheckoutParts): void {
-  const { ecommerce, pageAddressOf, redirect, readForm, findIntent, submit } = parts
+  const { ecommerce, pageAddressOf, redirect, readForm, findIntent, ownPayment, remember, submit } = parts
   const showIntent = createShowIntent(parts)
 
   room.get<TokenRoute>('/i/:token', { config: { operationId: 'checkout.intent' } }, async (request, reply) =>
@@ -32,6 +33,14 @@ export function mountIntentRoutes(room: FastifyInstance, parts: CheckoutParts): 
   room.post<TokenRoute>('/i/:token', { config: { operationId: 'checkout.payIntent' } }, async (request, reply) => {
     const form = readForm(request)
     const intent = await findIntent(request)
+    // As by a form of its link: what this payer has paid there since, or may be paying, comes before another payment.
+    if (intent.linkId !== null && form.nonce === String(intent.attemptCount)) {
+      const own = await ownPayment(request, intent.linkId, intent)
+      if (own?.waits === true) return redirect(reply, own)
+      const untold = toldOf(own)
+      if (untold !== undefined && untold.token !== form.told) return redirect(reply, pageAddressOf(request, 'i'))
+      remember(request, reply, 'payment', [request.params.token])
+    }
     return submit(request, reply, intent, form, Number(form.nonce), (problem) =>
       showIntent(request, reply, intent, problem),
     )
@@ -67,7 +76,9 @@ function createShowIntent({
   codeAddresses,
   inLanguage,
   send,
+  redirect,
   formFor,
+  ownPayment,
 }: CheckoutParts) {
   return async (request: TokenRequest, reply: FastifyReply, intent: Intent, problem?: FormOf['problem']) => {
     const payee = await payeeOf(intent)
@@ -85,6 +96,8 @@ function createShowIntent({
       challengeUrl: challengeUrl === undefined ? undefined : inLanguage(request, challengeUrl),
     })
     if (result !== undefined) return send(reply, resultPage(result), intent.redirectUrls)
+    const own = intent.linkId === null ? undefined : await ownPayment(request, intent.linkId, intent)
+    if (own?.waits === true && problem === undefined) return redirect(reply, own)
     if (!(await ecommerce.takesPayments(intent.branchId)))
       return send(reply, resultPage(closedViewOfIntent(intent, payee, address)), intent.redirectUrls)
     if (link?.state === 'ACTIVE' && !(await ecommerce.hasFreeUse(link))) {
@@ -99,6 +112,12 @@ function createShowIntent({
       address,
       told === undefined ? { ...form, offersCode } : { ...form, offersCode, problem: told, declined: false },
     )
-    return send(reply, payPage(view), intent.redirectUrls, problem === undefined ? 200 : 400)
+    const paying = toldOf(own)
+    return send(
+      reply,
+      payPage({ ...view, own: paying, told: paying?.token }),
+      intent.redirectUrls,
+      problem === undefined ? 200 : 400,
+    )
   }
 }

@@ -6,22 +6,33 @@ import type { CheckoutParts } from './parts.ts'
 import { payPage } from './pay-page.ts'
 import { resultPage } from './result-page.ts'
 import { busyViewOfLink, closedViewOf, endViewOfLink, payViewOfLink, type FormOf } from './views.ts'
-import { remember, type OwnPayment } from './visit.ts'
+import { toldOf, type OwnPayment } from './visit.ts'
 
 const nonceCharacters = 22
 
 /** The page of a link, `/l/{token}`, and its form, which makes the intent of this visit and pays it. */
 export function mountLinkRoutes(room: FastifyInstance, parts: CheckoutParts): void {
-  const { ecommerce, payeeOf, pageAddressOf, send, redirect, formFor, readForm, findLink, ownPayment, submit } = parts
+  const {
+    ecommerce,
+    payeeOf,
+    pageAddressOf,
+    send,
+    redirect,
+    formFor,
+    readForm,
+    findLink,
+    ownPayment,
+    remember,
+    submit,
+  } = parts
   const showLink = createShowLink(parts)
 
   room.get<TokenRoute>('/l/:token', { config: { operationId: 'checkout.link' } }, async (request, reply) => {
     const link = await findLink(request)
-    const { url } = pageAddressOf(request, 'l')
     const own = await ownPayment(request, link.id)
-    if (own !== undefined) remember(request, reply, 'payment', [own.token], url)
+    if (own !== undefined) remember(request, reply, 'payment', [own.token], link)
     const form = formFor(request.params.token, randomText(nonceCharacters))
-    remember(request, reply, 'form', [form.nonce], url)
+    remember(request, reply, 'form', [form.nonce], link)
     return showLink(request, reply, link, form, own)
   })
 
@@ -35,8 +46,11 @@ export function mountLinkRoutes(room: FastifyInstance, parts: CheckoutParts): vo
     const own = begins ? await ownPayment(request, link.id, visited) : undefined
     if (own?.waits === true) return redirect(reply, own)
     // Its page tells why there is nothing to pay any more, or of a payment that was made since the form was shown.
-    const isUntold = own !== undefined && !own.isLeft && own.token !== form.told
-    if (isUntold || (visited === undefined && !(await ecommerce.hasFreeUse(link))))
+    const untold = toldOf(own)
+    if (
+      (untold !== undefined && untold.token !== form.told) ||
+      (visited === undefined && !(await ecommerce.hasFreeUse(link)))
+    )
       return redirect(reply, pageAddressOf(request, 'l'))
     // Told at once: the way to the link's page would lead whoever paid there before to the receipt of that.
     if (visited === undefined && !(await ecommerce.takesPayments(link.branch_id)))
@@ -48,8 +62,7 @@ export function mountLinkRoutes(room: FastifyInstance, parts: CheckoutParts): vo
     const intent = visited ?? (await ecommerce.intentOfVisit(link, form.nonce))
     if (intent === undefined) return redirect(reply, pageAddressOf(request, 'l'))
     const token = ecommerce.checkoutTokenOf(intent.id)
-    const newest = own === undefined ? [token] : [token, own.token]
-    remember(request, reply, 'payment', newest, pageAddressOf(request, 'l').url)
+    remember(request, reply, 'payment', own === undefined ? [token] : [token, own.token], link)
     return submit(request, reply, intent, form, 0, async (problem) => {
       const again = { ...formFor(request.params.token, form.nonce), problem }
       return showLink(request, reply, link, again, await ownPayment(request, link.id), 400)
@@ -75,7 +88,7 @@ function createShowLink({ ecommerce, payeeOf, pageAddressOf, send, redirect }: C
     if (isFree && (await ecommerce.takesPayments(link.branch_id))) {
       const view = payViewOfLink(link, payee, address, form)
       const offersCode = ecommerce.offersCode(link)
-      const told = own?.isLeft === true ? undefined : own
+      const told = toldOf(own)
       return send(reply, payPage({ ...view, offersCode, own: told, told: told?.token }), link.redirect_urls, status)
     }
     if (own !== undefined) return redirect(reply, own)

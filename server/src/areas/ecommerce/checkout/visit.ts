@@ -3,41 +3,23 @@ import { Fault } from '../../../kernel/fault.ts'
 import type { Intent } from '../../../payments/intent.ts'
 import type { EcommerceService } from '../service.ts'
 import type { LinkRow } from '../store.ts'
+import type { CheckoutDependencies } from './dependencies.ts'
 import type { PageAddresses, TokenRequest } from './page-addresses.ts'
 import { codeRanOut, isUnderWay, leavesCode, waitsForBank, type PageAddress } from './views.ts'
 
 const tokenForm = /^[\w-]{22}$/
 const names = { payment: 'kaha_payment', form: 'kaha_form' } as const
-const keptMax = 5
+/** How many of each: for the pages of one link, and for all pages together, of which those of intents know nothing else. */
+const [keptOfLink, keptOfAll] = [5, 10]
 
-/** What a browser remembers of a link: the tokens of the payments that it made there, and the nonces of the forms that it was given. */
+/** What a browser remembers: the tokens of the payments that it made by links, and the nonces of the forms that it was given. */
 type Remembered = keyof typeof names
 
-/** What was remembered in a browser, newest first, read from the `Cookie` of a request. Whatever cannot be ours is not asked about. */
+/** What was remembered in a browser, of the link first, newest first, read from the `Cookie` of a request. Whatever cannot be ours is not asked about. */
 function remembered(what: Remembered, cookies: string | undefined): string[] {
   const pairs = cookies?.split(';').map((pair) => pair.trim().split('=')) ?? []
-  const value = pairs.find(([key]) => key === names[what])?.[1] ?? ''
-  return value
-    .split('.')
-    .filter((one) => tokenForm.test(one))
-    .slice(0, keptMax)
-}
-
-/**
- * Has a browser remember something for one link and until it is closed, beside what it did before: its way back leads to the result, by the
- * form where the answer to that never came. All of it is in the pages that this browser has anyway.
- */
-export function remember(
-  request: TokenRequest,
-  reply: FastifyReply,
-  what: Remembered,
-  newest: readonly string[],
-  linkUrl: string,
-): void {
-  const { pathname, protocol } = new URL(linkUrl)
-  const values = [...new Set([...newest, ...remembered(what, request.headers.cookie)])].slice(0, keptMax).join('.')
-  const secure = protocol === 'https:' ? '; Secure' : ''
-  reply.header('set-cookie', `${names[what]}=${values}; Path=${pathname}; HttpOnly; SameSite=Lax${secure}`)
+  const values = pairs.flatMap(([key, value = '']) => (key === names[what] ? value.split('.') : []))
+  return values.filter((one) => tokenForm.test(one)).slice(0, keptOfLink + keptOfAll)
 }
 
 /** `waits`: for the bank to pay its code. `ranOut`: the time of that is over. `isLeft`: it is not paid, and nothing of it is under way. */
@@ -57,12 +39,17 @@ const ranks: readonly ((intent: Intent) => boolean)[] = [waitsForBank, isUnderWa
 /** Past the ranks for an intent that there is nothing to tell of: nothing of it is paid, or may be. */
 const rankOf = (intent: Intent): number => [...ranks, () => true].findIndex((is) => is(intent))
 
+/** What a form has to tell of: what is paid or under way, not a code that was left. */
+export const toldOf = (own: OwnPayment | undefined): OwnPayment | undefined => (own?.isLeft === true ? undefined : own)
+
 /** What a payer came for: the link or the intent of the address, and what this browser did with the link before. */
 export function createVisits({
   ecommerce,
+  addresses,
   pageAddressOf,
 }: {
   readonly ecommerce: EcommerceService
+  readonly addresses: CheckoutDependencies['addresses']
   readonly pageAddressOf: PageAddresses['pageAddressOf']
 }) {
   const findLink = async (request: TokenRequest): Promise<LinkRow> => {
@@ -101,7 +88,30 @@ export function createVisits({
     }
   }
 
-  return { findLink, findIntent, ownPayment }
+  /**
+   * Has a browser remember something until it is closed, beside what it did before: its way back leads to the result, by the form where the
+   * answer to that never came. For one link, whose cookies go to no other page, so that there may be hundreds of them; and the last for all
+   * pages, as another tab may still show the form of an intent. All of it is in the pages that this browser has anyway.
+   */
+  const remember = (
+    request: TokenRequest,
+    reply: FastifyReply,
+    what: Remembered,
+    newest: readonly string[],
+    link?: LinkRow,
+  ): void => {
+    const values = [...new Set([...newest, ...remembered(what, request.headers.cookie)])]
+    const keep = (address: string, count: number) => {
+      const { pathname, protocol } = new URL(address)
+      const secure = protocol === 'https:' ? '; Secure' : ''
+      const value = values.slice(0, count).join('.')
+      reply.header('set-cookie', `${names[what]}=${value}; Path=${pathname}; HttpOnly; SameSite=Lax${secure}`)
+    }
+    if (link !== undefined) keep(`${addresses.checkout}/l/${link.token}`, keptOfLink)
+    keep(addresses.checkout, keptOfAll)
+  }
+
+  return { findLink, findIntent, ownPayment, remember }
 }
 
 /** Whatever cannot be a token of ours, NUL bytes included, is not asked about. */
