@@ -26,20 +26,14 @@ export function userMessageOf(shown: {
   return failures[shown.category ?? 'PAYMENT_PROCESSING_ERROR']
 }
 
-/** For the payer of an intent for which no use of the link is free. */
-export const linkInUse: UserMessage = {
-  en: 'Someone else is paying with this link right now. You have not been charged. Please try again in a few minutes.',
-  fil: 'May ibang nagbabayad gamit ang link na ito sa ngayon. Hindi ka siningil. Pakisubukang muli makalipas ang ilang minuto.',
-}
-
-/** The same where a code of this payer's has ended: a bank may have taken money for it. */
+/** For the payer of an intent for which no use of the link is free, and of which a code has ended: a bank may have taken money for that. */
 export const linkInUseAfterCode: UserMessage = {
-  en: 'Someone else is paying with this link right now. We have heard of no payment of yours by QR Ph. If your bank took the money, do not pay again: ask the merchant. If not, please try again in a few minutes.',
-  fil: 'May ibang nagbabayad gamit ang link na ito sa ngayon. Wala kaming natanggap na bayad mo gamit ang QR Ph. Kung kinuha na ng iyong bangko ang pera, huwag nang magbayad ulit: magtanong sa merchant. Kung hindi, pakisubukang muli makalipas ang ilang minuto.',
+  en: 'Someone is paying with this link right now. If it is you, do not pay again: the result is shown where you paid. If not: we have heard of no payment of yours by QR Ph. If your bank took the money, do not pay again: ask the merchant. Otherwise please try again in a few minutes.',
+  fil: 'May nagbabayad gamit ang link na ito sa ngayon. Kung ikaw iyon, huwag nang magbayad ulit: makikita ang resulta kung saan ka nagbayad. Kung hindi: wala kaming natanggap na bayad mo gamit ang QR Ph. Kung kinuha na ng iyong bangko ang pera, huwag nang magbayad ulit: magtanong sa merchant. Kung hindi naman, pakisubukang muli makalipas ang ilang minuto.',
 }
 
 /**
- * For whoever comes to a link that is being paid, or that ended and was paid. Who that is nobody knows: the payer may be back with another
+ * For whoever comes to a link, or to an intent of it, that is being paid, or that ended and was paid. Who that is nobody knows: the payer may be back with another
  * browser, and whoever is told then that nothing was charged pays twice.
  */
 export const paidLink: Readonly<Record<'ACTIVE' | 'CONSUMED' | 'EXPIRED' | 'CANCELLED', UserMessage>> = {

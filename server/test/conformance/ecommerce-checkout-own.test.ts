@@ -14,6 +14,7 @@ const mistyped = '4242424242424241'
 
 const isPaid = /You have already paid here\. Paying again is another payment\./
 const isUnderWay = /A payment of yours is still under way here\. Paying now is another payment\./
+type Payer = ReturnType<typeof browser>
 const outcome = (page: Shown) => outcomeOf({ ...page, location: null })
 
 test('a payment is told at its link after the next try was declined, five tries on, or was mistyped', async () => {
@@ -122,6 +123,35 @@ test('the page of a declined payment leads to the code that another tab shows, b
   for (const shown of [await payer.open(declined.url), await payer.pay(declined), await payer.askCode(declined)])
     assert.equal(shown.url, code.url)
   assert.equal(await successesOf(id), 0)
+})
+
+for (const [how, begin] of [
+  ['a card at the bank', (payer, form) => payer.pay(form, cards.slow)],
+  ['a code', (payer, form) => payer.askCode(form)],
+] as const satisfies readonly (readonly [string, (payer: Payer, form: Shown) => Promise<Shown>])[])
+  test(`the page of a declined payment leads whoever pays the one-time link in another tab by ${how} there`, async () => {
+    const { id, url } = await merchant.newLink()
+    const payer = browser()
+    const [first, second] = [await payer.open(url), await payer.open(url)]
+    const declined = await payer.pay(first, cards.declined)
+    const paying = await begin(payer, second)
+    assert.notEqual(paying.url, declined.url)
+    assert.equal((await payer.open(declined.url)).url, paying.url)
+    // Another browser is not known, and may be the payer's all the same.
+    const elsewhere = await browser().open(declined.url)
+    assert.equal(outcome(elsewhere), 'fully_reserved')
+    assert.match(elsewhere.text, /Someone is paying with this link right now\. If it is you, do not pay again/)
+    assert.match((await browser().open(`${declined.url}?lang=fil`)).text, /Kung ikaw iyon, huwag nang magbayad ulit/)
+    assert.equal(await successesOf(id), 0)
+  })
+
+test('whoever passes a challenge while they pay the last use in another tab is led to that payment', async () => {
+  const { url } = await merchant.newLink()
+  const payer = browser()
+  const challenge = await payer.pay(await payer.open(url), cards.challenge)
+  const paying = await payer.pay(await payer.open(url), cards.slow)
+  assert.equal(outcome(paying), 'processing')
+  assert.equal((await payer.answer(challenge, 'passed')).url, paying.url)
 })
 
 test('what was paid on the page of an intent of a link is told at the link, and what was paid by another link is not', async () => {

@@ -157,6 +157,8 @@ test('[C4.confirm.link-full] a payer whose expired code holds no use any more is
   const page = await payer.get(late.checkout_url)
   assert.equal(outcomeOf(page), 'fully_reserved')
   assert.match(page.text, /If your bank took the money, do not pay again/)
+  // Nor is it known that somebody else pays: in another browser it may be this payer.
+  assert.match(page.text, /If it is you, do not pay again/)
   assert.doesNotMatch(page.text, /not been charged/)
 })
 

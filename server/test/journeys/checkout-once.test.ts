@@ -112,7 +112,7 @@ test(
 
     await payWith(first.page)
     assert.equal(await outcomeOf(first.page), 'fully_reserved')
-    assert.match((await first.page.locator('main').textContent()) ?? '', /You have not been charged/)
+    assert.match((await first.page.locator('main').textContent()) ?? '', /If not, you have not been charged/)
     await shop.advance(3600)
     await first.page.getByRole('link', { name: 'Try again' }).click()
     await payWith(first.page)

@@ -101,6 +101,8 @@ function createShowIntent({
     if (!(await ecommerce.takesPayments(intent.branchId)))
       return send(reply, resultPage(closedViewOfIntent(intent, payee, address)), intent.redirectUrls)
     if (link?.state === 'ACTIVE' && !(await ecommerce.hasFreeUse(link))) {
+      // The payer who is paying with it in another tab.
+      if (own !== undefined && !own.isLeft && !own.isPaid) return redirect(reply, own)
       return send(reply, resultPage(busyViewOfLink(link, payee, address, intent)), intent.redirectUrls)
     }
     const offersCode = ecommerce.offersCode(intent)

@@ -51,7 +51,7 @@ const en = {
   codeExpired:
     'We have heard of no payment with it, and it does not work any more. If your bank took the money, do not pay again: ask the merchant. If not, choose how you want to pay.',
   freeAgainHeading: 'You can try again now',
-  freeAgain: 'Someone else was paying with this link just then, so your payment did not go on.',
+  freeAgain: 'Another payment with this link was under way just then, so this one did not go on.',
   acceptedCards: 'Accepted: Visa, Mastercard, American Express, Discover, JCB and UnionPay.',
   number: 'Card number',
   expiry: 'Expiry',
@@ -172,7 +172,7 @@ const fil: Texts = {
   codeExpired:
     'Wala kaming natanggap na bayad gamit ito, at hindi na ito gagana. Kung kinuha na ng iyong bangko ang pera, huwag nang magbayad ulit: magtanong sa merchant. Kung hindi, piliin kung paano mo gustong magbayad.',
   freeAgainHeading: 'Puwede ka nang sumubok muli',
-  freeAgain: 'May ibang nagbabayad gamit ang link na ito noon, kaya hindi natuloy ang iyong bayad.',
+  freeAgain: 'May isa pang bayad na ginagawa noon gamit ang link na ito, kaya hindi natuloy ang bayad na ito.',
   acceptedCards: 'Tinatanggap: Visa, Mastercard, American Express, Discover, JCB at UnionPay.',
   number: 'Numero ng card',
   expiry: 'Expiry',

@@ -2,15 +2,7 @@ import type { Language } from '../../../kernel/language.ts'
 import { formatMoney } from '../../../kernel/money.ts'
 import type { Intent, Receipt } from '../../../payments/intent.ts'
 import { attemptsMax, type ShownStatus } from '../../../payments/machine.ts'
-import {
-  linkInUse,
-  linkInUseAfterCode,
-  paidLink,
-  refusedAndClosed,
-  takesNone,
-  userMessageOf,
-  type UserMessage,
-} from '../../../payments/messages.ts'
+import { linkInUseAfterCode, paidLink, refusedAndClosed, takesNone, userMessageOf } from '../../../payments/messages.ts'
 import type { LinkRow } from '../store.ts'
 import type { CodeView } from './code-page.ts'
 import type { Following } from './page.ts'
@@ -166,13 +158,13 @@ export function endViewOfLink(link: LinkRow, payee: Payee, address: PageAddress)
   }
 }
 
-/** A link whose last free use is being paid at this moment: by somebody else, for whoever comes with an intent of it. */
+/** A link whose last free use is being paid at this moment: by whom nobody knows, also for whoever comes with an intent of it. */
 export function busyViewOfLink(link: LinkRow, payee: Payee, address: PageAddress, intent?: Intent): ResultView {
   return {
     ...common(address, payee),
     kind: 'fully_reserved',
     amount: formatMoney(link.amount, link.currency, address.language),
-    message: busyMessage(intent)[address.language],
+    message: (intent !== undefined && leavesCode(intent) ? linkInUseAfterCode : paidLink.ACTIVE)[address.language],
     retryUrl: address.url,
   }
 }
@@ -203,11 +195,6 @@ export function closedViewOfIntent(intent: Intent, payee: Payee, address: PageAd
     message: refusedAndClosed[address.language],
     redirect: back === undefined ? undefined : { url: back },
   }
-}
-
-function busyMessage(intent: Intent | undefined): UserMessage {
-  if (intent === undefined) return paidLink.ACTIVE
-  return leavesCode(intent) ? linkInUseAfterCode : linkInUse
 }
 
 /** What a page of an intent says of its state, for the script that follows it; `open` where the payer can still pay. */
