@@ -153,6 +153,7 @@ export interface Tables {
     readonly cancellation_reason: string | null
     readonly created_at: Date
     readonly updated_at: Date
+    readonly had_code: boolean
   }
   readonly 'identity.activation_codes': {
     readonly code: string

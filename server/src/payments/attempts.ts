@@ -174,7 +174,7 @@ export function createAttempts({
   const hasFreeUse = async (linkId: string): Promise<boolean> =>
     (await owner.isFree(linkId)) || ((await db.tx((tx) => endOverdueCodes(tx, linkId))) && owner.isFree(linkId))
 
-  const reserve = async (tx: Queries, use: { linkId: string; attemptId: string }) => {
+  const reserve = async (tx: Queries, use: { linkId: string; attemptId: string; method: PaymentMethod }) => {
     const got = await owner.reserve(tx, use)
     return got === 'full' && (await endOverdueCodes(tx, use.linkId)) ? owner.reserve(tx, use) : got
   }
@@ -215,7 +215,7 @@ export function createAttempts({
       const got =
         intent.linkId === null || !holdsUse(by.method, move.to)
           ? 'taken'
-          : await reserve(tx, { linkId: intent.linkId, attemptId })
+          : await reserve(tx, { linkId: intent.linkId, attemptId, method: by.method })
       await store.lockIntent(tx, intent.id)
       // Now that nobody else changes the intent: what others stored while this waited is not later.
       const at = clock.now()
@@ -309,7 +309,10 @@ export function createAttempts({
       const passed = end === 'challenge_passed'
       await store.lockChallenge(tx, attemptId)
       refuseUnlessWaiting(await read(tx, intent.id), attemptId)
-      const got = intent.linkId === null || !passed ? 'taken' : await reserve(tx, { linkId: intent.linkId, attemptId })
+      const got =
+        intent.linkId === null || !passed
+          ? 'taken'
+          : await reserve(tx, { linkId: intent.linkId, attemptId, method: 'card' })
       await store.lockIntent(tx, intent.id)
       refuseUnlessWaiting(await read(tx, intent.id), attemptId)
       // The end of a link ends its intents in the same transaction, so this is a challenge that came late as well.

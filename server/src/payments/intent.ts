@@ -52,6 +52,8 @@ export interface Intent {
     /** Null for a card. */
     readonly code: AttemptCode | null
   } | null
+  /** A code of it was shown, by whichever attempt: nobody can say then that nothing was charged. */
+  readonly hadCode: boolean
   readonly receipt: Receipt | null
   readonly readAt: Date
 }
@@ -64,6 +66,7 @@ export function storedOf(row: IntentRow): StoredIntent {
     expiresAt: row.expires_at,
     succeededAt: row.succeeded_at,
     linkEnd: linkEndOf(row),
+    hadCode: row.had_code,
     latest:
       row.attempt_state === null || row.attempt_state_at === null
         ? null
@@ -115,6 +118,7 @@ export function intentOf(row: IntentRow): Intent {
             category: row.failure_category,
             code: codeOf(row),
           },
+    hadCode: row.had_code,
     receipt: receiptOf(row),
     readAt: row.read_at,
   }
@@ -126,6 +130,7 @@ export function intentOfNew(row: NewIntent): Intent {
     ...row,
     attemptCount: 0,
     latestAttempt: null,
+    hadCode: false,
     receipt: null,
     shown: { status: 'ACTIVE', updatedAt: row.at },
     readAt: row.at,

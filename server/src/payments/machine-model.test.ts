@@ -19,7 +19,7 @@ import type { ShownIntent, StoredAttempt, StoredIntent } from './projection.ts'
 
 /** One intent of a careful service: it stores what is overdue before it handles anything, and asks before each confirm and cancel. */
 type Model = {
-  intent: Omit<StoredIntent, 'latest'>
+  intent: Omit<StoredIntent, 'latest' | 'hadCode'>
   attempts: (StoredAttempt & { readonly emitted: readonly PaymentEvent[] })[]
   now: number
 }
@@ -33,7 +33,11 @@ const intentEvents = [...new Set(intentMoves.map(({ event }) => event))].filter(
 
 const isIntentEvent = (event: Step['event']): event is IntentEvent => (intentEvents as string[]).includes(event)
 
-const stored = (model: Model): StoredIntent => ({ ...model.intent, latest: model.attempts.at(-1) ?? null })
+const stored = (model: Model): StoredIntent => ({
+  ...model.intent,
+  latest: model.attempts.at(-1) ?? null,
+  hadCode: model.attempts.some(({ method }) => method === 'qrph'),
+})
 /** A bank is heard about codes alone, and an issuer about cards. */
 const isOf = (event: AttemptEvent, method: StoredAttempt['method'] | undefined) =>
   event.startsWith('code_') === (method === 'qrph')
@@ -256,6 +260,7 @@ test('it does not matter how often an intent is looked at: deadlines applied in 
     latest: fc.option(attempt),
     succeededAt: fc.constant(null),
     linkEnd: fc.option(fc.record({ event: fc.constantFrom('link_consumed', 'link_cancelled'), at: time })),
+    hadCode: fc.boolean(),
   })
   fc.assert(
     fc.property(intent, time, time, (any, first, second) => {

@@ -24,6 +24,7 @@ function shownOf(state: IntentState, latest: AttemptState | null, category: Fail
     state,
     stateAt: later,
     linkEnd: null,
+    hadCode: false,
     expiresAt: new Date('2030-01-02T00:00:00Z'),
     latest: latest && {
       method: 'card',

@@ -34,6 +34,7 @@ const fresh: StoredIntent = {
   latest: null,
   succeededAt: null,
   linkEnd: null,
+  hadCode: false,
 }
 
 /** One attempt event told to the intent, at `later`, as a service would: a refused move changes nothing. */

@@ -17,7 +17,7 @@ export function userMessageOf(shown: {
   readonly status: ShownStatus
   readonly category: FailureCategory | null
   readonly reason: RejectionReason | null
-  /** A code was shown last. */
+  /** A code was shown, whatever was tried since. */
   readonly byCode?: boolean
 }): UserMessage | null {
   if (shown.status !== 'DECLINED' && shown.status !== 'FAILED')
@@ -65,6 +65,12 @@ export const takesNone: UserMessage = {
 export const refusedAndClosed: UserMessage = {
   en: 'This payment did not go through. You have not been charged. The merchant is not taking payments right now.',
   fil: 'Hindi natuloy ang bayad na ito. Hindi ka siningil. Hindi tumatanggap ng bayad ang merchant sa ngayon.',
+}
+
+/** The same where a code was shown, by whichever attempt. */
+export const refusedAndClosedAfterCode: UserMessage = {
+  en: 'This payment did not go through. We have heard of no payment by QR Ph. If your bank took the money, do not pay again: ask the merchant. The merchant is not taking payments right now.',
+  fil: 'Hindi natuloy ang bayad na ito. Wala kaming natanggap na bayad gamit ang QR Ph. Kung kinuha na ng iyong bangko ang pera, huwag nang magbayad ulit: magtanong sa merchant. Hindi tumatanggap ng bayad ang merchant sa ngayon.',
 }
 
 const rejected: UserMessage = {

@@ -1,6 +1,6 @@
 import type { Queries } from '../kernel/db.ts'
 import type { Intent } from './intent.ts'
-import type { PaymentEvent } from './machine.ts'
+import type { PaymentEvent, PaymentMethod } from './machine.ts'
 
 /**
  * Whoever made an intent, seen from here: it lends what an attempt needs (a use of a link) and tells the world how the attempt
@@ -11,7 +11,10 @@ export interface PaymentOwner {
   /** Has whoever takes or gives back a use of the link wait until the transaction ends. */
   hold(tx: Queries, linkId: string): Promise<void>
   /** Takes what an attempt needs. `taken`, or why there is nothing to take. */
-  reserve(tx: Queries, use: { linkId: string; attemptId: string }): Promise<'taken' | 'full' | 'ended'>
+  reserve(
+    tx: Queries,
+    use: { linkId: string; attemptId: string; method: PaymentMethod },
+  ): Promise<'taken' | 'full' | 'ended'>
   /** Whether `reserve` would succeed right now; asked before a card is looked at. */
   isFree(linkId: string): Promise<boolean>
   /** Spends or gives back what the attempt took. True when that used up the link, so that its other intents end. */

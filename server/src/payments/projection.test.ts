@@ -11,6 +11,7 @@ const intent = (latest: Partial<StoredAttempt> | null, more: Partial<StoredInten
   expiresAt: at(60),
   succeededAt: null,
   linkEnd: null,
+  hadCode: false,
   ...more,
   latest: latest && {
     method: 'card',

@@ -27,6 +27,8 @@ export type StoredIntent = {
   readonly succeededAt: Date | null
   /** How and when its link has ended, while that is not stored of all its intents. */
   readonly linkEnd: { readonly event: LinkEvent; readonly at: Date } | null
+  /** Whether any attempt was a code, the latest or one before. */
+  readonly hadCode: boolean
 }
 
 export type ShownIntent = {
@@ -56,7 +58,7 @@ export function shownIntent(stored: StoredIntent, now: Date): ShownIntent {
   // An intent that ended under a payment in progress shows its end from when that payment was refused.
   if (state !== 'ACTIVE') {
     const endedAt = isFailure(latest) ? later(stateAt, latest.stateAt) : stateAt
-    return shown(state, endedAt, undefined, latest.method === 'qrph')
+    return shown(state, endedAt, undefined, stored.hadCode)
   }
   if (latest.state === 'ABANDONED') return shown('ACTIVE', latest.stateAt)
   return shown(latest.state, latest.stateAt, latest)

@@ -39,6 +39,8 @@ export interface IntentRow
   /** How and when its link has ended, while intents of that are still to be ended. */
   readonly link_end_state: LinkEnd['state'] | null
   readonly link_end_at: Date | null
+  /** Whether any attempt of it is a code. */
+  readonly had_code: boolean
   /** Business time of the reading. */
   readonly read_at: Date
 }
@@ -108,7 +110,9 @@ const intentColumns = `
   i.order_reference, i.redirect_urls, i.metadata, i.attempt_count, i.expires_at, i.succeeded_at, i.created_at, i.state_at,
   a.id as attempt_id, a.state as attempt_state, a.state_at as attempt_state_at, a.failure_category, a.decline_reason,
   a.challenge_expires_at, a.method, a.code_text, a.card_brand, a.card_last_four, a.approval_code, a.processor_transaction_id, a.reconciliation_id,
-  a.invoice_number, a.completed_at, e.state as link_end_state, e.at as link_end_at, kernel.now() as read_at`
+  a.invoice_number, a.completed_at, e.state as link_end_state, e.at as link_end_at, kernel.now() as read_at,
+  a.method = 'qrph' is true
+    or i.attempt_count > 1 and exists (select from payments.attempts c where c.intent_id = i.id and c.method = 'qrph') as had_code`
 const withLinkEnd = 'left join payments.ending_links e on e.link_id = i.link_id'
 const fromIntent = `from payments.intents i left join payments.attempts a on a.id = i.latest_attempt_id ${withLinkEnd}`
 

@@ -176,8 +176,40 @@ for (const [end, status] of [
     assert.equal((await merchant.readLink(link.id)).status, status)
     assert.deepEqual([(await payer.get(link.url, { cookie })).location], [code.page])
     assert.doesNotMatch((await payer.get(code.page)).text, /not been charged/)
+    // Neither with another browser: the code may have been scanned by a phone, and the link opened there.
+    const elsewhere = await payer.get(link.url)
+    assert.match(elsewhere.text, /do not pay again/)
+    assert.doesNotMatch(elsewhere.text, /You have not been charged/)
     // Whoever has shown no code has paid none.
-    assert.match((await payer.get(link.url)).text, /not been charged/)
+    const without = await merchant.newLink()
+    bodyOf(await merchant.confirm((await intentOf(without.id)).id, cards.declined), 200)
+    bodyOf(await merchant.cancelLink(without.id), 200)
+    assert.match((await payer.get(without.url)).text, /You have not been charged/)
+  })
+
+for (const [end, status] of [
+  ['expired', 'EXPIRED'],
+  ['was cancelled', 'CANCELLED'],
+] as const)
+  test(`whoever showed a code, gave it up and had a card declined is not told that nothing was charged once the link ${end}`, async () => {
+    const link = await merchant.newLink({ expires_at: fromNow(p, 5 * minuteMs) })
+    const intent = await intentOf(link.id)
+    await payer.chooseCode(intent.checkout_url)
+    await payer.giveUp(intent.checkout_url)
+    bodyOf(await merchant.confirm(intent.id, cards.declined), 200)
+    if (status === 'CANCELLED') bodyOf(await merchant.cancelLink(link.id), 200)
+    else await jump(p, 5 * minuteMs)
+
+    const { status: is, user_message: told } = await merchant.readIntent(intent.id)
+    assert.equal(is, status)
+    const pages = [await payer.get(intent.checkout_url), await payer.get(link.url)]
+    for (const text of [told, ...pages.map((page) => page.text)]) {
+      assert.match(text, /If your bank took the money, do not pay again/)
+      assert.doesNotMatch(text, /not been charged/)
+    }
+    const filipino = await payer.get(`${intent.checkout_url}?lang=fil`)
+    assert.match(filipino.text, /Kung kinuha na ng iyong bangko ang pera, huwag nang magbayad ulit/)
+    assert.doesNotMatch(filipino.text, /Hindi ka siningil/)
   })
 
 test('a payer whose code has expired comes back to the link, and is told what to do if the bank took the money', async () => {
@@ -203,6 +235,17 @@ test('a payer whose last attempt was a code that ended is told that there is no 
   }
   const page = await payer.get(url)
   assert.equal(outcomeOf(page), 'failed')
+  assert.match(page.text, /tried too many times.*If your bank took the money, do not pay again/)
+  assert.doesNotMatch(page.text, /not been charged/)
+})
+
+test('a payer who showed a code, and whose cards were declined as often as may be, is not told that nothing was charged', async () => {
+  const { id, checkout_url: url } = await merchant.newIntent()
+  await payer.chooseCode(url)
+  await payer.giveUp(url)
+  for (let attempt = 2; attempt <= 20; attempt += 1) bodyOf(await merchant.confirm(id, cards.declined), 200)
+  const page = await payer.get(url)
+  assert.equal(outcomeOf(page), 'declined')
   assert.match(page.text, /tried too many times.*If your bank took the money, do not pay again/)
   assert.doesNotMatch(page.text, /not been charged/)
 })

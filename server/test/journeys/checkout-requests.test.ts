@@ -242,7 +242,8 @@ test('[I1.account-state.payers] while its merchant is locked nothing can be paid
     kaha.bus.hint('keys')
   }
   const merchant_branch_reference_number = branch.reference_number
-  const intent = await sdk.paymentIntents.create({ amount: 9800, currency: 'PHP', merchant_branch_reference_number })
+  const ofIntent = { amount: 9800, currency: 'PHP', merchant_branch_reference_number }
+  const intentUrl = async () => (await sdk.paymentIntents.create(ofIntent)).checkout_url
   const paid = await link()
   const [receipt = ''] = [
     (await ask('POST', paid.url, { form: { ...(await formOf(paid.url)), ...typed } })).headers.location,
@@ -252,10 +253,12 @@ test('[I1.account-state.payers] while its merchant is locked nothing can be paid
   const own = { cookie: `kaha_payment=${/[\w-]{22}$/.exec(once.headers.location ?? '')?.[0]}` }
   const again = fieldsOf((await ask('GET', more.url, { headers: own })).text)
   const often = { url: more.url, receipt: once.headers.location ?? '', form: { ...again, ...typed } }
-  const other = await sdk.paymentIntents.create({ amount: 9800, currency: 'PHP', merchant_branch_reference_number })
-  const refused = other.checkout_url
+  const [refused, coded] = [await intentUrl(), await intentUrl()]
   await ask('POST', refused, { form: { ...(await formOf(refused)), ...typed, number: cards.declined } })
-  const pages = [(await link()).url, intent.checkout_url]
+  await ask('POST', coded, { form: { ...(await formOf(coded)), method: 'qrph' } })
+  await ask('POST', `${coded}/other`, { form: await formOf(coded) })
+  await ask('POST', coded, { form: { ...(await formOf(coded)), ...typed, number: cards.declined } })
+  const pages = [(await link()).url, await intentUrl()]
   const forms = await Promise.all(pages.map(async (url) => ({ url, form: { ...(await formOf(url)), ...typed } })))
   await stands('LOCKED')
   const before = await rowCounts()
@@ -282,6 +285,10 @@ test('[I1.account-state.payers] while its merchant is locked nothing can be paid
   assert.equal((await ask('GET', often.url, { headers: own })).headers.location, often.receipt)
   // One whose card was refused is told that, and not that they may have paid.
   assert.match((await ask('GET', refused)).text, /data-outcome="declined"[^]*You have not been charged/)
+  // Where they were shown a code before, the bank may have taken money for that.
+  const afterCode = await ask('GET', coded)
+  assert.match(afterCode.text, /data-outcome="declined"[^]*If your bank took the money, do not pay again/)
+  assert.doesNotMatch(afterCode.text, /not been charged/)
   assert.deepEqual(await rowCounts(), before)
   await stands('ACTIVE')
   for (const { url, form } of forms) {

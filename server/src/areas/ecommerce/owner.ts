@@ -65,8 +65,8 @@ export function paymentOwner({
     async hold(tx, linkId) {
       await store.holdLink(tx, linkId)
     },
-    async reserve(tx, { linkId, attemptId }) {
-      if (await store.takeUse(tx, linkId, attemptId)) return 'taken'
+    async reserve(tx, { linkId, attemptId, method }) {
+      if (await store.takeUse(tx, linkId, attemptId, method === 'qrph')) return 'taken'
       return (await store.readUses(tx, linkId))?.active === true ? 'full' : 'ended'
     },
     async isFree(linkId) {

@@ -42,7 +42,7 @@ const linkState = `case when ${hasExpired} then 'EXPIRED' else l.state end`
 const linkColumns = `
   l.id, l.partner_id, l.merchant_id, l.branch_id, l.branch_reference_number, l.token, l.type,
   ${linkState} as state, l.amount, l.currency, l.line_items, l.description,
-  l.order_reference, l.redirect_urls, l.metadata, l.max_uses, l.reserved_count, l.success_count, l.expires_at, l.cancelled_at,
+  l.order_reference, l.redirect_urls, l.metadata, l.max_uses, l.reserved_count, l.success_count, l.had_code, l.expires_at, l.cancelled_at,
   l.cancellation_reason, l.created_at,
   case when ${hasExpired} then greatest(l.expires_at, l.updated_at) else l.updated_at end as updated_at`
 
@@ -151,7 +151,7 @@ const cap = `case l.type when 'one_time' then 1 else coalesce(l.max_uses, 214748
 const takeUse = statement(
   'ecommerce.takeUse',
   `with taken as (
-     update ecommerce.links l set reserved_count = l.reserved_count + 1
+     update ecommerce.links l set reserved_count = l.reserved_count + 1, had_code = l.had_code or $3
       where l.id = $1 and l.state = 'ACTIVE' and l.expires_at > kernel.now() and l.reserved_count + l.success_count < ${cap}
      returning l.id
    )
@@ -330,8 +330,8 @@ export const ecommerceStore = {
     const last = rows.at(-1)
     return { rows, stoppedAt: last?.goes_on === true ? last.id : null }
   },
-  takeUse: async (on: Queries, linkId: string, attemptId: string) =>
-    (await on.run(takeUse, [linkId, attemptId])).length === 1,
+  takeUse: async (on: Queries, linkId: string, attemptId: string, byCode: boolean) =>
+    (await on.run(takeUse, [linkId, attemptId, byCode])).length === 1,
   readUses: async (on: Queries, linkId: string) =>
     (await on.run<{ free: boolean; active: boolean }>(readUses, [linkId]))[0],
   spendUse: async (on: Queries, attemptId: string, at: Date) =>

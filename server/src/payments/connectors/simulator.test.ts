@@ -89,7 +89,7 @@ async function outcomeOf(number: string): Promise<{ status: string; category: st
     const moved = { state: move.to, stateAt: at, category: move.category, reason: null, challengeExpiresAt: null }
     const latest = { method: 'card', ...moved } as const
     const open = { state: 'ACTIVE', stateAt: at, expiresAt: new Date(1), succeededAt: null, linkEnd: null } as const
-    const shown = shownIntent({ ...open, latest }, at)
+    const shown = shownIntent({ ...open, latest, hadCode: false }, at)
     return { status: shown.status, category: shown.failureCategory }
   }
   const card = cardNumbered(number)

@@ -2,7 +2,15 @@ import type { Language } from '../../../kernel/language.ts'
 import { formatMoney } from '../../../kernel/money.ts'
 import type { Intent, Receipt } from '../../../payments/intent.ts'
 import { attemptsMax, type ShownStatus } from '../../../payments/machine.ts'
-import { linkInUseAfterCode, paidLink, refusedAndClosed, takesNone, userMessageOf } from '../../../payments/messages.ts'
+import {
+  linkInUseAfterCode,
+  paidLink,
+  refusedAndClosed,
+  refusedAndClosedAfterCode,
+  takesNone,
+  userMessageOf,
+  type UserMessage,
+} from '../../../payments/messages.ts'
 import type { LinkRow } from '../store.ts'
 import type { CodeView } from './code-page.ts'
 import type { Following } from './page.ts'
@@ -99,9 +107,8 @@ export const waitsForBank = ({ shown, latestAttempt }: Intent): boolean =>
 
 const leavingCode: ReadonlySet<ShownStatus> = new Set(['ACTIVE', 'EXPIRED', 'CANCELLED', 'CONSUMED'])
 
-/** Whether an unpaid intent had a code last that has ended: nobody here knows what its bank has taken for it. */
-export const leavesCode = ({ shown, latestAttempt }: Intent): boolean =>
-  latestAttempt?.method === 'qrph' && leavingCode.has(shown.status)
+/** Whether an unpaid intent had a code that has ended: nobody here knows what its bank has taken for it. */
+export const leavesCode = ({ shown, hadCode }: Intent): boolean => hadCode && leavingCode.has(shown.status)
 
 /** Whether the latest thing that happened to an open intent is that its code expired. */
 export const codeRanOut = ({ shown, latestAttempt }: Intent): boolean =>
@@ -112,7 +119,7 @@ const codeIsOver = ({ codeExpired: message, codeExpiredHeading: heading }: Texts
 /** What an open intent says whose challenge was passed while others had the last use of its link, once one is free. */
 export const problemWhenFree = (intent: Intent, { language }: PageAddress): FormOf['problem'] => {
   const { freeAgain: message, freeAgainHeading: heading } = texts(language)
-  return intent.shown.status === 'ACTIVE' && !leavesCode(intent) ? { message, heading } : undefined
+  return intent.shown.status === 'ACTIVE' && intent.latestAttempt?.method !== 'qrph' ? { message, heading } : undefined
 }
 
 /** The code that an intent waits for the bank to pay; undefined where it waits for none. */
@@ -147,7 +154,8 @@ const kindOfEnd = { CONSUMED: 'used_up', EXPIRED: 'expired', CANCELLED: 'cancell
 export function endViewOfLink(link: LinkRow, payee: Payee, address: PageAddress): ResultView | undefined {
   if (link.state === 'ACTIVE') return undefined
   const isPaid = link.success_count + link.reserved_count > 0
-  const message = isPaid ? paidLink[link.state] : userMessageOf({ status: link.state, category: null, reason: null })
+  const unpaid = { status: link.state, category: null, reason: null, byCode: link.had_code }
+  const message = isPaid ? paidLink[link.state] : userMessageOf(unpaid)
   const back = link.state === 'EXPIRED' ? link.redirect_urls?.['expired'] : undefined
   return {
     ...common(address, payee),
@@ -192,7 +200,7 @@ export function closedViewOfIntent(intent: Intent, payee: Payee, address: PageAd
   return {
     ...closedViewOf(intent, payee, address),
     kind: status === 'DECLINED' ? 'declined' : 'failed',
-    message: refusedAndClosed[address.language],
+    message: (intent.hadCode ? refusedAndClosedAfterCode : refusedAndClosed)[address.language],
     redirect: back === undefined ? undefined : { url: back },
   }
 }
@@ -285,7 +293,7 @@ export function resultViewOfIntent(
       const back = intent.redirectUrls?.['declined']
       const kind = status === 'DECLINED' ? 'declined' : 'failed'
       const { tooManyTries, tooManyTriesAfterCode } = texts(address.language)
-      const message = leavesCode(intent) ? tooManyTriesAfterCode : tooManyTries
+      const message = intent.hadCode ? tooManyTriesAfterCode : tooManyTries
       return { ...base, kind, message, redirect: back === undefined ? undefined : { url: back } }
     }
   }
