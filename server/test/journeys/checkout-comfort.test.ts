@@ -97,6 +97,37 @@ test(
   },
 )
 
+interface Field {
+  setSelectionRange(start: number, end: number): void
+}
+
+test('the month of an expiry can be corrected where it stands, to each of the twelve', { skip }, async (t) => {
+  const link = await shop.link()
+  const { page } = await shop.payer(t)
+  await page.goto(link.url)
+  const expiry = page.locator('#expiry')
+  for (const by of ['typed over', 'deleted first'])
+    for (const month of ['10', '11', '12', '01', '02', '09', '5']) {
+      await expiry.fill('12 / 31')
+      await expiry.evaluate((input: Field) => input.setSelectionRange(0, 2))
+      if (by === 'deleted first') await page.keyboard.press('Delete')
+      await page.keyboard.type(month)
+      assert.equal(await expiry.inputValue(), `${month.padStart(2, '0')} / 31`, `${month}, ${by}`)
+    }
+  // Left half typed, it is what the server reads.
+  await expiry.evaluate((input: Field) => input.setSelectionRange(0, 2))
+  await page.keyboard.type('1')
+  await expiry.blur()
+  assert.deepEqual(await page.locator('.error:visible').allTextContents(), [])
+  // At the end of the field it is filled up as before.
+  for (const typed of ['1/31', '0131', '01 / 2031']) {
+    await expiry.fill('')
+    await expiry.focus()
+    await page.keyboard.type(typed)
+    assert.equal(await expiry.inputValue(), '01 / 31', typed)
+  }
+})
+
 const slips: readonly { typed: { number?: string; expiry?: string; cvc?: string }; field: string; says: string }[] = [
   {
     typed: { number: '4242 4242 4242 4241' },

@@ -63,17 +63,22 @@ function formatNumber(form) {
   format()
 }
 
+/** The digits of month and year, four once both are there: `0431` of `4/31` and of `04/2031`. */
+function expiryDigits({ value }) {
+  const text = /^[2-9]/.test(value) || /^1\s*[/.-]/.test(value) ? `0${value}` : value
+  let digits = text.replace(/\D/g, '')
+  if (/^\d\d20\d\d/.test(digits)) digits = digits.slice(0, 2) + digits.slice(4)
+  return digits.slice(0, /^\d\d20/.test(digits) ? 6 : 4)
+}
+
 /** Writes `4/31`, `0431` and `04/2031` as `04 / 31`. */
 function formatExpiry(form) {
   const input = form.elements.expiry
   input.addEventListener('input', (event) => {
     const deleting = event.inputType?.startsWith('delete') === true
-    let text = input.value
-    if (/^[2-9]/.test(text) || /^1\s*[/.-]/.test(text)) text = `0${text}`
-    let digits = text.replace(/\D/g, '')
-    if (/^\d\d20\d\d/.test(digits)) digits = digits.slice(0, 2) + digits.slice(4)
-    digits = digits.slice(0, /^\d\d20/.test(digits) ? 6 : 4)
-    if (input.selectionStart !== input.value.length && deleting) return
+    const digits = expiryDigits(input)
+    // Before a year that is there, a month may be half typed.
+    if (input.selectionStart !== input.value.length && (deleting || /^[01]?\s*\//.test(input.value))) return
     if (digits.length > 2) input.value = `${digits.slice(0, 2)} / ${digits.slice(2)}`
     else if (digits.length === 2 && !deleting) input.value = `${digits} / `
     else input.value = digits
@@ -89,7 +94,7 @@ function digitsOnly(input, lengthMax) {
 
 /** The name of the message for what is wrong with a field, or undefined. */
 function fault(form, name) {
-  const digits = digitsOf(form.elements[name])
+  const digits = name === 'expiry' ? expiryDigits(form.elements.expiry) : digitsOf(form.elements[name])
   const brand = brandOf(digitsOf(form.elements.number))
   if (name === 'number') {
     if (digits === '') return 'numberMissing'
