@@ -59,6 +59,42 @@ test('C4.checkout.twice: the form of a second try pays once too, however often i
   assert.deepEqual(await shop.paymentsOf(link.id), ['DECLINED', 'SUCCEEDED'])
 })
 
+test(
+  'C4.checkout.twice: a payer who stopped the sending may send again after a while, and pays once',
+  { skip },
+  async (t) => {
+    const link = await shop.link({ type: 'multi_use' })
+    const { page } = await shop.payer(t)
+    await page.clock.install()
+    await page.goto(link.url)
+    await typeCard(page)
+    await page.clock.pauseAt(Date.now() + 3_600_000)
+    // The first request reaches the server; of the answer the page hears nothing, as the payer has stopped it.
+    const stopped = Promise.withResolvers<number>()
+    let requests = 0
+    await page.route(link.url, async (route) => {
+      requests += 1
+      if (requests > 1) return route.continue()
+      const body = route.request().postData() ?? ''
+      const headers = { 'content-type': 'application/x-www-form-urlencoded' }
+      const { status } = await fetch(link.url, { method: 'POST', body, headers, redirect: 'manual' })
+      await route.abort('aborted')
+      stopped.resolve(status)
+    })
+    const button = page.locator('form[data-paying] button[type=submit]')
+    const stands = async () => [await button.textContent(), await button.getAttribute('aria-disabled')]
+    await button.click({ noWaitAfter: true })
+    assert.equal(await stopped.promise, 303)
+    await page.clock.runFor(29_000)
+    assert.deepEqual(await stands(), ['Paying…', 'true'])
+    await page.clock.runFor(1_000)
+    assert.deepEqual(await stands(), ['Pay ₱98.00', 'false'])
+    await submit(page)
+    assert.equal(await outcomeOf(page), 'succeeded')
+    assert.deepEqual(await shop.paymentsOf(link.id), ['SUCCEEDED'])
+  },
+)
+
 test('of two tabs of a one-time link one pays, and the other is led to what became of it', { skip }, async (t) => {
   const link = await shop.link()
   const { page } = await shop.payer(t)

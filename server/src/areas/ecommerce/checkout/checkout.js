@@ -15,6 +15,9 @@ const brands = [
   { name: 'unionpay', starts: /^(62|81)/, groups: [4, 4, 4, 4, 3], lengths: [16, 17, 18, 19], cvc: 3 },
 ]
 const digitsMax = 19
+// The payer may have stopped the request, of which no page is told. The server has answered long before; a payment is made once per form, so
+// one that goes on all the same is not made twice.
+const answerMsMax = 30_000
 
 const cardForm = document.querySelector('form[data-paying]')
 if (cardForm) {
@@ -153,22 +156,28 @@ function checkBeforeSubmit(form) {
   const words = button.querySelector('span')
   const payWords = words.textContent
   let sent = false
+  let undoing
+  // Also after the button was given back.
+  let wasSent = false
   form.addEventListener('submit', (event) => {
     const wrong = sent ? [] : names.filter((name) => showFault(form, name))
     if (sent || wrong.length > 0) event.preventDefault()
     if (wrong.length > 0) form.elements[wrong[0]].focus()
     if (sent || wrong.length > 0) return
+    wasSent = true
     setSent(true)
   })
   // The browser may show this page again as it was left, for the payer who goes back: how the payment stands is known to the server.
   window.addEventListener('pageshow', (event) => {
-    if (event.persisted && sent) location.reload()
+    if (event.persisted && wasSent) location.reload()
     else setSent(false)
   })
 
   // aria-disabled, for a disabled button would drop the keyboard's focus.
   function setSent(now) {
     sent = now
+    clearTimeout(undoing)
+    if (now) undoing = setTimeout(setSent, answerMsMax, false)
     form.toggleAttribute('data-sent', now)
     button.setAttribute('aria-disabled', String(now))
     words.textContent = now ? form.dataset.paying : payWords
