@@ -206,7 +206,6 @@ function scriptMessages(words: Texts): Record<string, string> {
     'data-number-wrong': words.numberWrong,
     'data-expiry-missing': words.expiryMissing,
     'data-expiry-wrong': words.expiryWrong,
-    'data-expiry-past': words.expiryPast,
     'data-cvc-three': words.cvcThree,
     'data-cvc-four': words.cvcFour,
   }
