@@ -21,6 +21,7 @@ const answerMsMax = 30_000
 
 const cardForm = document.querySelector('form[data-paying]')
 if (cardForm) {
+  takeWhole(cardForm)
   formatNumber(cardForm)
   formatExpiry(cardForm)
   digitsOnly(cardForm.elements.cvc, 4)
@@ -37,6 +38,11 @@ function digitsOf(input) {
 
 function brandOf(digits) {
   return brands.find((brand) => brand.starts.test(digits))
+}
+
+/** What is pasted comes here with all that stands between its digits, and is cut here and not by the browser before. */
+function takeWhole(form) {
+  for (const name of ['number', 'expiry', 'cvc']) form.elements[name].removeAttribute('maxlength')
 }
 
 /** Groups the digits as they are printed on the card, and keeps the caret behind the same digit. */
