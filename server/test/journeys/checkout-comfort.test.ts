@@ -296,6 +296,29 @@ test('what a merchant writes is shown as words: no markup, no script, no turned 
   assert.equal((await receiptOn(page))['Paid to'], hostile)
 })
 
+test(
+  'on paper the lid is black on white: what came of the payment, the amount and the merchant',
+  { skip },
+  async (t) => {
+    const { page } = await shop.payer(t)
+    const [open, paid, cancelled] = [await shop.link(), await shop.link(), await shop.link()]
+    await shop.sdk.paymentLinks.cancel(cancelled.id)
+    await page.emulateMedia({ media: 'print' })
+    for (const { url } of [open, paid, cancelled]) {
+      await page.goto(url)
+      if (url === paid.url) await payWith(page)
+      await page.emulateMedia({ media: 'print' })
+      const colors =
+        await page.evaluate(`[...document.querySelectorAll('.lid, .lid h1, .lid .amount, .lid .sum, .lid .sum b, .lid .until')]
+      .map((element) => getComputedStyle(element).color)`)
+      assert.deepEqual([...new Set(colors as string[])], ['rgb(0, 0, 0)'])
+      const background = await page.evaluate(`getComputedStyle(document.querySelector('.lid')).backgroundColor`)
+      assert.equal(background, 'rgba(0, 0, 0, 0)')
+      await page.emulateMedia({ media: 'screen' })
+    }
+  },
+)
+
 test('a test card of the sandbox fills the form with a click', { skip }, async (t) => {
   const link = await shop.link()
   const { page } = await shop.payer(t)
