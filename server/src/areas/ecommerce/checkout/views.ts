@@ -9,7 +9,6 @@ import {
   refusedAndClosedAfterCode,
   takesNone,
   userMessageOf,
-  type UserMessage,
 } from '../../../payments/messages.ts'
 import type { LinkRow } from '../store.ts'
 import type { CodeView } from './code-page.ts'
@@ -172,7 +171,7 @@ export function busyViewOfLink(link: LinkRow, payee: Payee, address: PageAddress
     ...common(address, payee),
     kind: 'fully_reserved',
     amount: formatMoney(link.amount, link.currency, address.language),
-    message: (intent !== undefined && leavesCode(intent) ? linkInUseAfterCode : paidLink.ACTIVE)[address.language],
+    message: (intent?.hadCode === true ? linkInUseAfterCode : paidLink.ACTIVE)[address.language],
     retryUrl: address.url,
   }
 }
