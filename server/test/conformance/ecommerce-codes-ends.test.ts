@@ -250,6 +250,19 @@ test('a payer who showed a code, and whose cards were declined as often as may b
   assert.doesNotMatch(page.text, /not been charged/)
 })
 
+test('nor is one whose link somebody pays, though a card was declined after the code', async () => {
+  const link = await merchant.newLink()
+  const [late, other] = [await intentOf(link.id), await intentOf(link.id)]
+  await payer.chooseCode(late.checkout_url)
+  await payer.giveUp(late.checkout_url)
+  bodyOf(await merchant.confirm(late.id, cards.declined), 200)
+  bodyOf(await merchant.confirm(other.id, cards.noAnswer), 202)
+  const page = await payer.get(late.checkout_url)
+  assert.equal(outcomeOf(page), 'fully_reserved')
+  assert.match(page.text, /If your bank took the money, do not pay again/)
+  assert.doesNotMatch(page.text, /not been charged/)
+})
+
 test('a code ends with its intent at the latest, and the intent tells that it has expired', async () => {
   const intent = await merchant.newIntent({ expires_at: fromNow(p, 5 * minuteMs) })
   const code = await payer.chooseCode(intent.checkout_url)
