@@ -6,7 +6,7 @@ import type { createAttempts } from './attempts.ts'
 import { endIntent } from './machine.ts'
 import type { PaymentOwner } from './owner.ts'
 import { asOf } from './projection.ts'
-import { paymentsStore as store, type IntentRow } from './store.ts'
+import { paymentsStore as store } from './store.ts'
 
 /**
  * Ends an intent at its merchant's word, with a challenge or a code that is open on it; one that is CANCELLED stays as it is. Takes the
@@ -20,16 +20,16 @@ export async function cancelIntent(
     owner,
   }: {
     clock: Clock
-    attempts: Pick<ReturnType<typeof createAttempts>, 'releaseCode' | 'storeOverdue'>
+    attempts: Pick<ReturnType<typeof createAttempts>, 'readRow' | 'releaseCode' | 'storeOverdue'>
     owner: Pick<PaymentOwner, 'hold'>
   },
   id: string,
 ): Promise<Intent> {
-  const { link_id: linkId } = await present(tx, id)
+  const { link_id: linkId } = await attempts.readRow(tx, id)
   if (linkId !== null) await owner.hold(tx, linkId)
   await attempts.storeOverdue(tx, id, 'code_expired')
   await store.lockIntent(tx, id)
-  const row = await present(tx, id)
+  const row = await attempts.readRow(tx, id)
   const { state, latest, succeededAt } = asOf(storedOf(row), row.read_at)
   const end = endIntent({ state, latest: latest?.state ?? null, succeeded: succeededAt !== null }, 'merchant_cancels')
   if ('refusal' in end && end.refusal === 'INTENT_PROCESSING') {
@@ -39,13 +39,7 @@ export async function cancelIntent(
   if (state === 'CANCELLED') return intentOf(row)
   await attempts.releaseCode(tx, row)
   if (!(await store.cancelIntent(tx, id, clock.now()))) throw ended('EXPIRED')
-  return intentOf(await present(tx, id))
-}
-
-async function present(tx: Queries, id: string): Promise<IntentRow> {
-  const row = await store.readIntent(tx, id)
-  if (row === undefined) throw new Error('an intent vanished')
-  return row
+  return intentOf(await attempts.readRow(tx, id))
 }
 
 const ended = (status: string) =>
