@@ -65,8 +65,6 @@ export interface GatewayDependencies {
 export interface Gateway extends AsyncDisposable, Sending {
   /** Takes upgrades from now on. */
   attach(server: Server): void
-  /** Says goodbye to every socket and takes no new one. */
-  drain(): Promise<void>
 }
 
 /** The sockets of terminals and tills in this process. */
@@ -264,6 +262,17 @@ export function createGateway(deps: GatewayDependencies): Gateway {
     }
   }
 
+  /** Says goodbye to every socket and takes no new one. */
+  const drain = async () => {
+    draining = true
+    for (const link of links.all()) deliverer.dismiss(link, 'server_restarting')
+    const end = performance.now() + stopMsMax
+    while (links.size > 0 && performance.now() < end) await new Promise((done) => setTimeout(done, 10))
+    for (const link of links.all()) link.terminate()
+    while (links.size > 0 && performance.now() < end + stopMsMax) await new Promise((done) => setTimeout(done, 5))
+    await Promise.all(closing)
+  }
+
   return {
     connectionOf(groupId, terminalId) {
       const link = links.findTerminal(groupId, terminalId)
@@ -276,17 +285,8 @@ export function createGateway(deps: GatewayDependencies): Gateway {
       http.maxConnections += socketsMax
       http.on('upgrade', (request, socket, head) => void upgrade(request, socket, head))
     },
-    async drain() {
-      draining = true
-      for (const link of links.all()) deliverer.dismiss(link, 'server_restarting')
-      const end = performance.now() + stopMsMax
-      while (links.size > 0 && performance.now() < end) await new Promise((done) => setTimeout(done, 10))
-      for (const link of links.all()) link.terminate()
-      while (links.size > 0 && performance.now() < end + stopMsMax) await new Promise((done) => setTimeout(done, 5))
-      await Promise.all(closing)
-    },
     async [Symbol.asyncDispose]() {
-      await this.drain()
+      await drain()
       forget()
       await orders[Symbol.asyncDispose]()
       deliverer.stop()
