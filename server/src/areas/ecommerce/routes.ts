@@ -19,7 +19,7 @@ import { errorWithDetails } from '../../kernel/http/error-envelope.ts'
 import { Fault } from '../../kernel/fault.ts'
 import { listEnvelope } from '../../kernel/list.ts'
 import { visitorOf, type RateLimit } from '../../kernel/rate-limit.ts'
-import { route, type Area, type Route } from '../../kernel/http/area.ts'
+import { keyed, route, type Area, type Route } from '../../kernel/http/area.ts'
 import { headerOf } from '../../kernel/http/header.ts'
 import type { Violation } from '../../kernel/http/validation.ts'
 import { statuses } from './errors.ts'
@@ -71,11 +71,6 @@ function codeOfField(violation: Violation): string | undefined {
   if (path[0] === 'date_from' || path[0] === 'date_to') return 'INVALID_DATE_RANGE'
   if (path[0] === 'cursor') return 'INVALID_CURSOR'
   return undefined
-}
-
-const keyed = (caller: Caller): Principal => {
-  if (caller === null) throw new Error('an operation for keys was reached without one')
-  return caller
 }
 
 // A kept answer was made by this operation's own presenter.

@@ -13,7 +13,7 @@ import {
 } from '@kaha/contract'
 import type { Static } from 'typebox'
 import { newId } from '../../kernel/ids.ts'
-import { route, type Area, type Route } from '../../kernel/http/area.ts'
+import { keyed, route, type Area, type Route } from '../../kernel/http/area.ts'
 import { challenge, type Account, type Callers } from './callers.ts'
 import type { QrSimulation } from './service-simulate.ts'
 import type { QrWebhooksService } from './service-webhooks.ts'
@@ -42,11 +42,6 @@ export function qrWebhooksArea({ callers, now }: { callers: Callers; now: () => 
   }
 }
 
-const known = (caller: Caller): Account => {
-  if (caller === null) throw new Error('an operation for keys was reached without one')
-  return caller
-}
-
 type Shown = Static<typeof QrWebhook>
 
 const presentWebhook = (row: WebhookRow): Shown => ({
@@ -63,21 +58,21 @@ export function qrWebhooksRoutes(service: QrWebhooksService, simulation: QrSimul
   return [
     route<typeof registerQrWebhook, Caller>(registerQrWebhook, async ({ principal, body, header }) => ({
       status: 201,
-      body: presentWebhook(await service.register(known(principal), body, header('activation-code'))),
+      body: presentWebhook(await service.register(keyed(principal), body, header('activation-code'))),
     })),
 
     route<typeof listQrWebhooks, Caller>(listQrWebhooks, async ({ principal }) => ({
       status: 200,
-      body: { webhooks: (await service.list(known(principal))).map(presentWebhook) },
+      body: { webhooks: (await service.list(keyed(principal))).map(presentWebhook) },
     })),
 
     route<typeof updateQrWebhook, Caller>(updateQrWebhook, async ({ principal, params, body }) => ({
       status: 200,
-      body: presentWebhook(await service.update(known(principal), BigInt(params.id), body)),
+      body: presentWebhook(await service.update(keyed(principal), BigInt(params.id), body)),
     })),
 
     route<typeof deleteQrWebhook, Caller>(deleteQrWebhook, async ({ principal, params }) => {
-      await service.delete(known(principal), BigInt(params.id))
+      await service.delete(keyed(principal), BigInt(params.id))
       return { status: 204, body: undefined }
     }),
 
@@ -90,5 +85,5 @@ export function qrWebhooksRoutes(service: QrWebhooksService, simulation: QrSimul
 const simulateRoute = (simulation: QrSimulation): Route<Caller> =>
   route<typeof simulateQr, Caller>(simulateQr, async ({ principal, body }) => ({
     status: 200,
-    body: { id: await simulation.simulate(known(principal), body) },
+    body: { id: await simulation.simulate(keyed(principal), body) },
   }))

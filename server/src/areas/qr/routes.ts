@@ -15,7 +15,7 @@ import type { Static } from 'typebox'
 import { Fault } from '../../kernel/fault.ts'
 import { newId } from '../../kernel/ids.ts'
 import { repeatsKey } from '../../kernel/json-keys.ts'
-import { route, type Area, type Route } from '../../kernel/http/area.ts'
+import { keyed, route, type Area, type Route } from '../../kernel/http/area.ts'
 import { complaintOf } from '../../kernel/http/complaints.ts'
 import { compile } from '../../kernel/http/validation.ts'
 import { challenge, type Callers, type QrCaller } from './callers.ts'
@@ -55,11 +55,6 @@ const isKnown = (principal: unknown): principal is QrCaller => principal !== nul
 
 const tokenOf = async ({ key }: QrCaller, value: object) => ({ Token: await sealToken(key, value) })
 
-const known = (caller: Caller): QrCaller => {
-  if (caller === null) throw new Error('an operation for keys was reached without one')
-  return caller
-}
-
 const isRequest = compile(CreateQrCode)
 
 /** What the Token of a request holds. Every cause for which it cannot be opened is told alike. */
@@ -79,19 +74,19 @@ export function qrRoutes(service: QrService): Route<Caller>[] {
   readyQrPng()
   return [
     route<typeof createQrCode, Caller>(createQrCode, async ({ principal, body, correlationId }) => {
-      const caller = known(principal)
+      const caller = keyed(principal)
       const code = await service.create(caller.principal, await opened(caller, body.Token), correlationId)
       return { status: 200, body: await tokenOf(caller, presentCreatedCode(code)) }
     }),
 
     route<typeof findQrCode, Caller>(findQrCode, async ({ principal, query }) => {
-      const caller = known(principal)
+      const caller = keyed(principal)
       const code = await service.findByReference(caller.principal, query.merchantReferenceNumber)
       return { status: 200, body: await tokenOf(caller, presentCode(code)) }
     }),
 
     route<typeof retrieveQrCode, Caller>(retrieveQrCode, async ({ principal, params }) => {
-      const caller = known(principal)
+      const caller = keyed(principal)
       const code = await service.retrieve(caller.principal, params.id)
       return { status: 200, body: await tokenOf(caller, presentCode(code)) }
     }),

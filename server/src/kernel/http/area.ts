@@ -90,6 +90,12 @@ export type BeforeRefusal<P> = (
   violation: Violation,
 ) => Promise<void>
 
+/** The caller of an operation for keys, in an area that has operations for nobody in particular, whose caller is null. */
+export function keyed<P>(caller: P | null): P {
+  if (caller === null) throw new Error('an operation for keys was reached without one')
+  return caller
+}
+
 /** Binds an operation of the contract to what does it. */
 export function route<O extends Operation, P>(
   operation: O,
