@@ -7,13 +7,11 @@ import type {
 } from '@kaha/contract'
 import type { Static } from 'typebox'
 import { minorToNumber } from '../../kernel/money.ts'
+import { whenPresent } from '../../kernel/when-present.ts'
 import type { Intent } from '../../payments/intent.ts'
 import type { Refund } from '../../payments/refunds.ts'
 import type { Confirmed } from '../../payments/service.ts'
 import type { LinkRow } from './store.ts'
-
-const whenPresent = <K extends string, V>(key: K, value: V | null | undefined): Partial<Record<K, V>> =>
-  value === null || value === undefined ? {} : ({ [key]: value } as Record<K, V>)
 
 const two = (part: number): string => (part < 10 ? `0${part}` : `${part}`)
 const three = (part: number): string => (part < 100 ? `0${two(part)}` : `${part}`)

@@ -11,6 +11,7 @@ import type { DestinationRow } from '../../delivery/index.ts'
 import type { Refusal } from '../../kernel/http/area.ts'
 import { ulidOf } from '../../kernel/ids.ts'
 import { parseAsWritten } from '../../kernel/json-digits.ts'
+import { whenPresent } from '../../kernel/when-present.ts'
 import { receiptOf } from './course.ts'
 import { refuse } from './errors.ts'
 import { isOpen, type GivenUp } from './machine.ts'
@@ -22,9 +23,6 @@ type Request = TerminalTransaction['request']
 
 /** The request as it was sent: numbers of its metadata are those numbers, whatever they are. */
 export const requestOf = (row: TransactionRow) => parseAsWritten(row.request) as Request
-
-const given = <Value, Name extends string>(name: Name, value: Value | null | undefined) =>
-  (value === null || value === undefined ? {} : { [name]: value }) as Partial<Record<Name, Value>>
 
 /** A refusal as area D shows it. */
 export const presentError = (
@@ -40,16 +38,16 @@ export const presentError = (
 export const presentTerminal = (row: TerminalRow): TerminalInfo => ({
   connectionId: row.connection_id,
   terminalId: row.device_id ?? row.connection_id,
-  ...given('deviceId', row.device_id),
+  ...whenPresent('deviceId', row.device_id),
   connectedAt: row.connected_at.toISOString(),
   lastActivity: row.last_activity_at.toISOString(),
   status: row.status,
-  ...given('metadata', row.metadata === null ? null : (JSON.parse(row.metadata) as Record<string, unknown>)),
+  ...whenPresent('metadata', row.metadata === null ? null : (JSON.parse(row.metadata) as Record<string, unknown>)),
 })
 
 /** What every answer about a payment has of its request. */
 function echo(row: TransactionRow, { amount, currency, paymentMethod, metadata } = requestOf(row)) {
-  return { transactionId: row.transaction_id, amount, currency, paymentMethod, ...given('metadata', metadata) }
+  return { transactionId: row.transaction_id, amount, currency, paymentMethod, ...whenPresent('metadata', metadata) }
 }
 
 const failed = (row: TransactionRow, errorCode: string, errorMessage: string): TerminalPaymentResponse => ({
@@ -74,10 +72,10 @@ function presentOutcome(row: TransactionRow, request = requestOf(row)): Terminal
   return {
     ...echo(row, request),
     status: row.outcome,
-    ...given('authorizationCode', row.authorization_code),
-    ...given('errorCode', row.error_code),
-    ...given('errorMessage', row.error_message),
-    ...given('receiptData', receiptOf(row)),
+    ...whenPresent('authorizationCode', row.authorization_code),
+    ...whenPresent('errorCode', row.error_code),
+    ...whenPresent('errorMessage', row.error_message),
+    ...whenPresent('receiptData', receiptOf(row)),
     timestamp: row.outcome_at.toISOString(),
   }
 }
@@ -112,13 +110,13 @@ export function presentTransaction(row: TransactionRow, now: Date): TerminalTran
     transactionId: row.transaction_id,
     status: row.state,
     request,
-    ...given('response', presentOutcome(row, request)),
+    ...whenPresent('response', presentOutcome(row, request)),
     createdAt: row.created_at.toISOString(),
     updatedAt: row.updated_at.toISOString(),
-    ...given('completedAt', row.ended_at?.toISOString()),
-    ...given('terminalDeviceId', row.device_id),
-    ...given('voidedAt', row.voided_at?.toISOString()),
-    ...given('voidReason', row.state === 'VOIDED' ? row.void_reason : null),
+    ...whenPresent('completedAt', row.ended_at?.toISOString()),
+    ...whenPresent('terminalDeviceId', row.device_id),
+    ...whenPresent('voidedAt', row.voided_at?.toISOString()),
+    ...whenPresent('voidReason', row.state === 'VOIDED' ? row.void_reason : null),
     timestamp: now.toISOString(),
   }
 }
@@ -127,15 +125,15 @@ export const presentVoid = ({ success, row, reason, error }: Voided): VoidResult
   success,
   transactionId: row.transaction_id,
   reason,
-  ...given('voidedAt', success ? row.voided_at?.toISOString() : null),
-  ...given('error', error),
+  ...whenPresent('voidedAt', success ? row.voided_at?.toISOString() : null),
+  ...whenPresent('error', error),
 })
 
 export const presentWebhook = (row: DestinationRow): TerminalWebhook => ({
   endpointId: `wh_${ulidOf(row.id)}`,
   url: row.url,
   events: row.types as TerminalWebhook['events'],
-  ...given('description', row.description),
+  ...whenPresent('description', row.description),
   status: row.state === 'ENABLED' ? 'active' : 'disabled',
   ...(Object.keys(row.metadata).length === 0 ? {} : { metadata: row.metadata }),
   createdAt: row.created_at.toISOString(),
