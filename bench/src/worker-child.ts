@@ -113,7 +113,7 @@ async function start(): Promise<WorkerRun> {
 /** Statements that the database ran for this process since the start. */
 async function stop(): Promise<number> {
   const run = statements() - statementsBefore
-  await worker?.stop()
+  await worker?.[Symbol.asyncDispose]()
   worker = undefined
   return run
 }

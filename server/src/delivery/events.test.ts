@@ -24,7 +24,7 @@ async function dispatched(room: DeliveryRoom): Promise<EventRecord> {
   const worker = room.work()
   const [event] = await room.happen()
   await room.sandboxClock.idle()
-  await worker.stop()
+  await worker[Symbol.asyncDispose]()
   return eventOf(room, event?.id)
 }
 
@@ -173,7 +173,7 @@ test('a destination that is closed in the very moment takes no resend, no recove
   await room.happen(1, { type: 'payment.declined' })
   const worker = room.work()
   await room.sandboxClock.idle()
-  await worker.stop()
+  await worker[Symbol.asyncDispose]()
   const [{ id } = { id: '' }] = await room.events()
   const event = await eventOf(room, id)
   for (const state of ['PAUSED', 'CLOSING', 'CLOSED']) {
@@ -202,7 +202,7 @@ test('A2.recover.missed: 2,500 events of several branches that an endpoint misse
     happened.push(...events.map(({ id }) => id))
   }
   await room.sandboxClock.idle()
-  await worker.stop()
+  await worker[Symbol.asyncDispose]()
   const endpoint = await room.endpoint(receiver.url, room.merchant)
   const recover = () => room.delivery.events.recover(endpoint, ever, branchesAfter(...branches))
   const [first, second] = await Promise.all([recover(), recover()])

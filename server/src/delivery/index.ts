@@ -73,7 +73,7 @@ export interface Delivery {
   readonly destinations: Destinations
   readonly events: Events
   /** Starts dispatching, sending and retention. Disposing stops: what is in flight ends or is given back. */
-  worker(): AsyncDisposable & { stop(): Promise<void> }
+  worker(): AsyncDisposable
   /** Before business time jumps: events and attempts of that time need a place. */
   ensurePartitions(around: Date): Promise<void>
   /** Goes on making partitions ahead, in every process. */
@@ -140,7 +140,7 @@ export function createDelivery({
       parts.use(
         startDispatcher({ db: work, bus, log, figures, sender, options: { leaseMs, restMs: dispatchRestMs, random } }),
       )
-      return { stop: () => parts.disposeAsync(), [Symbol.asyncDispose]: () => parts.disposeAsync() }
+      return parts
     },
     ensurePartitions: (around) => ensurePartitions(db, around),
     keepPartitions: () => keepPartitions({ db, bus, clock, log }),

@@ -179,7 +179,7 @@ test('while a reader keeps old events from being dropped, what became of them is
   const worker = room.work()
   const [event] = await room.happen(1)
   await room.sandboxClock.idle()
-  await worker.stop()
+  await worker[Symbol.asyncDispose]()
   await room.sandboxClock.advanceBy(100 * day)
 
   await reader.tx(async (tx) => {

@@ -225,7 +225,7 @@ test('an endpoint that hangs holds its own slots and no more: another gets its e
   assert.ok(hanging > 0 && hanging <= 8, `${hanging} attempts hang`)
 
   // What is cut off by a stop is given back: due at once, for any worker, and nothing spent.
-  await worker.stop()
+  await worker[Symbol.asyncDispose]()
   const left = await queue(room)
   assert.equal(left.length, events.length)
   assert.ok(left.every(({ leased, attempt_no }) => !leased && attempt_no === 0))
@@ -244,7 +244,7 @@ test('a stop waits for attempts in flight and stores their results', async () =>
   const worker = room.work()
   await room.happen()
   await eventually(() => answer !== undefined)
-  const stopped = worker.stop()
+  const stopped = worker[Symbol.asyncDispose]()
   answer?.()
   await stopped
   assert.deepEqual(await room.statuses(), { DELIVERED: 1 })

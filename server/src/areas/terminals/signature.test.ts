@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict'
+import { hash } from 'node:crypto'
 import { test } from 'node:test'
 import vectors from '../../../test/vectors/terminal-signatures.json' with { type: 'json' }
-import { isInWindow, isSignedBy, readSignature, readTimestamp, signatureOf, stringToSign } from './signature.ts'
+import { isInWindow, isSignedBy, linesToSign, readSignature, readTimestamp, signatureOf } from './signature.ts'
 
 for (const { api_secret: secret, method, path, timestamp, body, string_to_sign, signature } of vectors.cases) {
   test(`D5.signature.string: ${method} ${path} at ${timestamp} has the signature of the vectors`, () => {
-    assert.equal(stringToSign(method, path, timestamp, body), string_to_sign)
+    assert.equal(linesToSign(method, path, timestamp, hash('sha256', body)), string_to_sign)
     assert.equal(signatureOf(secret, string_to_sign).toString('base64'), signature)
     const given = readSignature(signature)
     assert.ok(given !== null)

@@ -22,12 +22,8 @@ export interface SignedRequest {
   readonly paths: readonly string[]
 }
 
-/** The four lines that are signed, without a line feed at the end. The hash is over the body exactly as sent. */
-export function stringToSign(method: string, path: string, timestamp: string, body: Buffer | string): string {
-  return linesToSign(method, path, timestamp, hash('sha256', body))
-}
-
-const linesToSign = (method: string, path: string, timestamp: string, bodyHash: string): string =>
+/** The four lines that are signed, without a line feed at the end. The hash is over the body exactly as sent, by SHA-256 in hex. */
+export const linesToSign = (method: string, path: string, timestamp: string, bodyHash: string): string =>
   [method.toUpperCase(), path, timestamp, bodyHash].join('\n')
 
 export const signatureOf = (secret: KeyObject | string, toSign: string): Buffer =>

@@ -81,13 +81,12 @@ const made: Handle = async ({ params, body }) => ({ status: 201, body: { id: par
 test('a handler gets who calls and what was sent, once both are right', async (t) => {
   let got: unknown
   const { send } = await edge(t, async (one) => {
-    const { principal, params, query, body, clientAddress, correlationId } = one
+    const { principal, params, query, body, correlationId } = one
     got = {
       principal,
       params: { ...params },
       query: { ...query },
       body,
-      clientAddress,
       header: one.header('x-note'),
       correlationId,
     }
@@ -101,7 +100,6 @@ test('a handler gets who calls and what was sent, once both are right', async (t
     params: { id: 'a b' },
     query: { loud: 3 },
     body: { size: 1 },
-    clientAddress: '127.0.0.1',
     header: 'hello',
     correlationId,
   })

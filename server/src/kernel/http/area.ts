@@ -57,7 +57,6 @@ export interface Call<O extends Operation, P> {
   readonly query: QueryOf<O>
   readonly body: BodyOf<O>
   readonly correlationId: string
-  readonly clientAddress: string
   /** The text that the body was read from; empty where there is none. */
   readonly text: string
   header(name: string): string | undefined
@@ -234,7 +233,6 @@ function mountRoute<P>(room: FastifyInstance, area: Area<P>, { operation, handle
         query: asked,
         body: sent as never,
         correlationId: request.id,
-        clientAddress: request.ip,
         text: read?.text ?? '',
         header: (name) => headerOf(request, name),
       })
