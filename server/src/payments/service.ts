@@ -149,10 +149,10 @@ export function createPayments({
   }
 
   /** These resolve to how much they moved. */
-  const abandonChallenges = async (): Promise<number> =>
+  const endOverdueAttempts = async (): Promise<number> =>
     oneByOne(
       db,
-      await store.claimAbandoned(db, dueRowsMax),
+      await store.findOverdueAttempts(db, dueRowsMax),
       async ({ id, intent_id, link_id, method, challenge_expires_at: at }) => {
         const event = method === 'qrph' ? 'code_expired' : 'challenge_abandoned'
         const intent = { id: intent_id, linkId: link_id }
@@ -263,7 +263,7 @@ export function createPayments({
       const moves: number[] = []
       const failures: unknown[] = []
       // In this order, for a challenge's end comes before its intent's; a part that fails does not keep the other from its turn.
-      for (const part of [abandonChallenges, endLinks, expireIntents]) {
+      for (const part of [endOverdueAttempts, endLinks, expireIntents]) {
         try {
           moves.push(await part())
         } catch (error) {

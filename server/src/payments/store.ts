@@ -224,8 +224,8 @@ const cancelIntent = statement(
 // A statement of its own after the intents are locked: in the one that waited for the locks, an attempt that was started meanwhile
 // would not be seen. A challenge whose time was over before that end is left: it was declined then, and says so. A code too: it expired. Whoever
 // ends an intent may be ahead of the database, by whose time that is decided.
-const abandonChallenges = statement(
-  'payments.abandonChallenges',
+const abandonAttempts = statement(
+  'payments.abandonAttempts',
   `with abandoned as (
      update payments.attempts a set state = 'ABANDONED', state_at = i.state_at from payments.intents i
       where i.id = any ($1) and a.intent_id = i.id and a.method = any ($2)
@@ -276,8 +276,8 @@ const postponeInquiry = statement(
 )
 
 // Where the intent expires first, that is what ends the challenge. A code never outlives its intent.
-const claimAbandoned = statement(
-  'payments.claimAbandoned',
+const findOverdueAttempts = statement(
+  'payments.findOverdueAttempts',
   `select a.id, a.intent_id, i.link_id, a.method, a.challenge_expires_at from payments.attempts a join payments.intents i on i.id = a.intent_id
     where a.state = 'REQUIRES_ACTION' and a.challenge_expires_at <= kernel.now()
       and (a.challenge_expires_at < i.expires_at or a.method = 'qrph') and not payments.is_put_off(a.id)
@@ -366,7 +366,7 @@ export const paymentsStore = {
    */
   endIntentsOfLink: async (on: Queries, linkId: string, { state, at }: LinkEnd, rest: boolean): Promise<string[]> => {
     const ended = await on.run<{ id: string }>(endIntentsOfLink, [linkId, state, at, endedAtOnceMax, rest])
-    const rows = await on.run<Abandoned>(abandonChallenges, [ended.map(({ id }) => id), ['card', 'qrph']])
+    const rows = await on.run<Abandoned>(abandonAttempts, [ended.map(({ id }) => id), ['card', 'qrph']])
     if (ended.length === endedAtOnceMax) await on.run(noteEndingLink, [linkId, state, at])
     return rows.filter(({ method }) => method === 'qrph').map(({ id }) => id)
   },
@@ -376,7 +376,7 @@ export const paymentsStore = {
   /** With a challenge that is open on it. False when the intent had ended before. */
   cancelIntent: async (on: Queries, id: string, at: Date) => {
     const cancelled = (await on.run(cancelIntent, [id, at])).length === 1
-    if (cancelled) await on.run(abandonChallenges, [[id], ['card', 'qrph']])
+    if (cancelled) await on.run(abandonAttempts, [[id], ['card', 'qrph']])
     return cancelled
   },
   findOverdueIntents: (on: Queries, rowsMax: number) => on.run<{ id: string }>(findOverdueIntents, [rowsMax]),
@@ -384,14 +384,14 @@ export const paymentsStore = {
   expireIntents: async (on: Queries, which: { readonly rowsMax: number } | { readonly id: string }) => {
     const [query, value] = 'id' in which ? [expireIntent, which.id] : [expireIntents, which.rowsMax]
     const ended = await on.run<{ id: string; link_id: string | null; expires_at: Date }>(query, [value])
-    if (ended.length > 0) await on.run(abandonChallenges, [ended.map(({ id }) => id), ['card']])
+    if (ended.length > 0) await on.run(abandonAttempts, [ended.map(({ id }) => id), ['card']])
     return ended
   },
   claimInquiries: (on: Queries, rowsMax: number, leaseSeconds: number) =>
     on.run<DueInquiry>(claimInquiries, [rowsMax, leaseSeconds]),
   postponeInquiry: (on: Queries, attemptId: string, ms: number) => on.run(postponeInquiry, [attemptId, ms]),
-  claimAbandoned: (on: Queries, rowsMax: number) =>
-    on.run<OpenAttempt & { readonly method: PaymentMethod; readonly challenge_expires_at: Date }>(claimAbandoned, [
+  findOverdueAttempts: (on: Queries, rowsMax: number) =>
+    on.run<OpenAttempt & { readonly method: PaymentMethod; readonly challenge_expires_at: Date }>(findOverdueAttempts, [
       rowsMax,
     ]),
   nextDeadline: (on: Queries) => waitOf(on, nextDeadline),

@@ -101,7 +101,7 @@ test('a code that was made in the moment in which its intent expired ends after 
   await stateOfCode(db, 'ABANDONED')
   const ended = await db.tx((tx) => {
     const run: Queries['run'] = async (statement, values) => {
-      if (statement.name === 'payments.abandonChallenges') await stateOfCode(tx, 'REQUIRES_ACTION')
+      if (statement.name === 'payments.abandonAttempts') await stateOfCode(tx, 'REQUIRES_ACTION')
       return tx.run(statement, values)
     }
     return paymentsStore.expireIntents({ ...tx, run }, { id: intent.id })

@@ -342,7 +342,7 @@ export function createLedger({ db, bus, clock, log, figures, waits, eventRow }: 
       }
     },
     async runDue() {
-      const { found, changed } = await applySome((tx) => store.claimDue(tx, claimedMax))
+      const { found, changed } = await applySome((tx) => store.lockDue(tx, claimedMax))
       if (found === claimedMax && changed > 0) return 0
       const next = await store.nextDue(db)
       return next === null ? idleMs : Math.max(sweepMsMin, next.getTime() - clock.now().getTime())

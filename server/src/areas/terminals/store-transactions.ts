@@ -124,8 +124,8 @@ const dropSignatures = statement(
      select ctid from terminals.used_signatures where expires_at < to_timestamp($1::double precision / 1000) limit $2)) returning 1 as one`,
 )
 
-const claimDue = statement(
-  'terminals.claimDue',
+const lockDue = statement(
+  'terminals.lockDue',
   `select ${columns} from terminals.transactions t
     where t.run_at <= kernel.now() and not payments.is_put_off(t.id) order by t.run_at limit $1 for no key update skip locked`,
 )
@@ -328,7 +328,7 @@ export const transactionStore = {
     one(await on.run<TransactionRow>(findBySignature, [keyId, signature, groupId])),
   dropSignatures: async (on: Queries, wallMs: number, rowsMax: number): Promise<number> =>
     (await on.run(dropSignatures, [wallMs, rowsMax])).length,
-  claimDue: (tx: Queries, rowsMax: number) => tx.run<TransactionRow>(claimDue, [rowsMax]),
+  lockDue: (tx: Queries, rowsMax: number) => tx.run<TransactionRow>(lockDue, [rowsMax]),
   /** Of a group. */
   isDue: async (on: Queries, groupId: string): Promise<boolean> =>
     one(await on.run<{ found: boolean }>(isDue, [groupId]))?.found ?? false,
