@@ -27,7 +27,7 @@ export function listedBy<Row extends { readonly id: string }>(
   return { rows, pageSize, nextCursor }
 }
 
-/** The list as areas A and C show it. */
+/** The list as areas A, B and C show it. */
 export const listEnvelope = <Row, Shown>(
   { rows, pageSize, nextCursor }: Listed<Row>,
   present: (row: Row) => Shown,

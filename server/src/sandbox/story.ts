@@ -1,3 +1,4 @@
+import { eventTypes } from '@kaha/contract'
 import { inboxUrl } from './inbox.ts'
 import type { Seed } from './seed.ts'
 import { send } from './story-call.ts'
@@ -14,7 +15,6 @@ export interface StoryDependencies {
 }
 
 const testCards = { approved: '4242424242424242', declined: '4000000000009995' }
-const eventTypes = ['payment.succeeded', 'payment.declined', 'payment.failed', 'payment.expired']
 
 /** A client of our own API, as a merchant's would be. */
 function merchantClient(localUrl: string, secretKey: string) {

@@ -123,5 +123,6 @@ export function createIdempotency({ db, keyring }: { db: Db; keyring: Keyring })
   }
 }
 
-const stillRunning = () =>
+/** What a repeat gets while the first request with its key goes on. */
+export const stillRunning = () =>
   refuse('IDEMPOTENCY_IN_PROGRESS', 'The first request with this key is still running; try again in a moment.')

@@ -3,7 +3,7 @@ import { newId } from '../../kernel/ids.ts'
 import type { Intent } from '../../payments/intent.ts'
 import type { Refund, RefundToMake } from '../../payments/refunds.ts'
 import { refuse } from './errors.ts'
-import type { KeyedRequest } from './idempotency.ts'
+import { stillRunning, type KeyedRequest } from './idempotency.ts'
 import type { NewRefundRequest } from './requests.ts'
 import { notFound } from './rules.ts'
 import type { EcommerceDependencies } from './service.ts'
@@ -25,12 +25,7 @@ export function refundCases({ db, clock, payments, idempotency }: EcommerceDepen
 
   const resumed = async (id: string): Promise<Refund> => {
     const refund = await refunds.resume(id)
-    if (refund.calling) {
-      throw refuse(
-        'IDEMPOTENCY_IN_PROGRESS',
-        'The first request with this key is still running; try again in a moment.',
-      )
-    }
+    if (refund.calling) throw stillRunning()
     return refund
   }
 
