@@ -60,8 +60,8 @@ test('a payment that uses up a link is stored however many intents are open, and
   await rowsOf(room, `update payments.intents set state = 'ACTIVE' where id = $1`, [other.id])
   const processor = processorThat()
   const late = room.payments(processor)
-  for (const confirming of [late.confirm(other, card, null), late.codes.make(other, null)])
-    await assert.rejects(confirming, { code: 'INTENT_INVALID_STATE' })
+  for (const confirm of [() => late.confirm(other, card, null), () => late.codes.make(other, null)])
+    await assert.rejects(confirm, { code: 'INTENT_INVALID_STATE' })
   assert.ok(!processor.asked.includes('authorize'))
 
   assert.equal(await payments.sweep(), 0)
