@@ -121,6 +121,16 @@ test('a batch has so many at most, and the others come after it in their order',
   assert.deepEqual(batches, [['a', 'b'], ['c', 'd'], ['e']])
 })
 
+test('what waits for another is not overtaken by what must wait for it', async () => {
+  const { does, pass, batches } = gate(10, (item) => item.split(''))
+  const all = Promise.all(['a', 'ab', 'b'].map(does))
+  for (const expected of [['a'], ['ab'], ['b']]) {
+    await pass()
+    assert.deepEqual(batches.shift(), expected)
+  }
+  await all
+})
+
 test('what must stay apart is done one after the other, and holds up nobody else', async () => {
   const { does, pass, batches } = gate(10, (item) => [item.slice(0, 1)])
   const all = Promise.all(['a1', 'a2', 'b1', 'a3', 'b2'].map(does))

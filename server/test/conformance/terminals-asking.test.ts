@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { after, test } from 'node:test'
+import { transactionStore } from '../../src/areas/terminals/store-transactions.ts'
 import { platform } from '../platform.ts'
 import { sql } from '../sql.ts'
 import { result, shopOf, type Wire } from '../till.ts'
@@ -25,6 +26,19 @@ async function dropped() {
   return { transactionId, paying }
 }
 
+/** A payment that is on its way to a terminal and never reaches it. */
+async function unreached() {
+  const lost = await shop.connect()
+  // As of a process that does not hear: nobody has this connection.
+  const unheard = `with told as (update terminals.terminals set connection_id = gen_random_uuid() where device_id = $1 returning connection_id)
+    update terminals.sockets s set connection_id = told.connection_id from told where s.terminal_id is not null returning 1 as one`
+  await sql(p.kaha.db, unheard, [shop.first.device_id])
+  const transactionId = `a-${randomUUID()}`
+  const paying = shop.pay({ transactionId })
+  await until('the payment', async () => (await stateOf(transactionId)) === 'PENDING')
+  return { lost, transactionId, paying }
+}
+
 const away = () => sql(p.kaha.db, 'alter table terminals.transactions rename to away')
 const here = () => sql(p.kaha.db, 'alter table terminals.away rename to transactions')
 
@@ -34,14 +48,7 @@ const isAsked = (terminal: Wire, transactionId: string) =>
   )
 
 test('[D5.auto-void.told, D5.machine.pending.not-reached] a void of an approval of what counts as never sent is told on every reconnect, too', async () => {
-  const lost = await shop.connect()
-  // As of a process that does not hear: nobody has this connection.
-  const unheard = `with told as (update terminals.terminals set connection_id = gen_random_uuid() where device_id = $1 returning connection_id)
-    update terminals.sockets s set connection_id = told.connection_id from told where s.terminal_id is not null returning 1 as one`
-  await sql(p.kaha.db, unheard, [shop.first.device_id])
-  const transactionId = `a-${randomUUID()}`
-  const paying = shop.pay({ transactionId })
-  await until('the payment', async () => (await stateOf(transactionId)) === 'PENDING')
+  const { lost, transactionId, paying } = await unreached()
   await p.advance(11)
   assert.equal((await paying).json.error.code, 'TERMINAL_CONNECTION_ERROR')
   lost.drop()
@@ -54,6 +61,38 @@ test('[D5.auto-void.told, D5.machine.pending.not-reached] a void of an approval 
   again.send({ action: 'voidResult', transactionId, success: true })
   await again.settled()
   await again.close()
+})
+
+test('[D5.machine.pending.not-reached] a terminal that comes is not asked about a payment that is on its way to it: its answer would end that', async () => {
+  const { lost, transactionId, paying } = await unreached()
+  const about = 'select terminal_id from terminals.transactions where transaction_id = $1 and sent_to is null'
+  const [row] = await sql<{ terminal_id: string }>(p.kaha.db, about, [transactionId])
+  assert.ok(row)
+  const comes = { terminalId: row.terminal_id, connectionId: randomUUID() }
+  assert.deepEqual(await transactionStore.toAsk(p.kaha.db, [comes]), [])
+  await p.advance(11)
+  assert.equal((await paying).json.error.code, 'TERMINAL_CONNECTION_ERROR')
+  lost.drop()
+})
+
+test('[D5.busy.cancel-resent, D5.busy.free] a terminal that is free again for other payments is told no more to cancel the one that was given up', async () => {
+  const terminal = await shop.connect()
+  const transactionId = `a-${randomUUID()}`
+  const paying = shop.pay({ transactionId })
+  await terminal.next('payment')
+  await p.advance(90)
+  assert.equal((await paying).json.error.code, 'TIMEOUT')
+  const toldAfter = async (seconds: number) => {
+    await p.advance(seconds)
+    await terminal.settled()
+    return terminal.received.filter((one) => one.action === 'cancelPayment').length
+  }
+  const told = await toldAfter(121)
+  assert.ok(told > 1)
+  assert.equal(await toldAfter(60), told)
+  terminal.send(result(transactionId, { status: 'FAILED', errorCode: 'DECLINED' }))
+  await until('its end', async () => (await stateOf(transactionId)) === 'FAILED')
+  await terminal.close()
 })
 
 test('[D5.machine.open.unknown] UNKNOWN is no answer any more once the terminal has said that it is at work, whichever way it said so', async () => {

@@ -288,12 +288,24 @@ test('a terminal is told when the database is back of what could not be read as 
   assert.deepEqual(sent, ['voidPayment'])
 })
 
-test('nor is a payment sent to another terminal than its own', async () => {
-  const row = { ...payment, ...newCourse, terminal_id: 't1' } as Partial<TransactionRow> as TransactionRow
+/** What terminals can say of one payment, as it is stored. */
+const casesOf = (more: Partial<TransactionRow>) => {
+  const row = { ...payment, ...newCourse, terminal_id: 't1', created_at: new Date(0), ...more } as TransactionRow
   const change: Ledger['change'] = async (_id, stepper) => ({ ...row, ...stepper(row, new Date(0)).course })
-  const cases = createTerminalCases({ ledger: { change } } as Parameters<typeof createTerminalCases>[0])
-  assert.equal(await cases.beforeSending('id', { terminalId: 't2', connectionId: 'c' }), undefined)
-  assert.equal((await cases.beforeSending('id', { terminalId: 't1', connectionId: 'c' }))?.sent_to, 'c')
+  return createTerminalCases({ ledger: { change } } as Parameters<typeof createTerminalCases>[0])
+}
+
+test('nor is a payment sent to another terminal than its own, a second time, or once it was given up', async () => {
+  const own = { terminalId: 't1', connectionId: 'c' }
+  assert.equal((await casesOf({}).beforeSending('id', own))?.sent_to, 'c')
+  assert.equal(await casesOf({}).beforeSending('id', { ...own, terminalId: 't2' }), undefined)
+  for (const more of [{ sent_to: 'b' }, { given_up: 'TIMEOUT' }, { state: 'AWAITING_RECONNECT' }] as const)
+    assert.equal(await casesOf(more).beforeSending('id', own), undefined, JSON.stringify(more))
+})
+
+test('one that its terminal may have is not taken for one that was never sent', async () => {
+  assert.equal((await casesOf({ sent_to: 'c' }).notSent('id'))?.sent_to, null)
+  assert.equal((await casesOf({ sent_to: 'c', state: 'AWAITING_RECONNECT' }).notSent('id'))?.sent_to, 'c')
 })
 
 test('a connection whose place was taken before its socket was here is told so when it is', async () => {
