@@ -314,6 +314,20 @@ test('a merchant who cancels the link ends the codes of all its payers', async (
   assert.equal((await merchant.readLink(link.id)).successful_payment_count, 0)
 })
 
+test('a code that takes the last use of a link ends its other intents, a challenge of theirs with them', async () => {
+  const link = await merchant.newLink({ type: 'multi_use', max_uses: 1 })
+  const [challenged, untouched, paid] = [await intentOf(link.id), await intentOf(link.id), await intentOf(link.id)]
+  bodyOf(await merchant.confirm(challenged.id, cards.challenge), 200)
+  const code = await payer.chooseCode(paid.checkout_url)
+  assert.equal((await payer.pay(code.text)).status, 200)
+  for (const { id } of [challenged, untouched]) {
+    assert.equal((await merchant.readIntent(id)).status, 'CONSUMED')
+    assert.equal(refusal(await merchant.confirm(id, cards.approved)), '409 INVALID_STATE')
+  }
+  const rows = await rowsOf(p, 'select state from payments.attempts where intent_id = $1', [challenged.id])
+  assert.deepEqual(rows, [{ state: 'ABANDONED' }])
+})
+
 test('a bank, the payer, the merchant of the intent and that of the link at the same moment: one of them is first, and the others see that', async () => {
   for (let round = 0; round < 6; round += 1) {
     const link = await merchant.newLink({ type: 'multi_use', max_uses: 1 })
