@@ -176,8 +176,7 @@ export async function startKaha(options: {
       ...choices.delivery,
     },
   })
-  await delivery.ensurePartitions(clock.now())
-  building.use(delivery.keepPartitions())
+  building.use(await delivery.keepPartitions())
 
   const sandbox = config.mode === 'sandbox'
   const addresses = addressesOf(config)

@@ -76,8 +76,8 @@ export interface Delivery {
   worker(): AsyncDisposable
   /** Before business time jumps: events and attempts of that time need a place. */
   ensurePartitions(around: Date): Promise<void>
-  /** Goes on making partitions ahead, in every process. */
-  keepPartitions(): AsyncDisposable
+  /** Makes partitions ahead, and goes on making them: in every process, and before it takes anything. */
+  keepPartitions(): Promise<AsyncDisposable>
 }
 
 export function createDelivery({

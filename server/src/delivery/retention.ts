@@ -32,9 +32,10 @@ interface Parts {
   readonly log: Log
 }
 
-/** Once a day of business time, by every process: partitions ahead are made, for a payment needs one where no worker runs, too. */
-export function keepPartitions({ db, bus, clock, log }: Parts): AsyncDisposable {
-  let doneAt = -Infinity
+/** Now, and then once a day of business time, by every process: partitions ahead are made, for a payment needs one where no worker runs, too. */
+export async function keepPartitions({ db, bus, clock, log }: Parts): Promise<AsyncDisposable> {
+  let doneAt = clock.now().getTime()
+  await ensurePartitions(db, new Date(doneAt))
 
   const turn = async (): Promise<number> => {
     const now = clock.now().getTime()
