@@ -33,8 +33,8 @@ export const linkInUseAfterCode: UserMessage = {
 }
 
 /**
- * For whoever comes to a link, or to an intent of it, that is being paid, or that ended and was paid. Who that is nobody knows: the payer may be back with another
- * browser, and whoever is told then that nothing was charged pays twice.
+ * For whoever comes to a link, or to an intent of it, that is being paid, or that ended and was paid. Who that is nobody knows: the payer may be
+ * back with another browser, and whoever is told then that nothing was charged pays twice.
  */
 export const paidLink: Readonly<Record<'ACTIVE' | 'CONSUMED' | 'EXPIRED' | 'CANCELLED', UserMessage>> = {
   ACTIVE: {
