@@ -105,12 +105,10 @@ async function connectorFor(config: Config, db: Db, clock: Clock, addresses: Add
 
 /** Business time follows its row: at once when somebody says that it moved, within a second when nobody could. */
 function followClock(clock: Clock, db: Db, bus: Bus, log: Log): AsyncDisposable {
-  const loop = startLoop('clock', log, async () => {
+  return startLoop('clock', { log, bus, wokenBy: ['clock'] }, async () => {
     await clock.refresh(db)
     return clockPollMs
   })
-  bus.listen('clock', () => loop.wake())
-  return loop
 }
 
 /** Builds everything, once, in order, and takes it down in reverse. The only place that builds things, with api.ts and workers.ts. */

@@ -5,7 +5,7 @@ import type { Delivery } from './delivery/index.ts'
 import type { Bus } from './kernel/bus.ts'
 import type { Db } from './kernel/db.ts'
 import type { Log } from './kernel/log.ts'
-import { startLoop, type Loop } from './kernel/loop.ts'
+import { startLoop } from './kernel/loop.ts'
 import { answerAsWorker } from './kernel/workers.ts'
 import type { Payments } from './payments/service.ts'
 import { createSettlement } from './payments/settlement.ts'
@@ -28,21 +28,16 @@ export function startWorkers(
   building: AsyncDisposableStack,
   { db, work, bus, log, payments, terminals, delivery, owner, sandbox }: WorkerParts,
 ): void {
-  const sweeper: Loop = building.use(startLoop('payments.sweep', log, () => payments.sweep()))
-  const reconciler: Loop = building.use(startLoop('payments.reconcile', log, () => payments.reconcile()))
-  const refunds: Loop = building.use(startLoop('refunds.reconcile', log, () => payments.refunds.reconcile()))
-  for (const loop of [sweeper, reconciler, refunds]) bus.listen('clock', () => loop.wake())
-  for (const loop of [reconciler, refunds]) bus.listen('payments', () => loop.wake())
+  const doubt = { log, bus, wokenBy: ['clock', 'payments'] } as const
+  building.use(startLoop('payments.sweep', { log, bus, wokenBy: ['clock'] }, () => payments.sweep()))
+  building.use(startLoop('payments.reconcile', doubt, () => payments.reconcile()))
+  building.use(startLoop('refunds.reconcile', doubt, () => payments.refunds.reconcile()))
   building.use(startEcommerceTimers({ db, bus, log, owner }))
   building.use(startQrTimers({ db, bus, log }))
   building.use(delivery.worker())
   building.defer(answerAsWorker(bus))
   building.use(terminals.worker())
-  if (sandbox) startSettlement(building, { db: work, bus, log })
-}
-
-/** A live installation's money is settled by its acquirer, a sandbox's by this timer. */
-function startSettlement(building: AsyncDisposableStack, { db, bus, log }: { db: Db; bus: Bus; log: Log }): void {
-  const loop: Loop = building.use(startLoop('payments.settle', log, createSettlement({ db })))
-  bus.listen('clock', () => loop.wake())
+  // A live installation's money is settled by its acquirer, a sandbox's by this timer.
+  if (sandbox)
+    building.use(startLoop('payments.settle', { log, bus, wokenBy: ['clock'] }, createSettlement({ db: work })))
 }

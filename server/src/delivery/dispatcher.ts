@@ -126,18 +126,12 @@ export function startDispatcher({ db, bus, log, figures, sender, options }: Disp
     }
   }
 
-  const loop = startLoop('delivery.dispatch', log, turnOrLess)
+  const loop = startLoop('delivery.dispatch', { log, bus, wokenBy: ['events', 'clock'] }, turnOrLess)
   sender.freed(() => {
     missing -= 1
     if (missing === 0) loop.wake()
   })
-  const unlisten = [bus.listen('events', () => loop.wake()), bus.listen('clock', () => loop.wake())]
-  return {
-    async [Symbol.asyncDispose]() {
-      for (const stopListening of unlisten) stopListening()
-      await loop[Symbol.asyncDispose]()
-    },
-  }
+  return loop
 }
 
 const nothing: Taken = { deliveries: [], lanes: new Map() }

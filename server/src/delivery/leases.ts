@@ -47,7 +47,7 @@ export function startLeases({ db, log, leaseMs }: { db: Db; log: Log; leaseMs: n
     return old.length === renewedMax ? 0 : leaseMs / 6
   }
 
-  const loop = startLoop('delivery.leases', log, turn)
+  const loop = startLoop('delivery.leases', { log }, turn)
   return {
     hold(delivery, since) {
       const held = heldBy(delivery)

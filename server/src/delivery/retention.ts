@@ -2,7 +2,7 @@ import type { Bus } from '../kernel/bus.ts'
 import type { Clock } from '../kernel/clock.ts'
 import type { Db } from '../kernel/db.ts'
 import type { Log } from '../kernel/log.ts'
-import { startLoop, type Loop } from '../kernel/loop.ts'
+import { startLoop } from '../kernel/loop.ts'
 import { partitionStore as store } from './store-partitions.ts'
 
 const hour = 60 * 60 * 1_000
@@ -45,7 +45,7 @@ export async function keepPartitions({ db, bus, clock, log }: Parts): Promise<As
     return day
   }
 
-  return wokenByClock(bus, startLoop('delivery.partitions', log, turn))
+  return startLoop('delivery.partitions', { log, bus, wokenBy: ['clock'] }, turn)
 }
 
 /** Once an hour of business time, by a worker: partitions whose time is up are dropped whole. */
@@ -73,15 +73,5 @@ export function startRetention(
     return hour
   }
 
-  return wokenByClock(bus, startLoop('delivery.retention', log, turn))
-}
-
-function wokenByClock(bus: Bus, loop: Loop): AsyncDisposable {
-  const unlisten = bus.listen('clock', () => loop.wake())
-  return {
-    async [Symbol.asyncDispose]() {
-      unlisten()
-      await loop[Symbol.asyncDispose]()
-    },
-  }
+  return startLoop('delivery.retention', { log, bus, wokenBy: ['clock'] }, turn)
 }

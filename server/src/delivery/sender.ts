@@ -125,10 +125,8 @@ export function startSender(dependencies: SenderDependencies): Sender {
     return claim.more ? 0 : Math.min(lookInMs, lookAgainMs, Math.max(0, takeOverAt - performance.now()))
   }
 
-  const loop = startLoop('delivery.send', log, () => slots.inTurn(turn))
+  const loop = startLoop('delivery.send', { log, bus, wokenBy: ['deliveries', 'clock'] }, () => slots.inTurn(turn))
   const unlisten = [
-    bus.listen('deliveries', () => loop.wake()),
-    bus.listen('clock', () => loop.wake()),
     bus.hear('destinations', ([destinationId = null]) => void lookAnew(destinationId)),
     bus.listen('destinations', () => void lookAnew(null)),
   ]

@@ -74,7 +74,7 @@ export function createSettler(dependencies: SettlerDependencies): Settler {
     return results.size > 0 ? 0 : Infinity
   }
 
-  const loop = startLoop('delivery.settle', dependencies.log, turn)
+  const loop = startLoop('delivery.settle', { log: dependencies.log }, turn)
   return {
     add(result) {
       results.add(result)

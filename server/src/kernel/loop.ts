@@ -1,3 +1,4 @@
+import type { Bus, Topic } from './bus.ts'
 import { isAway } from './db.ts'
 import type { Log } from './log.ts'
 import type { Metrics } from './metrics.ts'
@@ -24,12 +25,18 @@ export function countLoops(log: Log, metrics: Metrics): Log {
   return counted
 }
 
+/** What a loop is started with: where it tells of its failures and, if any, the topics whose hints wake it. */
+export type LoopParts = { readonly log: Log } & (
+  { readonly bus: Bus; readonly wokenBy: readonly Topic[] } | { readonly bus?: never; readonly wokenBy?: never }
+)
+
 /**
  * Runs `turn` until disposed. A turn does what is due and resolves to how long nothing else will be (in ms; 0 to go on at once);
  * a wake ends the wait, and polling every 5 s stands behind lost hints. A turn that fails is tried again with back-off.
  */
-export function startLoop(name: string, log: Log, turn: () => Promise<number>): Loop {
+export function startLoop(name: string, parts: LoopParts, turn: () => Promise<number>): Loop {
   const stop = new AbortController()
+  const { log } = parts
   const failures = counters.get(log)
   failures?.inc({ loop: name }, 0)
   let woken = false
@@ -64,14 +71,18 @@ export function startLoop(name: string, log: Log, turn: () => Promise<number>): 
     }
   }
 
+  const wake = () => {
+    woken = true
+    // Not a back-off.
+    if (backOffMs === 0) endPause()
+  }
+
+  const unlisten = parts.wokenBy === undefined ? [] : parts.wokenBy.map((topic) => parts.bus.listen(topic, wake))
   const ended = run()
   return {
-    wake() {
-      woken = true
-      // Not a back-off.
-      if (backOffMs === 0) endPause()
-    },
+    wake,
     async [Symbol.asyncDispose]() {
+      for (const stopListening of unlisten) stopListening()
       stop.abort()
       endPause()
       await ended

@@ -75,7 +75,7 @@ export function watchProcesses({
   let unheard: readonly string[] = []
   let lookedAt = performance.now()
 
-  const loop = startLoop('processes', log, async () => {
+  const loop = startLoop('processes', { log }, async () => {
     bus.say('processes', [name])
     const others = bus.connected ? (await listProcesses(db)).map((row) => row.name).filter((one) => one !== name) : []
     const now = performance.now()

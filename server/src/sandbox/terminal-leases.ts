@@ -50,7 +50,7 @@ const pollMs = 25
 export function createTerminalLeases(deps: TerminalLeasesDependencies): TerminalLeases {
   const { db, bus, log, nodeId, running, answer, lost, answerMsMax = answerMsUsual } = deps
 
-  const loop = startLoop('sandbox.terminal_leases', log, async () => {
+  const loop = startLoop('sandbox.terminal_leases', { log, bus, wokenBy: ['terminals'] }, async () => {
     // What is started while the rows are read is not among them.
     const before = running()
     const held = await store.renew(db, nodeId)
@@ -60,7 +60,6 @@ export function createTerminalLeases(deps: TerminalLeasesDependencies): Terminal
     await Promise.all(held.filter(({ asked }) => asked !== null).map(answer))
     return everyMs
   })
-  const forget = bus.listen('terminals', () => loop.wake())
 
   return {
     claim: (partnerId, groupId, deviceId) => store.claim(db, nodeId, partnerId, groupId, deviceId),
@@ -94,7 +93,6 @@ export function createTerminalLeases(deps: TerminalLeasesDependencies): Terminal
     },
 
     async [Symbol.asyncDispose]() {
-      forget()
       await loop[Symbol.asyncDispose]()
       // Without a database the leases run out by themselves.
       await store.releaseAll(db, nodeId).catch(() => {})

@@ -210,12 +210,11 @@ export function createVirtualTerminals(deps: VirtualTerminalsDependencies): Virt
     },
   })
 
-  const loop = startLoop('sandbox.terminals', log, async () => {
+  const loop = startLoop('sandbox.terminals', { log, bus, wokenBy: ['clock'] }, async () => {
     const tasks = await store.due(db, nodeId)
     for (const task of tasks) await perform(task)
     return tasks.length > 0 ? 0 : 1_000
   })
-  const forget = bus.listen('clock', () => loop.wake())
 
   const ownKey = async (merchantId: string, groupId: string, deviceId: string) => {
     const page = { after: smallestId, rowsMax: 1 }
@@ -316,7 +315,6 @@ export function createVirtualTerminals(deps: VirtualTerminalsDependencies): Virt
     },
 
     async [Symbol.asyncDispose]() {
-      forget()
       for (const unit of units.values()) unit.socket?.terminate()
       units.clear()
       await loop[Symbol.asyncDispose]()

@@ -32,7 +32,7 @@ export function startEcommerceTimers(deps: {
     if (ended > 0) owner.announced()
     return ended
   }
-  const loop = startLoop('ecommerce', log, async () => {
+  return startLoop('ecommerce', { log, bus, wokenBy: ['clock'] }, async () => {
     const dropped = await store.dropAnswers(db, rowsMax)
     const ended = await atOnceOrOneByOne(db, {
       atOnce: () => expire({ rowsMax }),
@@ -42,12 +42,4 @@ export function startEcommerceTimers(deps: {
     const waitMs = ended === rowsMax || dropped === rowsMax ? 0 : await store.nextTurn(db)
     return pace({ moved: ended + dropped > 0, waitMs })
   })
-  const forget = bus.listen('clock', () => loop.wake())
-  return {
-    wake: () => loop.wake(),
-    async [Symbol.asyncDispose]() {
-      forget()
-      await loop[Symbol.asyncDispose]()
-    },
-  }
 }

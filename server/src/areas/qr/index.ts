@@ -22,7 +22,7 @@ const rowsMax = 200
 /** Stores expiries of codes as they pass. Worker role. */
 export function startQrTimers({ db, bus, log }: { db: Db; bus: Bus; log: Log }): Loop {
   const pace = createPace()
-  const loop = startLoop('qr', log, async () => {
+  return startLoop('qr', { log, bus, wokenBy: ['clock'] }, async () => {
     const ended = await atOnceOrOneByOne(db, {
       atOnce: () => store.expireCodes(db, { rowsMax }),
       due: () => store.findOverdueCodes(db, rowsMax),
@@ -30,12 +30,4 @@ export function startQrTimers({ db, bus, log }: { db: Db; bus: Bus; log: Log }):
     })
     return pace({ moved: ended > 0, waitMs: ended === rowsMax ? 0 : await store.nextExpiry(db) })
   })
-  const forget = bus.listen('clock', () => loop.wake())
-  return {
-    wake: () => loop.wake(),
-    async [Symbol.asyncDispose]() {
-      forget()
-      await loop[Symbol.asyncDispose]()
-    },
-  }
 }

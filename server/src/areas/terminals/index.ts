@@ -8,7 +8,7 @@ import type { Cursors } from '../../kernel/cursor.ts'
 import type { Db } from '../../kernel/db.ts'
 import { newId } from '../../kernel/ids.ts'
 import type { Log } from '../../kernel/log.ts'
-import { startLoop, type Loop } from '../../kernel/loop.ts'
+import { startLoop } from '../../kernel/loop.ts'
 import type { Metrics } from '../../kernel/metrics.ts'
 import { createConnections } from './connections.ts'
 import type { Sending } from './dependencies.ts'
@@ -101,25 +101,23 @@ export function createTerminals(deps: {
     declineSockets: (server) => declineSockets(server, { clock, log, metrics }),
     worker() {
       const parts = new AsyncDisposableStack()
-      const dueLoop: Loop = startLoop('terminals.due', log, async () => {
+      const turn = async () => {
         // One that fails does not keep the other from its turn.
         const [expired, due] = await Promise.allSettled([connections.expire(), ledger.runDue()])
         if (expired.status === 'rejected') throw expired.reason as Error
         if (due.status === 'rejected') throw due.reason as Error
         return expired.value ? 0 : due.value
-      })
-      const forget = bus.listen('clock', () => dueLoop.wake())
-      parts.use(dueLoop)
-      parts.defer(forget)
+      }
+      parts.use(startLoop('terminals.due', { log, bus, wokenBy: ['clock'] }, turn))
       parts.use(startRetention({ db, bus, clock, log }))
       parts.use(
-        startLoop('terminals.reap', log, async () => {
+        startLoop('terminals.reap', { log }, async () => {
           const reaped = await connections.reap()
           return reaped > 0 ? 0 : reapMs
         }),
       )
       parts.use(
-        startLoop('terminals.signatures', log, async () => {
+        startLoop('terminals.signatures', { log }, async () => {
           const dropped = await transactionStore.dropSignatures(db, clock.wall(), signaturesDroppedMax)
           return dropped === signaturesDroppedMax ? 0 : reapMs
         }),

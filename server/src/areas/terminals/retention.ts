@@ -32,7 +32,7 @@ export function startRetention({
   readonly log: Log
 }): AsyncDisposable {
   let doneAt = -Infinity
-  const loop = startLoop('terminals.retention', log, async () => {
+  return startLoop('terminals.retention', { log, bus, wokenBy: ['clock'] }, async () => {
     const now = clock.now().getTime()
     if (now - doneAt < hour) return doneAt + hour - now
     let dropped = 0
@@ -47,11 +47,4 @@ export function startRetention({
     if (dropped > 0) log.info({ dropped }, 'retention dropped terminal payments that were kept for long enough')
     return hour
   })
-  const forget = bus.listen('clock', () => loop.wake())
-  return {
-    async [Symbol.asyncDispose]() {
-      forget()
-      await loop[Symbol.asyncDispose]()
-    },
-  }
 }

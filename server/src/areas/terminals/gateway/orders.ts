@@ -43,7 +43,7 @@ export function startOrders({
     }
   }
 
-  const loop = startLoop('terminals.orders', log, async () => {
+  const loop = startLoop('terminals.orders', { log, bus, wokenBy: ['keys'] }, async () => {
     const version = await identity.changes()
     if (version !== seen) {
       // So that no key is taken from memory as it was before; and other processes may not have heard of it either.
@@ -62,7 +62,6 @@ export function startOrders({
     }
     return lookMs
   })
-  const forget = bus.listen('keys', () => loop.wake())
 
   return {
     get changes() {
@@ -71,9 +70,6 @@ export function startOrders({
     check(link) {
       look([link]).catch(() => void unlooked.add(link))
     },
-    async [Symbol.asyncDispose]() {
-      forget()
-      await loop[Symbol.asyncDispose]()
-    },
+    [Symbol.asyncDispose]: () => loop[Symbol.asyncDispose](),
   }
 }
