@@ -5,7 +5,7 @@ import { openBus } from './bus.ts'
 import type { Config } from './config.ts'
 import { paymentOwner } from './areas/ecommerce/index.ts'
 import { createTerminals, socketPath, terminalDialect, type GatewayOptions } from './areas/terminals/index.ts'
-import { checkoutCodes, encryptedDialect } from './areas/qr/index.ts'
+import { createCodeWriter, encryptedDialect } from './areas/qr/index.ts'
 import { byIndex, createDelivery, type Delivery, type DeliveryOptions } from './delivery/index.ts'
 import { createEgress, type Lookup } from './delivery/egress.ts'
 import { createAccounts } from './identity/accounts.ts'
@@ -194,7 +194,7 @@ export async function startKaha(options: {
     connector: withFailuresLogged(await connectorFor(config, db, clock, addresses), log),
     owner,
     // Nobody hears of a live bank's money yet: a payer who was shown a code would pay it for nothing.
-    codeWriter: sandbox && config.qrBank ? checkoutCodes({ bank: config.qrBank, identity }) : null,
+    codeWriter: sandbox && config.qrBank ? createCodeWriter({ bank: config.qrBank, identity }) : null,
     confirmWaitMsMax: choices.confirmWaitMsMax ?? config.confirmWaitSeconds * 1_000,
   })
   const terminalIdentity = createTerminalIdentity({ db, bus, clock, keyring, rateLimit })

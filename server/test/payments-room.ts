@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { paymentOwner } from '../src/areas/ecommerce/index.ts'
 import type { Kaha } from '../src/app.ts'
-import { checkoutCodes } from '../src/areas/qr/index.ts'
+import { createCodeWriter } from '../src/areas/qr/index.ts'
 import type { Db } from '../src/kernel/db.ts'
 import type { Approval, Connector, Outcome } from '../src/payments/connectors/connector.ts'
 import type { Intent } from '../src/payments/intent.ts'
@@ -95,7 +95,7 @@ export async function paymentsRoom(t: { after(close: () => Promise<void>): void 
       keyring,
       connector,
       owner: ownerOf(p.kaha, on),
-      codeWriter: checkoutCodes({ bank: { bic: 'TESTPHM1XXX', notifyFlags: '010' }, identity }),
+      codeWriter: createCodeWriter({ bank: { bic: 'TESTPHM1XXX', notifyFlags: '010' }, identity }),
       confirmWaitMsMax: 50,
     })
   const reader = paymentsOf(processorThat())

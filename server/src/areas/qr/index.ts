@@ -7,7 +7,7 @@ import { atOnceOrOneByOne } from '../../payments/put-off.ts'
 import { qrStore as store } from './store.ts'
 
 export { createCodeBank } from './bank.ts'
-export { checkoutCodes } from './checkout-codes.ts'
+export { createCodeWriter } from './code-writer.ts'
 export { createQrFigures } from './figures.ts'
 export { createCallers } from './callers.ts'
 export { createAnnounce, encryptedDialect } from './notifications.ts'

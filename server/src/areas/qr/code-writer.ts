@@ -2,8 +2,8 @@ import type { Identity } from '../../identity/service.ts'
 import { codeAmountMax, codeAmountMin, currency } from './service.ts'
 import { codeText, type QrBank } from './text.ts'
 
-/** Codes of the checkout: their texts are those of this room, how they stand is their payment's. Amounts in minor units. */
-export function checkoutCodes({ bank, identity }: { readonly bank: QrBank; readonly identity: Identity }) {
+/** Writes the codes of the checkout: their texts are those of this room, how they stand is their payment's. Amounts in minor units. */
+export function createCodeWriter({ bank, identity }: { readonly bank: QrBank; readonly identity: Identity }) {
   return {
     takes: (payment: { readonly currency: string; readonly amount: bigint }): boolean =>
       payment.currency === currency && payment.amount >= codeAmountMin && payment.amount <= codeAmountMax,
