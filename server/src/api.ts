@@ -96,7 +96,7 @@ export async function mountApi(http: FastifyInstance, building: AsyncDisposableS
   await mountArea(http, terminalsArea(terminalIdentity, clock), ofTerminals, edge)
   const confirms = confirmLimit(config, clock)
   await mountArea(http, ecommerceArea(identity, confirms), ecommerceRoutes(ecommerce, addresses), edge)
-  await mountCheckout(http, { ecommerce, identity, keyring, edge, addresses, confirmLimit: confirms, sandbox })
+  await mountCheckout(http, { ecommerce, identity, clock, keyring, edge, addresses, confirmLimit: confirms, sandbox })
   const codeBank = await mountQr(http, parts)
   if (sandboxClock !== null) {
     const { mountSandbox } = await import('./sandbox/index.ts')

@@ -77,19 +77,34 @@ test(
 )
 
 test(
-  'whether a card has expired is for the server to say, wherever the clock of the browser stands',
+  "a card is good to the end of its month in the last time zone to reach it, by the server's clock and not the browser's",
   { skip },
   async (t) => {
     const link = await shop.link()
-    const { page } = await shop.payer(t)
+    const { page, asked } = await shop.payer(t)
     await page.clock.setFixedTime(new Date('2060-01-01T12:00:00Z'))
     await page.goto(link.url)
+    const form = page.locator('form[data-given-at]')
+    const givenAt = await form.getAttribute('data-given-at')
+    const told = () => page.locator('.error:visible').allTextContents()
     await typeCard(page)
-    await page.locator('#expiry').fill('01 / 20')
-    await Promise.all([page.waitForEvent('domcontentloaded'), submit(page)])
-    assert.deepEqual(await page.locator('.error:visible').allTextContents(), [
-      'This card has expired. Use another one.',
-    ])
+    for (const [at, words] of [
+      ['2040-02-01T11:59:59.999Z', []],
+      ['2040-02-01T12:00:00.000Z', ['This card has expired. Use another one.']],
+    ] as const) {
+      await form.evaluate((element, to) => element.setAttribute('data-given-at', to), at)
+      await page.locator('#expiry').fill('01 / 40')
+      await page.locator('#expiry').blur()
+      assert.deepEqual(await told(), words)
+    }
+    await page.getByRole('button', { name: 'Pay ₱98.00' }).click()
+    assert.deepEqual(
+      asked.filter((url) => url.includes('/pay/')),
+      [link.url],
+      'nothing was sent, and the card need not be typed again',
+    )
+    assert.equal(await page.locator('#cvc').inputValue(), '123')
+    await form.evaluate((element, to) => element.setAttribute('data-given-at', to), givenAt ?? '')
     await payWith(page)
     assert.equal(await outcomeOf(page), 'succeeded')
   },

@@ -112,14 +112,21 @@ function fault(form, name) {
   }
   if (name === 'expiry') {
     if (digits === '') return 'expiryMissing'
-    // Whether it is over the server says: the clock here may be wrong, and the payer could do nothing about that.
-    return /^(0[1-9]|1[0-2])\d\d$/.test(digits) ? undefined : 'expiryWrong'
+    const [, month, year] = /^(0[1-9]|1[0-2])(\d\d)$/.exec(digits) ?? []
+    if (month === undefined) return 'expiryWrong'
+    // Good to the end of its month in the last time zone to reach it (UTC-12), by the server's clock: the one here may be wrong.
+    return Date.UTC(2000 + Number(year), Number(month), 1, 12) <= givenAt(form) ? 'expiryPast' : undefined
   }
   if (name === 'cvc') {
     if (brand) return digits.length === brand.cvc ? undefined : brand.cvc === 4 ? 'cvcFour' : 'cvcThree'
     return digits.length === 3 || digits.length === 4 ? undefined : 'cvcThree'
   }
   return undefined
+}
+
+/** When the server gave the form out, in ms. */
+function givenAt(form) {
+  return Date.parse(form.dataset.givenAt)
 }
 
 function passesLuhn(digits) {
@@ -196,7 +203,7 @@ function offerTestCards(form) {
     code.replaceWith(button)
     button.append(code)
     button.addEventListener('click', () => {
-      const inFiveYears = String((new Date().getFullYear() + 5) % 100).padStart(2, '0')
+      const inFiveYears = String((new Date(givenAt(form)).getUTCFullYear() + 5) % 100).padStart(2, '0')
       fill(form.elements.number, code.textContent)
       fill(form.elements.expiry, `12 / ${inFiveYears}`)
       fill(form.elements.cvc, '123')

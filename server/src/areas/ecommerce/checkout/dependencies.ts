@@ -1,4 +1,5 @@
 import type { Identity } from '../../../identity/service.ts'
+import type { Clock } from '../../../kernel/clock.ts'
 import type { Edge } from '../../../kernel/http/area.ts'
 import type { RateLimit } from '../../../kernel/rate-limit.ts'
 import type { Keyring } from '../../../kernel/seal.ts'
@@ -7,6 +8,7 @@ import type { EcommerceService } from '../service.ts'
 export interface CheckoutDependencies {
   readonly ecommerce: EcommerceService
   readonly identity: Identity
+  readonly clock: Clock
   readonly keyring: Keyring
   readonly edge: Edge
   readonly addresses: { readonly checkout: string; readonly sandbox: string }

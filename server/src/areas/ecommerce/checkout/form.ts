@@ -61,11 +61,19 @@ export function problemOf(
 }
 
 /** Gives out the forms of a page, and takes those alone that came from their own, each address as often as the limit lets it. */
-export function createForms({ keyring, confirmLimit }: Pick<CheckoutDependencies, 'keyring' | 'confirmLimit'>) {
+export function createForms({
+  clock,
+  keyring,
+  confirmLimit,
+}: Pick<CheckoutDependencies, 'clock' | 'keyring' | 'confirmLimit'>) {
   const csrfOf = (token: string, nonce: string) =>
     keyring.mac('checkout-form', `${token} ${nonce}`).toString('base64url')
 
-  const formFor = (token: string, nonce: string): FormOf => ({ nonce, csrf: csrfOf(token, nonce) })
+  const formFor = (token: string, nonce: string): FormOf => ({
+    nonce,
+    csrf: csrfOf(token, nonce),
+    givenAt: clock.now(),
+  })
 
   const readForm = (request: TokenRequest): PayForm => {
     const site = request.headers['sec-fetch-site']

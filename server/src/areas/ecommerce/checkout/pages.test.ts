@@ -27,6 +27,7 @@ const pay: PayView = {
   action: '/l/abc',
   nonce: 'nonce-1',
   csrf: 'csrf-1',
+  givenAt: new Date('2026-11-21T06:05:00Z'),
   sandbox: false,
   backUrl: 'https://shop.example/cart',
   otherLanguageUrl: '/l/abc?lang=fil',

@@ -23,6 +23,8 @@ export interface PayView {
   readonly action: string
   readonly nonce: string
   readonly csrf: string
+  /** Business time of the form: by it a script tells whether a card has expired, whatever the clock of the browser says. */
+  readonly givenAt: Date
   /** Why the last submission did not pay; tied to its field where it has one. */
   readonly problem?:
     | { readonly message: string; readonly field?: CardField | undefined; readonly heading?: string | undefined }
@@ -145,7 +147,7 @@ function cardMethod(view: PayView, words: Texts): HtmlText {
   const numeric = { inputmode: 'numeric', required: true }
   return html`<section class="method" aria-labelledby="card-heading">
 <h2 id="card-heading">${words.cardHeading}</h2>
-<form${attributes({ method: 'post', action: view.action, ...scriptMessages(words) })}>
+<form${attributes({ method: 'post', action: view.action, 'data-given-at': view.givenAt.toISOString(), ...scriptMessages(words) })}>
 <input type="hidden" name="form-${view.nonce}" value="">
 <input type="hidden" name="nonce" value="${view.nonce}">
 <input type="hidden" name="csrf" value="${view.csrf}">
@@ -206,6 +208,7 @@ function scriptMessages(words: Texts): Record<string, string> {
     'data-number-wrong': words.numberWrong,
     'data-expiry-missing': words.expiryMissing,
     'data-expiry-wrong': words.expiryWrong,
+    'data-expiry-past': words.expiryPast,
     'data-cvc-three': words.cvcThree,
     'data-cvc-four': words.cvcFour,
   }

@@ -47,7 +47,8 @@ const lines = (link: LinkRow, language: Language): LineItemView[] =>
     total: formatMoney(BigInt(item.unit_price) * BigInt(item.quantity), link.currency, language),
   }))
 
-export type FormOf = Pick<PayView, 'nonce' | 'csrf'> & Partial<Pick<PayView, 'problem' | 'declined' | 'offersCode'>>
+export type FormOf = Pick<PayView, 'nonce' | 'csrf' | 'givenAt'> &
+  Partial<Pick<PayView, 'problem' | 'declined' | 'offersCode'>>
 
 const common = ({ language, sandbox, otherLanguageUrl }: PageAddress, { merchantName }: Payee) => ({
   language,
