@@ -7,7 +7,7 @@ import type { Following } from './page.ts'
 import { noticePage } from './notice-page.ts'
 import { payPage, type PayView } from './pay-page.ts'
 import { resultPage, type ResultView } from './result-page.ts'
-import { resultKinds, texts } from './texts.ts'
+import { resultKinds } from './texts.ts'
 
 const languages: readonly Language[] = ['en', 'fil']
 
@@ -343,24 +343,11 @@ test('a moment is shown in Philippine time, with the exact moment for programs',
   assert.match(payPage(pay), /<time datetime="2026-11-25T06:05:00\.000Z">Nov 25, 2026, 2:05.PM<\/time>/)
 })
 
-test('both languages fill in the same words', () => {
-  assert.deepEqual(holes('fil'), holes('en'))
-})
-
 test('a page runs only the script, and wears only the style, that it was made for', () => {
   const page = payPage(pay)
   assert.ok(page.includes(`src="${script.path}" integrity="${script.integrity}"`))
   assert.ok(page.includes(`href="${stylesheet.path}" integrity="${stylesheet.integrity}"`))
 })
-
-function holes(language: Language): [string, string[] | undefined][] {
-  return Object.entries(texts(language)).map(([key, text]) => [
-    key,
-    JSON.stringify(text)
-      .match(/\{\w+\}/g)
-      ?.toSorted(),
-  ])
-}
 
 interface Tag {
   readonly name: string
