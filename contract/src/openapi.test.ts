@@ -36,6 +36,8 @@ for (const operation of operations) {
     for (const scope of scopesOf(operation)) assert.ok(shown.description.includes(`\`${scope}\``))
     const statuses = [...Object.keys(operation.success), ...refusalsOf(operation).map(({ status }) => String(status))]
     assert.deepEqual(Object.keys(shown.responses), statuses)
+    // Any path may hold what does not decode.
+    if (operation.params !== undefined) assert.ok(statuses.includes('400'))
     const sends = operation.idempotency === undefined ? 0 : 1
     const named = [operation.params, operation.query, operation.headers].flatMap((schema) =>
       Object.keys(schema?.properties ?? {}),

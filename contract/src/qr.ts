@@ -203,7 +203,7 @@ export const retrieveQrCode = operation({
   scope: 'qr.create',
   params: ById,
   success: { 200: { description: 'The code.', schema: QrCodeToken } },
-  errors: ['INVALID_REQUEST', 'CODE_NOT_FOUND'],
+  errors: ['BAD_REQUEST', 'INVALID_REQUEST', 'CODE_NOT_FOUND'],
 })
 
 export const pingQr = operation({

@@ -211,8 +211,8 @@ test('[X0.limits.content-type, S7.access.json] a body that is not declared as JS
   }
 })
 
-test('X0.limits.content-type: a request without a body may name any type, for client libraries name that of a form', async () => {
-  const form = { 'content-type': 'application/x-www-form-urlencoded' }
+test('X0.limits.content-type: a request without a body may name any type and encoding, for client libraries name those of a form', async () => {
+  const form = { 'content-type': 'application/x-www-form-urlencoded', 'content-encoding': 'gzip' }
   const bare = operations.filter(({ body, bodyOptional }) => body === undefined || bodyOptional === true)
   for (const operation of bare) {
     for (const length of [{}, { 'content-length': '0' }]) {

@@ -201,10 +201,10 @@ function mountRoute<P>(room: FastifyInstance, area: Area<P>, { operation, handle
       if (isForPages) reply.headers(readableAnywhere)
       request.principal = await area.authenticate(request, operation)
       const { headers } = request.raw
+      const { 'content-encoding': encoding = 'identity' } = headers
       // Client libraries name the type of a form where they send nothing.
       if (lacksBody(headers)) delete headers['content-type']
-      const encoding = headers['content-encoding']
-      if (encoding !== undefined && encoding !== 'identity') {
+      else if (operation.method !== 'GET' && encoding !== 'identity') {
         throw new Fault('UNSUPPORTED_MEDIA_TYPE', 'Send the body without a content-encoding.')
       }
     },

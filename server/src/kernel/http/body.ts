@@ -36,7 +36,11 @@ export async function readBodyOfGet(
   } catch (cause) {
     throw new Fault('BAD_REQUEST', 'The body ended before all of it had come.', { cause })
   }
-  if (size > bodyLimit) throw tooLarge(bodyLimit)
+  if (size > bodyLimit) {
+    // Or what is left of it stands before the next request for ever.
+    payload.resume()
+    throw tooLarge(bodyLimit)
+  }
   request.bodyOfGet = Buffer.concat(parts)
   return payload
 }
