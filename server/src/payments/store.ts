@@ -161,7 +161,7 @@ const settleAttempt = statement(
       where id = $1 and state = $10
      returning id, intent_id, invoice_number
    ), intent as (
-     update payments.intents set succeeded_at = $8 from attempt
+     update payments.intents set succeeded_at = $9 from attempt
       where payments.intents.id = attempt.intent_id and $2 = 'SUCCEEDED'
    ), transaction as (
      update payments.transactions t

@@ -140,6 +140,19 @@ test('C4.intent.updated-at: an attempt that waited for another change of its int
   assert.ok(updated_at >= released, `${updated_at}, though others could change it until ${released}`)
 })
 
+test('C4.intent.updated-at: a payment whose answer came late changed when it was known, and not when its processor was done', async (t) => {
+  const one = await platform(t, withoutWorker)
+  const own = shop(one)
+  const { id } = await newIntent({}, own)
+  bodyOf(await own.confirm(id, cards.noAnswer), 202)
+  await jump(one, 60_000)
+  const asked = one.kaha.clock.now().toISOString()
+  await one.another({ KAHA_ROLES: 'worker' })
+  await one.advance(3_600)
+  const { updated_at, receipt } = await read(id, own)
+  assert.ok(updated_at >= asked && receipt.completed_at < asked, `${updated_at}, ${receipt.completed_at}, ${asked}`)
+})
+
 test('C4.machine.requires-action.confirm: an intent that waits for a challenge takes no other card', async () => {
   const { id, client_secret } = await newIntent()
   const { next_action: _, ...waiting } = bodyOf(await merchant.confirm(id, cards.challenge), 200)

@@ -32,7 +32,7 @@ test('[C4.receipt.fields, C4.intent.receipt] a success has a receipt of exactly 
   assert.match(receipt.invoice_number, /^\d{10}$/)
   assert.deepEqual([receipt.card_scheme, receipt.card_last_four], ['VISA', '4242'])
   assert.ok(receipt.completed_at >= from && receipt.completed_at <= p.kaha.clock.now().toISOString())
-  assert.equal(updated_at, receipt.completed_at)
+  assert.ok(updated_at >= receipt.completed_at)
 
   await jump(p, 48 * hourMs)
   assert.deepEqual(bodyOf(await merchant.retrieveIntent(id), 200).receipt, receipt)
