@@ -51,6 +51,8 @@ export interface Choices {
   readonly terminals?: GatewayOptions
   readonly confirmWaitMsMax?: number
   readonly exportStalledMsMax?: number
+  /** How long a process that is to stop still answers. */
+  readonly leaveMs?: number
   readonly databaseConnectionsMax?: number
 }
 
@@ -85,7 +87,7 @@ export const refusedInLive = ({ qrBank }: Config): string =>
   ].join('; ')
 
 const clockPollMs = 1_000
-// Whoever stands before a live process needs it to move away; a sandbox stops at once.
+// Whoever stands before a process needs it to move away.
 const leaveMsUsual = 500
 // The worker's loops, and lists of events beside them.
 const workConnectionsMax = 6
@@ -222,10 +224,10 @@ export async function startKaha(options: {
       })
     : null
 
-  const leaveMs = sandbox ? 0 : leaveMsUsual
   const prefixOfHost = prefixesOf(config)
   const pathOfSocket = socketPath(prefixOfHost)
   const takesSockets = (request: IncomingMessage) => pathOfSocket(request) !== null
+  const leaveMs = choices.leaveMs ?? leaveMsUsual
   const http = createHttp({ ...edge, clock, trustProxy: config.trustProxy, prefixOfHost, takesSockets, leaveMs })
   measureBus(metrics, bus, building.use(watchProcesses({ db, bus, log, name: processName })))
   measurePutOff(metrics, db)

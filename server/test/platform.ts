@@ -87,7 +87,7 @@ export async function platform(
       target,
       masterKey,
       log: createLog('info', capture(logged)),
-      ...(choices === undefined ? {} : { choices }),
+      choices: { leaveMs: 0, ...choices },
     })
     if (isSandbox(kaha)) return kaha
     // A live platform has no such clock; its tests still wait for it to come to rest.

@@ -8,11 +8,6 @@ import { shopOf, wire } from '../till.ts'
 import { until } from '../until.ts'
 import { call } from './call.ts'
 
-const live = {
-  KAHA_MODE: 'live',
-  KAHA_BASE_URL: 'https://kaha.test',
-  KAHA_MASTER_KEY: randomBytes(32).toString('base64'),
-}
 /** Whether somebody listens there. */
 const isTaken = (port: number) =>
   new Promise<boolean>((resolve) => {
@@ -22,7 +17,7 @@ const isTaken = (port: number) =>
   })
 
 test('[D5.handshake.draining] a process that stops is not ready from its first moment, takes no socket, and has time left for its workers, whoever does not let go', async (t) => {
-  const p = await platform(t, { settings: live })
+  const p = await platform(t, { choices: { leaveMs: 500 } })
   const shop = shopOf(p)
   t.after(() => shop[Symbol.asyncDispose]())
   const port = Number(new URL(p.url).port)
