@@ -111,7 +111,7 @@ export async function mountApi(http: FastifyInstance, building: AsyncDisposableS
   }
 }
 
-/** Mounts area E where a bank is set. Gives whoever speaks for that bank, who is of the sandbox. */
+/** Mounts area E; where no bank is set none of it is there. Gives whoever speaks for that bank, who is of the sandbox. */
 async function mountQr(
   http: FastifyInstance,
   { config, edge, db, bus, clock, identity, accounts, egress, delivery, payments }: ApiParts,
@@ -123,12 +123,16 @@ async function mountQr(
   const { log, metrics } = edge
   // Without a bank, too: money that came while there was one may still wait for a person.
   const figures = createQrFigures(metrics, db)
-  if (qrBank === null) return null
+  const who = { callers: createCallers({ identity, accounts }), now: () => clock.now() }
+  if (qrBank === null) {
+    // Nothing is there, and that is told in the area's own words.
+    for (const area of [qrArea(who), qrWebhooksArea(who)]) await mountArea(http, area, [], edge)
+    return null
+  }
   const codeBank = sandbox
     ? createCodeBank({ db, clock, bank: qrBank, checkout: payments.codes, log, figures, announce, announced })
     : null
   const qr = createQrService({ db, clock, accounts, bank: qrBank, isTold: sandbox })
-  const who = { callers: createCallers({ identity, accounts }), now: () => clock.now() }
   await mountArea(http, qrArea(who), qrRoutes(qr), edge)
   const { destinations, events } = delivery
   const registered = createQrWebhooksService({ db, destinations, accounts, vet: (url) => egress.vet(url), sandbox })

@@ -103,6 +103,18 @@ test('E6.simulate.live: a live installation that has a bank answers 404 with 200
   assert.equal((await call(withBank.localUrl, { path: '/webhooks/v1/webhooks' })).status, 401)
 })
 
+test('E6.simulate.live: a live installation without a bank has nothing of area E, and says so as the area does', async () => {
+  for (const [method, path] of [
+    ['POST', '/webhooks/v1/webhooks/qrph/simulate'],
+    ['GET', '/webhooks/v1/webhooks'],
+    ['POST', '/qr/v1/pay/qr'],
+    ['GET', '/qr/ping'],
+  ] as const) {
+    const answer = await ask({ method, path, ...(method === 'GET' ? {} : { body: {} }) })
+    assert.deepEqual([answer.status, answer.json.code], [404, '20000010'], answer.text)
+  }
+})
+
 test('E6.create.live: a live installation that has a bank makes no code, and says so: nobody would hear of the money', async (t) => {
   const config = readConfig({ ...settings, KAHA_QR_BIC: 'BANKPHMMXXX' })
   const withBank = await startKaha({ config, target, masterKey, log: createLog('silent') })
