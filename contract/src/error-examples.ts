@@ -54,7 +54,7 @@ export const ecommerceErrorExamples: Readonly<Record<Exclude<EcommerceCode, 'MET
   INVALID_REDIRECT_URLS: atField(
     'redirect_urls.success',
     'https',
-    'must use https; http is for localhost, 127.0.0.1 and [::1] alone',
+    'must use https; http is for localhost and loopback addresses alone',
   ),
   INVALID_MAX_USES: tooSmall('max_uses'),
   INVALID_METADATA: noText('metadata.team'),

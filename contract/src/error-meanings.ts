@@ -11,7 +11,7 @@ type Code = WebhooksCode | ReportingCode | EcommerceCode | TerminalsCode | QrErr
 
 /** What each code says, where its area does not say it otherwise. A code without a meaning does not compile. */
 const meanings: Readonly<Record<Code, string>> = {
-  BAD_REQUEST: 'The request is malformed as a whole: no JSON, or a missing, blank or unknown field.',
+  BAD_REQUEST: 'The request is malformed as a whole: no JSON, a missing or unknown field, or a text that is blank.',
   INVALID_ID: 'The id is not a UUID.',
   INVALID_TYPE: 'type is none of the allowed values.',
   INVALID_STATUS: 'status has a value that is none of the allowed ones.',

@@ -36,8 +36,9 @@ const requestIdBack = Type.Optional(
 export const terminalFrameBytesMax = 65_536
 
 /** What a terminal need not say: it may leave it out, or send null. */
-const Perhaps = (charactersMax: number = terminalFrameBytesMax) =>
-  Type.Optional(Nullable(Type.String({ maxLength: charactersMax })))
+const Perhaps = (charactersMax: number = terminalFrameBytesMax, about: { readonly description?: string } = {}) =>
+  Type.Optional(Nullable(Type.String({ maxLength: charactersMax, ...about })))
+const keeps = (characters: number) => ({ description: `The first ${characters} characters are kept.` })
 
 /** What a terminal may say and nobody reads: whatever stands there is no cause to refuse what is said beside it. */
 const Unread = (description: string) => Type.Optional(Type.Unsafe<string | null>({ description }))
@@ -53,7 +54,7 @@ export const ReportedPayment = Type.Object({
   currency: Perhaps(),
   paymentMethod: Unread('As the payment has it; left aside.'),
   authorizationCode: Perhaps(64),
-  errorCode: Perhaps(),
+  errorCode: Perhaps(terminalFrameBytesMax, keeps(64)),
   errorMessage: Perhaps(),
   receiptData: Perhaps(),
 })
@@ -130,9 +131,9 @@ export const terminalRequests = {
       requestId: requestIdOfTerminal,
       success: Type.Boolean(),
       transactionId: id,
-      reason: Perhaps(),
+      reason: Perhaps(terminalFrameBytesMax, keeps(255)),
       voidedAt: Unread('When; left aside, for the time of the message counts.'),
-      error: Perhaps(),
+      error: Perhaps(terminalFrameBytesMax, keeps(255)),
     }),
   }),
 } as const

@@ -49,7 +49,7 @@ const rules: Readonly<Record<string, string>> = {
 
 /** What `webAddressProblem` found, in words that follow the name of a field. */
 export function webAddressWords(problem: string, { loopbackHttp }: { loopbackHttp: boolean }): string {
-  const httpToo = problem === 'https' && loopbackHttp ? '; http is for localhost, 127.0.0.1 and [::1] alone' : ''
+  const httpToo = problem === 'https' && loopbackHttp ? '; http is for localhost and loopback addresses alone' : ''
   return `${rules[problem] ?? 'is no address'}${httpToo}.`
 }
 

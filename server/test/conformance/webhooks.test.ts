@@ -210,7 +210,7 @@ test('[A2.url.https, A2.url.user-information, A2.url.fragment] a url is https, w
 
 test('[A2.url.https, A2.url.user-information, A2.url.fragment] the refusal of a url says which rule it breaks', async () => {
   const says = [
-    ['http://shop.example.com/', 'url: must use https; http is for localhost, 127.0.0.1 and [::1] alone.'],
+    ['http://shop.example.com/', 'url: must use https; http is for localhost and loopback addresses alone.'],
     ['https://user@shop.example.com/', 'url: must not carry user information.'],
     ['https://@shop.example.com/', 'url: must not carry user information.'],
     ['https://shop.example.com/#a', 'url: must not carry a fragment.'],
