@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { Writable } from 'node:stream'
 import { test } from 'node:test'
 import { freshDatabase } from '../../test/cluster.ts'
 import { startDeliveryRoom, type DeliveryRoom } from '../../test/delivery-room.ts'
@@ -7,7 +8,9 @@ import { cardOf, platform } from '../../test/platform.ts'
 import { startReceiver } from '../../test/receiver.ts'
 import { createDb, statement } from '../kernel/db.ts'
 import { largestId, smallestId } from '../kernel/ids.ts'
-import { ensurePartitions } from './retention.ts'
+import { createLog } from '../kernel/log.ts'
+import { countLoops } from '../kernel/loop.ts'
+import { ensurePartitions, retentionDefaults, startRetention } from './retention.ts'
 import { dispatchStore } from './store-dispatch.ts'
 import { partitionStore } from './store-partitions.ts'
 
@@ -195,4 +198,32 @@ test('while a reader keeps old events from being dropped, what became of them is
   const branches = [room.branch.entityId]
   const ever = { from: smallestId, before: largestId }
   assert.equal(await room.delivery.events.recover(endpoint, ever, async () => branches.splice(0)), 0)
+})
+
+test('a reader of old events, such as a backup, is told of and is no failure of a turn, and what it kept goes an hour later', async () => {
+  await using room = await startDeliveryRoom()
+  await using reader = createDb({ target: room.target, onError: () => {} })
+  const logged: string[] = []
+  const into = new Writable({
+    write(chunk: Buffer, _encoding, done) {
+      logged.push(chunk.toString())
+      done()
+    },
+  })
+  const log = countLoops(createLog('info', into), room.metrics)
+  await room.sandboxClock.advanceBy(100 * day)
+  const old = (await partitions(room, 'events'))[0] ?? ''
+
+  await using retaining = new AsyncDisposableStack()
+  await reader.tx(async (tx) => {
+    await tx.run({ name: '', text: 'select from delivery.events' }, [])
+    retaining.use(startRetention({ ...room, log }, retentionDefaults))
+    await eventually(() => logged.length > 0)
+  })
+  assert.match(logged[0] ?? '', /a reader, such as a backup, keeps what is old/)
+  assert.match(await room.metrics.text(), /^kaha_loop_failures_total\{loop="delivery\.retention"\} 0$/m)
+  assert.ok((await partitions(room, 'events')).includes(old))
+
+  await room.sandboxClock.advanceBy(day / 24)
+  await eventually(async () => !(await partitions(room, 'events')).includes(old))
 })

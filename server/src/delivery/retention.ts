@@ -1,6 +1,6 @@
 import type { Bus } from '../kernel/bus.ts'
 import type { Clock } from '../kernel/clock.ts'
-import type { Db } from '../kernel/db.ts'
+import { isLockedOut, type Db } from '../kernel/db.ts'
 import type { Log } from '../kernel/log.ts'
 import { startLoop } from '../kernel/loop.ts'
 import { partitionStore as store } from './store-partitions.ts'
@@ -62,13 +62,17 @@ export function startRetention(
     // A reader in the way is waited for a second at most; then the next hour is early enough.
     doneAt = now
     // Events first, and what is known of them only when they are gone: one without its deliveries would be taken for one that nobody got.
-    const dropped = await store.drop(db, 'events', eventsEnd)
-    while (!(await store.dropOldOpen(db, eventsEnd, queueRowsMax)));
-    dropped.push(
-      ...(await store.drop(db, 'deliveries', eventsEnd)),
-      ...(await store.drop(db, 'unsubscribed', eventsEnd)),
-      ...(await store.drop(db, 'attempts', new Date(now - attemptsMs))),
-    )
+    const dropped: string[] = []
+    try {
+      dropped.push(...(await store.drop(db, 'events', eventsEnd)))
+      while (!(await store.dropOldOpen(db, eventsEnd, queueRowsMax)));
+      dropped.push(...(await store.drop(db, 'deliveries', eventsEnd)))
+      dropped.push(...(await store.drop(db, 'unsubscribed', eventsEnd)))
+      dropped.push(...(await store.drop(db, 'attempts', new Date(now - attemptsMs))))
+    } catch (error) {
+      if (!isLockedOut(error)) throw error
+      log.info('a reader, such as a backup, keeps what is old from being dropped; it is tried again in an hour')
+    }
     if (dropped.length > 0) log.info({ dropped }, 'retention dropped what was kept for long enough')
     return hour
   }

@@ -275,6 +275,9 @@ const isConflict = (error: unknown): boolean => ['40001', '40P01'].includes(code
 /** Whether something that may be there once was there already: somebody else has stored it since it was looked for. */
 export const isDuplicate = (error: unknown): boolean => codeOf(error) === '23505'
 
+/** Whether it waited for a lock for as long as its `lock_timeout` lets it: somebody else has what it needs. */
+export const isLockedOut = (error: unknown): boolean => codeOf(error) === '55P03'
+
 // Whatever the system says of a connection, by its codes with an E.
 const awayCodes = /^(08\w{3}|57P0[1-4]|57014|25P03|25006|53100|53200|53300|E[A-Z]+|EAI_AGAIN)$/
 const awayMessages =
