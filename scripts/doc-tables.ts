@@ -8,7 +8,7 @@ import { settings } from '../server/src/config.ts'
 import { createFigures } from '../server/src/delivery/figures.ts'
 import { tenAttempts } from '../server/src/delivery/schedule.ts'
 import type { Db } from '../server/src/kernel/db.ts'
-import { measureBus, measureDb } from '../server/src/kernel/http/operations.ts'
+import { measureBus, measureClock, measureDb } from '../server/src/kernel/http/operations.ts'
 import { createLog } from '../server/src/kernel/log.ts'
 import { countLoops } from '../server/src/kernel/loop.ts'
 import { createMetrics } from '../server/src/kernel/metrics.ts'
@@ -74,6 +74,7 @@ async function metricsTable(): Promise<string> {
   const db = { run: async () => [], stats: () => ({ total: 0, idle: 0, waiting: 0, statements: 0 }) } as unknown as Db
   measureDb(metrics, [db])
   measureBus(metrics, { connected: true, outages: 0 }, { unheard: 0 })
+  measureClock(metrics, { aheadMs: 0 })
   countLoops(createLog('silent'), metrics)
   createFigures({ metrics, db, inFlight: () => 0 })
   createTerminalFigures(metrics, { waitingCalls: () => 0, open: async () => 0 })

@@ -12,7 +12,7 @@ import { createAccounts } from './identity/accounts.ts'
 import { createIdentity, type Identity } from './identity/service.ts'
 import { createTerminalIdentity } from './identity/terminal-keys.ts'
 import type { Bus } from './kernel/bus.ts'
-import { createClock, type Clock } from './kernel/clock.ts'
+import { createClock, followClock, type Clock } from './kernel/clock.ts'
 import { createCursors } from './kernel/cursor.ts'
 import { createDb, type Db, type DbTarget } from './kernel/db.ts'
 import type { Edge } from './kernel/http/area.ts'
@@ -21,11 +21,12 @@ import {
   createProbe,
   logDb,
   measureBus,
+  measureClock,
   measureDb,
   mountOperations,
 } from './kernel/http/operations.ts'
 import { createHttp, portOf } from './kernel/http/server.ts'
-import { countLoops, startLoop } from './kernel/loop.ts'
+import { countLoops } from './kernel/loop.ts'
 import type { Log } from './kernel/log.ts'
 import { createMetrics } from './kernel/metrics.ts'
 import { newProcessName, sessionNameOf, watchProcesses } from './kernel/processes.ts'
@@ -86,7 +87,6 @@ export const refusedInLive = ({ qrBank }: Config): string =>
     ...(qrBank === null ? [] : ['no bank tells what is paid: QR Ph codes are refused']),
   ].join('; ')
 
-const clockPollMs = 1_000
 // Whoever stands before a process needs it to move away.
 const leaveMsUsual = 500
 // The worker's loops, and lists of events beside them.
@@ -102,14 +102,6 @@ async function connectorFor(config: Config, db: Db, clock: Clock, addresses: Add
     clock,
     store: simulatorStore({ db }),
     challengeUrlOf: (token) => `${addresses.sandbox}/challenges/${token}`,
-  })
-}
-
-/** Business time follows its row: at once when somebody says that it moved, within a second when nobody could. */
-function followClock(clock: Clock, db: Db, bus: Bus, log: Log): AsyncDisposable {
-  return startLoop('clock', { log, bus, wokenBy: ['clock'] }, async () => {
-    await clock.refresh(db)
-    return clockPollMs
   })
 }
 
@@ -139,6 +131,7 @@ export async function startKaha(options: {
   const clock = createClock(choices.wall)
   await clock.refresh(db)
   building.use(followClock(clock, db, bus, log))
+  measureClock(metrics, clock)
   await holdInstallation(db, keyring, config.mode)
   const cursors = createCursors(keyring)
 

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import fastify, { type FastifyInstance } from 'fastify'
 import type { Bus } from '../bus.ts'
+import type { Clock } from '../clock.ts'
 import { createDb, isCrowded, isFull, statement, type Db, type DbOptions, type Queries } from '../db.ts'
 import type { Log } from '../log.ts'
 import type { Metrics } from '../metrics.ts'
@@ -112,5 +113,14 @@ export function measureBus(metrics: Metrics, bus: Pick<Bus, 'connected' | 'outag
     'kaha_bus_unheard',
     'Processes that work with the same database and are not heard by this one.',
     () => others.unheard,
+  )
+}
+
+/** This host's clock beside the database's, as a metric. */
+export function measureClock(metrics: Metrics, clock: Pick<Clock, 'aheadMs'>): void {
+  metrics.gauge(
+    'kaha_clock_skew_seconds',
+    "How far this host's clock is ahead of the database's; below 0 where it is behind.",
+    () => clock.aheadMs / 1_000,
   )
 }
