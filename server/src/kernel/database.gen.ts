@@ -225,6 +225,7 @@ export interface Tables {
   readonly 'kernel.migrations': {
     readonly name: string
     readonly applied_at: Date
+    readonly sha256: string | null
   }
   readonly 'payments.attempts': {
     readonly id: string

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
-import { randomUUID } from 'node:crypto'
-import { readdir } from 'node:fs/promises'
+import { createHash, randomUUID } from 'node:crypto'
+import { readFile, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import pg from 'pg'
@@ -37,9 +37,8 @@ async function empty(t: TestContext): Promise<{ target: DbTarget; client: pg.Cli
   return { target, client }
 }
 
-const files = (await readdir(join(import.meta.dirname, '../../migrations')))
-  .filter((name) => name.endsWith('.sql'))
-  .toSorted()
+const folder = join(import.meta.dirname, '../../migrations')
+const files = (await readdir(folder)).filter((name) => name.endsWith('.sql')).toSorted()
 
 test('an empty database gets every migration in order, and a second time none', async (t) => {
   const { target, client } = await empty(t)
@@ -125,8 +124,43 @@ test('a database of a newer version is refused in words', async (t) => {
   await client.query(`insert into kernel.migrations (name) values ('9999_from_the_future.sql')`)
   await assert.rejects(
     migrate(target),
-    (error) => error instanceof StartFault && /newer Kaha \(9999_from_the_future\.sql\)/.test(error.message),
+    (error) => error instanceof StartFault && /newer or another Kaha \(9999_from_the_future\.sql\)/.test(error.message),
   )
+})
+
+test('a database that was given another file of a name is refused, whatever is to be done with it', async (t) => {
+  const { target, client } = await empty(t)
+  await migrate(target)
+  const [first = '', second = ''] = files
+  const { rows } = await client.query<{ sha256: string }>('select sha256 from kernel.migrations where name = $1', [
+    first,
+  ])
+  const digest = createHash('sha256').update(await readFile(join(folder, first)))
+  assert.equal(rows[0]?.sha256, digest.digest('hex'))
+
+  await client.query(`update kernel.migrations set sha256 = repeat('0', 64) where name = $1`, [second])
+  const another = `the database was migrated by another Kaha, whose ${second} is not this one's: start that version, or use another database`
+  for (const may of ['look', 'begin', 'upgrade'] as const)
+    await assert.rejects(migrate(target, { may }), new StartFault(another))
+  await client.query('delete from kernel.migrations where name = $1', [files.at(-1)])
+  await assert.rejects(migrate(target), new StartFault(another))
+})
+
+test('a database of before its files were kept account of is taken as it is, and left so where nothing is missing', async (t) => {
+  const { target, client } = await empty(t)
+  await client.query(`
+    create schema kernel;
+    create table kernel.migrations (name text primary key, applied_at timestamptz not null default clock_timestamp())`)
+  assert.deepEqual(await migrate(target), files)
+  const accounted = async () => {
+    const text = `select count(to_jsonb(m) ->> 'sha256')::integer as kept from kernel.migrations m`
+    return (await client.query<{ kept: number }>(text)).rows[0]?.kept
+  }
+  assert.equal(await accounted(), files.length)
+
+  await client.query('alter table kernel.migrations drop column sha256')
+  for (const may of ['look', 'begin', 'upgrade'] as const) assert.deepEqual(await migrate(target, { may }), [])
+  assert.equal(await accounted(), 0)
 })
 
 test('a server that cannot be reached is an error of the connection, and comes in time', async () => {

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { readFile, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import pg from 'pg'
@@ -16,8 +17,9 @@ export type MayMigrate = 'upgrade' | 'begin' | 'look'
 /**
  * Brings the schema up to this program's version, one transaction per file, and resolves to the names applied. Safe to run from
  * several processes at once: an advisory lock lets one through. Throws a StartFault when the database is older than PostgreSQL 15,
- * keeps text as anything but UTF-8, is newer than this program, or is not as it must be for what `may` allows. `onWait` is called
- * where another process has the lock; the signal ends the wait, and a migration that is under way, of which nothing is kept.
+ * keeps text as anything but UTF-8, is newer than this program, was given another text of a file than the one here, or is not as it must
+ * be for what `may` allows. `onWait` is called where another process has the lock; the signal ends the wait, and a migration that is under
+ * way, of which nothing is kept.
  */
 export async function migrate(
   target: DbTarget,
@@ -84,8 +86,11 @@ async function applyMissing(client: pg.Client, may: MayMigrate): Promise<string[
     `select to_regclass('kernel.migrations') is not null as is_there`,
   )
   const isThere = found[0]?.is_there === true
+  // Of a table that has no such column yet, too.
   const { rows } = isThere
-    ? await client.query<{ name: string }>('select name from kernel.migrations')
+    ? await client.query<{ name: string; sha256: string | null }>(
+        `select m.name, to_jsonb(m) ->> 'sha256' as sha256 from kernel.migrations m order by m.name`,
+      )
     : { rows: [] as const }
   const applied = new Set<string>(rows.map(({ name }) => name))
   if (applied.size === 0 && may === 'look')
@@ -102,25 +107,36 @@ async function applyMissing(client: pg.Client, may: MayMigrate): Promise<string[
   const unknown = [...applied].filter((name) => !files.includes(name))
   if (unknown.length > 0) {
     throw new StartFault(
-      `the database was migrated by a newer Kaha (${unknown[0]}): start that version, or use another database`,
+      `the database was migrated by a newer or another Kaha (${unknown[0]}): start that version, or use another database`,
     )
+  }
+  for (const { name, sha256 } of rows) {
+    // What was given to it before files were kept account of is taken for this one's.
+    if (sha256 !== null && sha256 !== digestOf(await readFile(join(folder, name))))
+      throw new StartFault(
+        `the database was migrated by another Kaha, whose ${name} is not this one's: start that version, or use another database`,
+      )
   }
   const missing = files.filter((name) => !applied.has(name))
   if (missing[0] !== undefined && applied.size > 0 && may !== 'upgrade')
     throw new StartFault(
       `the database is of an older Kaha, and lacks ${missing[0]}: start this one, or bring the database up to date by \`kaha migrate\``,
     )
+  if (missing.length > 0) await client.query('alter table kernel.migrations add column if not exists sha256 text')
   for (const name of missing) {
+    const file = await readFile(join(folder, name))
     await client.query('begin')
-    await client.query(await readFile(join(folder, name), 'utf8')).catch((error: unknown) => {
+    await client.query(file.toString()).catch((error: unknown) => {
       if (!(error instanceof pg.DatabaseError)) throw error
       throw new StartFault(
         `the migration ${name} was refused (${error.message}), and nothing of it is kept: mend that, and start again`,
         { cause: error },
       )
     })
-    await client.query('insert into kernel.migrations (name) values ($1)', [name])
+    await client.query('insert into kernel.migrations (name, sha256) values ($1, $2)', [name, digestOf(file)])
     await client.query('commit')
   }
   return missing
 }
+
+const digestOf = (file: Buffer): string => createHash('sha256').update(file).digest('hex')
