@@ -4,6 +4,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
+import { until } from '../../test/until.ts'
 import { writeSandboxFile, type SandboxAddresses } from './file.ts'
 import type { Seed } from './seed.ts'
 
@@ -26,4 +27,16 @@ test('a sandbox.json that somebody has broken is left as it is, and keeps nobody
     await remove()
     assert.equal(await readFile(path, 'utf8'), text)
   }
+})
+
+test('sandbox.json is there again where whoever wrote it last has stopped and another process still serves', async () => {
+  const addresses = { base: 'http://127.0.0.1:8080' } as SandboxAddresses
+  const remove = await writeSandboxFile(dataDir, addresses, {} as Seed, 5)
+  const removeOfLast = await write()
+  assert.doesNotMatch(await readFile(path, 'utf8'), /8080/)
+  await removeOfLast()
+  await until('the file of the other', () => existsSync(path))
+  assert.match(await readFile(path, 'utf8'), /"base_url": "http:\/\/127\.0\.0\.1:8080"/)
+  await remove()
+  assert.equal(existsSync(path), false)
 })

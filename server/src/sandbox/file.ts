@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Seed } from './seed.ts'
@@ -15,6 +16,8 @@ export interface SandboxAddresses {
   readonly metrics: string
 }
 
+const lookEveryMsUsual = 5_000
+
 const pathOf = (dataDir: string): string => join(dataDir, 'sandbox.json')
 
 /** Undefined where there is no file, or one that is no file of a sandbox. */
@@ -29,12 +32,14 @@ async function pidIn(path: string): Promise<number | undefined> {
 }
 
 /**
- * Writes `sandbox.json` into the data directory, whole or not at all, readable by its owner alone, and resolves to what removes it.
+ * Writes `sandbox.json` into the data directory, whole or not at all, readable by its owner alone, and resolves to what removes it. Until then it is
+ * written again where it is gone: of several processes that serve there, whoever wrote it last takes it away.
  */
 export async function writeSandboxFile(
   dataDir: string,
   addresses: SandboxAddresses,
   seed: Seed,
+  lookEveryMs = lookEveryMsUsual,
 ): Promise<() => Promise<void>> {
   const path = pathOf(dataDir)
   const passing = `${path}.${process.pid}`
@@ -52,9 +57,20 @@ export async function writeSandboxFile(
     metrics_url: addresses.metrics,
     ...seed,
   }
-  await writeFile(passing, `${JSON.stringify(content, null, 2)}\n`, { mode: 0o600 })
-  await rename(passing, path)
+  const write = async () => {
+    await writeFile(passing, `${JSON.stringify(content, null, 2)}\n`, { mode: 0o600 })
+    await rename(passing, path)
+  }
+  await write()
+  let writing: Promise<void> = Promise.resolve()
+  const looking = setInterval(() => {
+    // Where that fails it is still gone the next time.
+    if (!existsSync(path)) writing = writing.then(write).catch(() => {})
+  }, lookEveryMs)
+  looking.unref()
   return async () => {
+    clearInterval(looking)
+    await writing
     if ((await pidIn(path)) === process.pid) await rm(path, { force: true })
   }
 }
