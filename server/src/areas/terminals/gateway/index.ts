@@ -238,7 +238,7 @@ export function createGateway(deps: GatewayDependencies): Gateway {
           if (isAway(error) && unended.size < socketsMax) unended.set(connectionId, false)
           throw error
         })
-      if (socket.destroyed || draining) {
+      if (draining) {
         await disconnect(connectionId, false)
         return gone()
       }

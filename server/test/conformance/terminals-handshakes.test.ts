@@ -1,0 +1,113 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import { after, test } from 'node:test'
+import { platform } from '../platform.ts'
+import { sql } from '../sql.ts'
+import { shopOf, wire, type Wire } from '../till.ts'
+import { until } from '../until.ts'
+import { whileHeld } from './shop.ts'
+
+// What changes while a socket is registered, or while its end is.
+
+const p = await platform({ after })
+const shop = shopOf(p)
+after(() => shop[Symbol.asyncDispose]())
+const till = await shop.till()
+const device = shop.first.device_id
+
+/** The next status of the first terminal that the till is told of. */
+const update = async (): Promise<string> => {
+  const { terminalId, status } = await till.next('terminalStatusUpdate')
+  return terminalId === device ? status : update()
+}
+const keyOf = async (connecting: Promise<Wire>): Promise<string> => {
+  const one = await connecting
+  const [row] = await sql<{ key_id: string }>(
+    p.kaha.db,
+    'select key_id from terminals.sockets order by connected_at desc limit 1',
+  )
+  await one.close()
+  return row?.key_id ?? ''
+}
+const [first, second] = [await keyOf(shop.connect()), await keyOf(shop.connect(shop.second))]
+for (const status of ['connected', 'disconnected']) assert.equal(await update(), status)
+
+/** Who connects with this key, or leaves it, waits for it. */
+const holding = (key: string) => `select pg_advisory_xact_lock(hashtextextended('terminals ${key}', 0))`
+const setKeys = (state: string) =>
+  sql(p.kaha.db, 'update identity.terminal_keys set state = $2 where id = any($1::uuid[])', [[first, second], state])
+
+test('[D5.disconnect.admin-action] a key that is revoked while its socket is let in opens none that stays', async () => {
+  const other = await shop.connect(shop.second)
+  const [late] = await whileHeld(p, holding(first), [() => shop.connect()], async () => {
+    await setKeys('REVOKED')
+    // Every socket that is here has been looked at by then.
+    assert.equal((await other.next('forceDisconnect')).reason, 'admin_action')
+  })
+  assert.ok(late)
+  assert.equal((await late.next('forceDisconnect')).reason, 'admin_action')
+  await until('the close', () => late.closed === 4003)
+  await setKeys('ACTIVE')
+  for (const status of ['connected', 'disconnected']) assert.equal(await update(), status)
+})
+
+test('[D5.connection.lost] a terminal that leaves while its socket is let in is not taken for one that is here', async () => {
+  const leavings: ((socket: Socket) => Promise<void>)[] = [
+    async (socket) => {
+      socket.end()
+      await once(socket, 'finish')
+    },
+    async (socket) => {
+      socket.resetAndDestroy()
+      await once(socket, 'close')
+    },
+  ]
+  for (const leave of leavings) {
+    const socket = connect(Number(new URL(p.url).port), '127.0.0.1')
+    const handshake = [
+      'GET /terminal/v1 HTTP/1.1',
+      'host: kaha',
+      'connection: upgrade',
+      'upgrade: websocket',
+      'sec-websocket-version: 13',
+      'sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==',
+      `x-api-key: ${shop.first.api_key}`,
+      `x-device-id: ${device}`,
+    ]
+    const ask = async () => void socket.write(`${handshake.join('\r\n')}\r\n\r\n`)
+    await whileHeld(p, holding(first), [ask], () => leave(socket))
+    for (const status of ['connected', 'reconnecting']) assert.equal(await update(), status)
+    socket.destroy()
+  }
+})
+
+test('[D5.connection.closed] the goodbye of a terminal that the database is away for is stored as soon as it can be', async () => {
+  const terminal = await shop.connect()
+  assert.equal(await update(), 'connected')
+  await whileHeld(p, holding(first), [() => terminal.close()], async (backends) => {
+    await sql(p.kaha.db, 'select pg_terminate_backend(pid) from unnest($1::integer[]) pid', [backends])
+  })
+  assert.equal(await update(), 'disconnected')
+})
+
+test('a socket that is let in while the server goes is not opened any more', async (t) => {
+  const its = await platform(t)
+  const there = shopOf(its)
+  t.after(() => there[Symbol.asyncDispose]())
+  const one = await there.connect()
+  const [row] = await sql<{ key_id: string }>(its.kaha.db, 'select key_id from terminals.sockets')
+  await one.close()
+  // It does not read the goodbye, which is waited for.
+  const slow = await there.till()
+  slow.socket.pause()
+  const refusal = (opening: Promise<Wire>) => opening.then(() => 'opened', String)
+  let stopping: PromiseLike<void> | undefined
+  const late = () => refusal(there.connect())
+  const [how] = await whileHeld(its, holding(row?.key_id ?? ''), [late], async () => {
+    stopping = its.kaha[Symbol.asyncDispose]()
+    await until('that no other is let in', async () => (await refusal(wire(its.url, there.second))) !== 'opened')
+  })
+  assert.match(how ?? '', /socket hang up/)
+  await stopping
+})
