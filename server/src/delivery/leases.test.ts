@@ -126,6 +126,35 @@ test('of results that are stored together, only those of deliveries that somebod
   )
 })
 
+test('a destination that one of the results stored together arrived at is not disabled by the others', async () => {
+  await using room = await startDeliveryRoom()
+  const { id: destinationId, url } = await room.endpoint('http://127.0.0.1:9/hook')
+  await dispatched(room, 5)
+  const [first, second, third, fourth, last] = await claim(room)
+  assert.ok(first && second && third && fourth && last)
+  const failed = attempt(room, { status: 500, owner: 'destination' })
+  const given = (held: ClaimedRow): SettledDelivery => ({ held, end: 'EXHAUSTED', runAt: null, attempt: failed })
+  const failing = { destinationId, slow: null, failingSince: room.clock.now(), disable: null }
+  const disabling = { ...failing, disable: { reason: 'dead', url, failingBefore: room.clock.now() } }
+  const state = async () =>
+    (
+      await room.query<{ state: string; failing: boolean }>(
+        `select d.state, l.failing_since is not null as failing
+         from delivery.destinations d join delivery.lanes l on l.destination_id = d.id`,
+      )
+    )[0]
+
+  await settleStore.settle(room.workDb, [given(first)], [failing])
+  assert.deepEqual(await state(), { state: 'ENABLED', failing: true })
+  await settleStore.settle(room.workDb, [delivered(room, second), given(third)], [disabling])
+  assert.deepEqual(await state(), { state: 'ENABLED', failing: false })
+
+  // The control: nothing but what arrived kept it.
+  await settleStore.settle(room.workDb, [given(fourth)], [failing])
+  await settleStore.settle(room.workDb, [given(last)], [disabling])
+  assert.deepEqual(await state(), { state: 'DISABLED', failing: true })
+})
+
 test('a claim is respected for 15 seconds at most, whatever becomes of business time', async () => {
   await using room = await startDeliveryRoom()
   await room.endpoint('http://127.0.0.1:9/hook')

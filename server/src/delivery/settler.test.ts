@@ -49,6 +49,29 @@ test('a delivery whose end is known already, against all expectation, is repeate
   assert.equal(receiver.received.length, 2)
 })
 
+test('nor for ever one that had waited for a retry', async () => {
+  await using room = await startDeliveryRoom({ random: () => 0 })
+  await using receiver = await startReceiver()
+  const { id } = await room.endpoint(receiver.url)
+  receiver.answer = (_request, response) => void response.writeHead(500).end()
+  room.work()
+  const [event] = await room.happen()
+  await room.sandboxClock.idle()
+  assert.deepEqual(
+    (await queue(room)).map(({ attempt_no }) => attempt_no),
+    [1],
+  )
+  await room.query(
+    `insert into delivery.deliveries (event_id, destination_id, state, attempt_count, dispatched_at, ended_at)
+     values ($1, $2, 'CLOSED', 0, kernel.now(), kernel.now())`,
+    [event?.id, id],
+  )
+  receiver.answer = (_request, response) => void response.writeHead(200).end()
+  await room.sandboxClock.advanceBy(seconds(60))
+  assert.deepEqual(await room.statuses(), { DELIVERED: 1 })
+  assert.equal(receiver.received.length, 3)
+})
+
 test('a result that comes while the database is away is stored when it is back, and the attempt is not repeated', async () => {
   await using room = await startDeliveryRoom()
   await using receiver = await startReceiver()
