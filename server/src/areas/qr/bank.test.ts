@@ -7,6 +7,7 @@ import { until } from '../../../test/until.ts'
 import { createLog } from '../../kernel/log.ts'
 import { createCodeBank } from './bank.ts'
 import { createQrService } from './service.ts'
+import { codeText, readText } from './text.ts'
 
 // What a bank says that does not know whether it was heard: the same again.
 const room = await paymentsRoom({ after })
@@ -91,4 +92,17 @@ for (const [whose, made, lock] of kinds)
     await release()
     const answer = await answering
     assert.equal('refusal' in answer && answer.refusal.why, 'final')
+  })
+
+for (const [whose, made] of kinds)
+  test(`a text that names a code ${whose} and another merchant than that of the code is of no code`, async () => {
+    const text = await made()
+    const named = readText(bank, text)
+    assert.ok(named.is === 'ours')
+    const rest = { merchantName: room.merchant.name, branchReference: 'KAPE1', amount: 9_800n, currency: 'PHP' }
+    const forged = codeText(bank, { id: named.id, merchantId: crypto.randomUUID(), ...rest })
+    const says = (of: string) => codeBank.answer(room.seed.partner.id, { text: of, event: 'paid', bankReference: '3' })
+    for (const answer of [await says(forged), await codeBank.read(null, forged)])
+      assert.equal('refusal' in answer && answer.refusal?.why, 'unknown')
+    assert.ok('code' in (await says(text)))
   })
