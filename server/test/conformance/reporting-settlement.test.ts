@@ -4,6 +4,7 @@ import { createReportingService } from '../../src/areas/reporting/index.ts'
 import { createCursors } from '../../src/kernel/cursor.ts'
 import { createSettlement } from '../../src/payments/settlement.ts'
 import { cardOf, cards, platform, type Platform } from '../platform.ts'
+import { result, shopOf } from '../till.ts'
 import { assertRefused, call } from './call.ts'
 import { dayOf, midnightAfter } from './operations.ts'
 import { everybody, keyFor, type Tenant } from './people.ts'
@@ -172,6 +173,53 @@ test('[B3.settlement.refunds] a batch that is made late holds no refund from aft
     [second, 0, 0, 100],
     [first, 1, 1_000, 0],
   ])
+})
+
+test('[B3.settlement.midnight, B3.settlement.refunds, B3.settlement.voids] what happens at the very midnight is of the next batch: a payment, a refund, a void of what was settled', async (t) => {
+  const p = await platform(t, { ...withoutWorker, settings: { KAHA_ROLES: 'api,gateway' } })
+  const settle = createSettlement({ db: p.kaha.work })
+  const branch = p.as(p.branch.secret_key)
+  const paid = async (amount: number) => {
+    const { id } = await branch.paymentIntents.create({ amount, currency: 'PHP' })
+    return p.sdk.paymentIntents.confirm(id, { payment_method: { type: 'card', card: cardOf() } })
+  }
+  const shopAt = shopOf(p)
+  t.after(() => shopAt[Symbol.asyncDispose]())
+  const terminal = await shopAt.connect()
+  const paying = shopAt.pay()
+  const { transactionId } = await terminal.next('payment')
+  terminal.send(result(transactionId))
+  await paying
+  const firstMs = midnightAfter(p.kaha.clock.now()).getTime()
+  const midnight = (days: number) => new Date(firstMs + days * dayMs)
+  /** The batches that there are a day later, oldest first. */
+  const nextDay = async () => {
+    await jump(p, dayMs)
+    while ((await settle()) === 0);
+    return (await p.sdk.reports.listSettlements()).data
+      .map(({ batch_number: number, count, gross, refunds }) => [number, count, gross, refunds])
+      .toReversed()
+  }
+  const refunded = await paid(1_000)
+  const first = [dayOf(midnight(0)), 2, 16_000, 0]
+  assert.deepEqual(await nextDay(), [first])
+
+  // But for one payment, all as the next midnight strikes; and its batch is made later.
+  await paid(20)
+  const late = await paid(300)
+  await p.sdk.refunds.create({ payment_intent_id: refunded.id, amount: 50 })
+  const voiding = shopAt.voids(transactionId)
+  await terminal.next('voidPayment')
+  terminal.send({ action: 'voidResult', transactionId, success: true })
+  assert.equal((await voiding).status, 200)
+  const at = midnight(1)
+  const captured = 'update payments.transactions set captured_at = $1 where id = $2'
+  await rowsOf(p, captured, [at, late.payment_attempt_id])
+  await rowsOf(p, 'update payments.refunds set state_at = $1', [at])
+  await rowsOf(p, 'update payments.transactions set updated_at = $1 where amount_refunded > 0', [at])
+  const second = [dayOf(at), 1, 20, 0]
+  assert.deepEqual(await nextDay(), [first, second])
+  assert.deepEqual(await nextDay(), [first, second, [dayOf(midnight(2)), 1, 300, 15_050]])
 })
 
 test('[B3.settlements.scoped] settlements are those of the entity of the key and of everything under it', async (t) => {
