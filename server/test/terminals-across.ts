@@ -1,12 +1,16 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { after, test } from 'node:test'
+import { createWaits } from '../src/areas/terminals/waits.ts'
 import { statement } from '../src/kernel/db.ts'
 import { newId } from '../src/kernel/ids.ts'
 import type { Between } from './nats.ts'
 import { platform } from './platform.ts'
-import { result, shopOf, signedCall, wire } from './till.ts'
+import { sql } from './sql.ts'
+import { result, sale, shopOf, signedCall, wire } from './till.ts'
 import { until } from './until.ts'
+
+const minuteMs = 60_000
 
 /** A till on one process, its terminal on another, one database, and whatever is between them. */
 export async function twoProcesses({ settings }: Between) {
@@ -147,6 +151,34 @@ export async function terminalsAcross(between: Between): Promise<void> {
       const { success, error } = (await voiding).json
       assert.deepEqual([success, error], [false, 'SETTLED_ALREADY'])
       await now.close()
+    },
+  )
+
+  across(
+    'a payment that changes in one process wakes whoever waits for it in the other, who need not have looked again',
+    async ({ p, other, shop, device, there }) => {
+      const terminal = await there(shop.first, device)
+      const paying = signedCall(other.localUrl, shop.desktop, {
+        method: 'POST',
+        path: `/v1/terminals/${device}/payments`,
+        body: sale,
+      })
+      const { transactionId } = await terminal.next('payment')
+      const [row] = await sql<{ id: string }>(
+        p.kaha.db,
+        'select id from terminals.transactions where transaction_id = $1',
+        [transactionId],
+      )
+      await using waits = createWaits(p.kaha.bus)
+      const wait = waits.next(row?.id ?? '')
+      let isWoken = false
+      const waiting = wait.happened(minuteMs).then(() => (isWoken = true))
+      terminal.send(result(transactionId))
+      assert.equal((await paying).status, 200)
+      await until('that it is woken', () => isWoken)
+      await waiting
+      wait.leave()
+      await terminal.close()
     },
   )
 
