@@ -4,7 +4,7 @@ import { connect, type Socket } from 'node:net'
 import { after, test } from 'node:test'
 import { platform } from '../platform.ts'
 import { sql } from '../sql.ts'
-import { shopOf, wire, type Wire } from '../till.ts'
+import { result, shopOf, signedCall, wire, type Wire } from '../till.ts'
 import { until } from '../until.ts'
 import { whileHeld } from './shop.ts'
 
@@ -110,4 +110,25 @@ test('a socket that is let in while the server goes is not opened any more', asy
   })
   assert.match(how ?? '', /socket hang up/)
   await stopping
+})
+
+test('what a terminal says after it was told to go counts no more, its goodbye neither', async (t) => {
+  const its = await platform(t)
+  const there = shopOf(its)
+  t.after(() => there[Symbol.asyncDispose]())
+  const terminal = await there.connect()
+  const paying = there.pay()
+  const { transactionId } = await terminal.next('payment')
+  terminal.socket.on('message', (data: Buffer) => {
+    if (!data.includes('forceDisconnect')) return
+    terminal.send(result(transactionId))
+    terminal.socket.close(1000)
+  })
+  const next = await its.another()
+  await its.kaha[Symbol.asyncDispose]()
+  assert.equal((await paying).json.status, 'PENDING')
+  const ask = async (path: string) => (await signedCall(next.localUrl, there.desktop, { path })).json
+  assert.equal((await ask(`/v1/transactions/${transactionId}`)).status, 'AWAITING_RECONNECT')
+  const { terminals } = await ask('/v1/terminals')
+  assert.deepEqual([terminals[0]?.terminalId, terminals[0]?.status], [there.first.device_id, 'reconnecting'])
 })
