@@ -105,6 +105,26 @@ test('[D5.result.malformed, D5.socket.frame] what was in a frame that nobody cou
   }
 })
 
+test('what a terminal says on a connection whose place another has taken is for nobody to find out', async () => {
+  const { transactionId, paying, terminal } = await begun()
+  const other = await shop.connect(shop.second)
+  // What another process stores that lets the same two in.
+  await sql(p.kaha.db, 'update terminals.sockets set connection_id = gen_random_uuid() where terminal_id is not null')
+  terminal.socket.send('[]')
+  assert.equal((await terminal.next('error')).code, 'INVALID_REQUEST')
+  const nonsense = result(transactionId, { ...approval, authorizationCode: '0'.repeat(65) })
+  assert.equal((await terminal.ask(nonsense)).code, 'INVALID_REQUEST')
+  for (const said of [nonsense, result(transactionId)]) assert.equal((await other.ask(said)).action, 'error')
+  const told = (await attentionStore.list(p.kaha.db, 100)).filter(({ payment }) => payment === transactionId)
+  assert.deepEqual(told, [])
+  const newer = await shop.connect()
+  await newer.next('paymentStatus')
+  newer.send(result(transactionId))
+  assert.equal((await paying).json.status, 'SUCCESS')
+  for (const one of [terminal, other]) one.drop()
+  await newer.close()
+})
+
 test('[D5.result.malformed, D5.socket.frame] a frame that is no message, or a result that names no payment, is for a person to find out, where a payment is open at the terminal', async () => {
   const frames = [
     ['{"frame":"no JSON object"}', '{"action":"paymentResponse","transactionId":'],
