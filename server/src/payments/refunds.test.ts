@@ -3,6 +3,7 @@ import { after, test } from 'node:test'
 import { bodyOf, hourMs, jump, rowsOf } from '../../test/conformance/shop.ts'
 import { never, paymentsRoom, processorThat } from '../../test/payments-room.ts'
 import { until } from '../../test/until.ts'
+import type { Db } from '../kernel/db.ts'
 import { newId } from '../kernel/ids.ts'
 import type { CardRefund, RefundAnswer, RefundOutcome } from './connectors/connector.ts'
 import type { Refunds } from './refunds.ts'
@@ -115,7 +116,12 @@ test('C4.refund-create.no-answer: a processor that does not know, or cannot be a
   })
   const { refunds } = room.payments(processor)
   const id = await reserved(refunds)
+  // Whoever asks may have thought that nothing is due for long.
+  let told = 0
+  const forget = room.kaha.bus.listen('payments', () => (told += 1))
   assert.equal((await refunds.carryOut(id)).state, 'PENDING')
+  forget()
+  assert.equal(told, 1)
   const waits: number[] = []
   for (const ageMs of [0, 60_000, hourMs, 10 * hourMs]) {
     await jump(room, ageMs + 2_000)
@@ -174,6 +180,25 @@ test('an answer that comes after another process has settled the refund changes 
   assert.deepEqual(await moneyOf(id), { reserved: 0n, refunded: 3_000n })
   resolve({ kind: 'refunded' })
   assert.equal((await carried).state, 'SUCCEEDED')
+  assert.deepEqual(await moneyOf(id), { reserved: 0n, refunded: 3_000n })
+})
+
+test('a refund that is settled, and whose answer from the database is lost, is settled again and counted once', async () => {
+  const { db } = room.kaha
+  let lost = 0
+  const forgetful: Db = {
+    ...db,
+    async run(statement, values) {
+      const rows = await db.run<never>(statement, values)
+      if (statement.name !== 'payments.settleRefund' || lost > 0) return rows
+      lost += 1
+      throw new Error('Connection terminated unexpectedly')
+    },
+  }
+  const { refunds } = room.payments(processorThat(), forgetful)
+  const id = await reserved(refunds, 3_000n)
+  assert.equal((await refunds.carryOut(id)).state, 'SUCCEEDED')
+  assert.equal(lost, 1)
   assert.deepEqual(await moneyOf(id), { reserved: 0n, refunded: 3_000n })
 })
 
