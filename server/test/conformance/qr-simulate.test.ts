@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import { qrUseCases, qrWebhookErrors, qrWebhookWireCodes, type QrWebhookCode } from '@kaha/contract'
+import { crc16 } from '@kaha/qrph'
 import { openToken, tokenKey } from '@kaha/qrph/token'
 import { createMerchant } from '../../src/identity/issue.ts'
 import { isUuid } from '../../src/kernel/ids.ts'
@@ -170,6 +171,9 @@ test('E6.simulate.unknown: a text of no code of the account is 404, and so is a 
   for (const qrBody of ['x', qrText.slice(0, -1), qrText.replace('98.00', '99.00'), theirs.qrText])
     assertRefused(await p.ask({ useCase: 'SUCCESS', qrBody }), 'CODE_NOT_FOUND')
   assert.match((await p.ask({ useCase: 'SUCCESS', qrBody: 'iVBORw0KGgo=' })).text, /send the qrText/)
+  // A whole text that names the code, and that nobody made.
+  const other = qrText.slice(0, -4).replace('98.00', '99.00')
+  assert.match((await p.ask({ useCase: 'SUCCESS', qrBody: other + crc16(other) })).text, /of no code of this account/)
   assertRefused(await p.ask({ useCase: 'SUCCESS', qrBody: qrText }, second.secret_key), 'CODE_NOT_FOUND')
   assert.equal((await p.account.get(id)).plain.status, 'PENDING')
   assert.deepEqual(p.receiver.received, [])
