@@ -22,8 +22,8 @@ const kept = async () => {
 }
 const keeps = (...ids: string[]) =>
   until(`that ${ids.join()} is all that is kept`, async () => (await kept()).join() === ids.join())
-const refusal = async (transactionId: string) => {
-  const { status, json } = await shop.pay({ transactionId })
+const refusal = async (transactionId: string, terminalId = device) => {
+  const { status, json } = await shop.pay({ transactionId }, terminalId)
   return [status, json.error?.code]
 }
 const conflict = [409, 'TRANSACTION_CONFLICT']
@@ -98,6 +98,9 @@ test('[X0.clocks.business.retention, X0.clocks.system.sockets, D5.retention.http
   await terminal.next('payment')
   assert.deepEqual(await refusal('by-http'), conflict)
   assert.deepEqual(await refusal('another'), [409, 'PAYMENT_IN_PROGRESS'])
+  const [{ connectionId }] = (await shop.ask({ path: '/v1/terminals' })).json.terminals
+  assert.deepEqual(await refusal('by-http', connectionId), conflict)
+  assert.deepEqual(await refusal('another', connectionId), [409, 'PAYMENT_IN_PROGRESS'])
   terminal.send(result('busy'))
   await busy
   await terminal.close()
@@ -105,8 +108,34 @@ test('[X0.clocks.business.retention, X0.clocks.system.sockets, D5.retention.http
   await until('that it is gone', async () => (await shop.ask({ path: '/v1/terminals' })).json.count === 0)
   assert.deepEqual(await refusal('by-http'), conflict)
   assert.deepEqual(await refusal('another'), [503, 'TERMINAL_OFFLINE'])
-  const nowhere = await shop.pay({ transactionId: 'by-http' }, 'no-such-terminal')
-  assert.deepEqual([nowhere.status, nowhere.json.error.code], conflict)
+  assert.deepEqual(await refusal('by-http', 'no-such-terminal'), conflict)
+  assert.deepEqual(await refusal('by-http', others.first.device_id), [403, 'GROUP_MISMATCH'])
+})
+
+test('[D5.retention.http, D5.retention.socket] a payment is gone from the moment in which its time is up, from the list and by its id, whether or not its row is', async (t) => {
+  const frozen = Date.now()
+  const its = await platform(t, { choices: { wall: () => frozen } })
+  const there = shopOf(its)
+  t.after(() => there[Symbol.asyncDispose]())
+  const terminal = await there.connect()
+  const paying = there.pay()
+  const { transactionId } = await terminal.next('payment')
+  terminal.send(result(transactionId))
+  await paying
+  for (const [way, days] of [
+    ['http', 30],
+    ['socket', 7],
+  ] as const) {
+    for (const [ms, count] of [
+      [1, 1],
+      [0, 0],
+    ] as const) {
+      const endedAt = new Date(frozen - days * day * 1_000 + ms)
+      await sql(its.kaha.db, 'update terminals.transactions set way = $1, ended_at = $2', [way, endedAt])
+      assert.equal((await there.ask({ path: '/v1/transactions' })).json.count, count)
+      assert.equal((await there.read(transactionId)).status, count === 1 ? 200 : 404)
+    }
+  }
 })
 
 test('[D5.signature.replay] a signed payment that comes again when its own is gone is refused, and charges nothing', async () => {
