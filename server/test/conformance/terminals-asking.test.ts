@@ -65,9 +65,11 @@ test('[D5.auto-void.told, D5.machine.pending.not-reached] a void of an approval 
 
 test('[D5.machine.pending.not-reached] a terminal that comes is not asked about a payment that is on its way to it: its answer would end that', async () => {
   const { lost, transactionId, paying } = await unreached()
-  const about = 'select terminal_id from terminals.transactions where transaction_id = $1 and sent_to is null'
-  const [row] = await sql<{ terminal_id: string }>(p.kaha.db, about, [transactionId])
+  const about = `select terminal_id, extract(epoch from reach_at - created_at)::integer as seconds from terminals.transactions
+    where transaction_id = $1 and sent_to is null`
+  const [row] = await sql<{ terminal_id: string; seconds: number }>(p.kaha.db, about, [transactionId])
   assert.ok(row)
+  assert.equal(row.seconds, 10)
   const comes = { terminalId: row.terminal_id, connectionId: randomUUID() }
   assert.deepEqual(await transactionStore.toAsk(p.kaha.db, [comes]), [])
   await p.advance(11)
