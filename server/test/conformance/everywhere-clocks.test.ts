@@ -8,6 +8,7 @@ import tls from 'node:tls'
 import { cardOf, cards, platform } from '../platform.ts'
 import { receiverCertificate } from '../receiver-certificate.ts'
 import { sql } from '../sql.ts'
+import { result, shopOf } from '../till.ts'
 import { until } from '../until.ts'
 import { assertRefused, call } from './call.ts'
 import { keyFor, linkFor } from './people.ts'
@@ -229,4 +230,31 @@ test('X0.clocks.system.tls: a certificate that is valid today serves in a sandbo
   tls.setDefaultCACertificates([...own, receiverCertificate.cert])
   assert.equal(await statusAfterPaying(), 'DELIVERED')
   assert.equal(receiver.reached, 1)
+})
+
+test('a system clock that is set back sets back no time of a payment that began before', async (t) => {
+  let wall = Date.now()
+  const p = await platform(t, { choices: { wall: () => wall } })
+  const shop = shopOf(p)
+  t.after(() => shop[Symbol.asyncDispose]())
+  const terminal = await shop.connect()
+  const { id } = await p.pay()
+  const paying = shop.pay()
+  const { transactionId } = await terminal.next('payment')
+  const updated = async () => {
+    const rows = await sql<{ updated_at: Date }>(
+      p.kaha.db,
+      `select updated_at from payments.transactions where card_last_four is not null`,
+    )
+    return rows[0]?.updated_at
+  }
+  const before = await updated()
+  wall -= hour * 1_000
+  await p.sdk.refunds.create({ payment_intent_id: id, amount: 1 })
+  assert.deepEqual(await updated(), before)
+  terminal.send(result(transactionId))
+  assert.equal((await paying).json.status, 'SUCCESS')
+  const times = 'select created_at, updated_at, ended_at from terminals.transactions'
+  const [row] = await sql<{ created_at: Date; updated_at: Date; ended_at: Date }>(p.kaha.db, times)
+  assert.deepEqual([row?.updated_at, row?.ended_at], [row?.created_at, row?.created_at])
 })
