@@ -190,12 +190,15 @@ test('[D5.amount.sum, D5.amount.line, D5.amount.quantity, D5.amount.tax-discount
   await fits('3.35', { ...line, price: '10.05', quantity: 0.333 })
   await fits('0.01', { ...line, price: 0.01, quantity: 0.5 })
   await fits('0.02', { ...line, price: '0.005', quantity: 1 }, { ...line, price: '0.005', quantity: 1 })
+  // As many digits as any number of them holds.
+  await fits('150.00', { ...line, price: 50.000_000_000_000_1 })
   for (const wrong of [
     { amount: '149.99', products: [line] },
     { amount: '165.00', products: [{ ...line, tax: 15, discount: 5 }] },
     { products: [{ ...line, quantity: 0 }] },
     { products: [{ ...line, quantity: -3 }] },
     { products: [{ ...line, quantity: 3.0001 }] },
+    { products: [{ ...line, price: 50.000_000_000_000_01 }] },
     { products: [{ ...line, price: '-50' }] },
     { products: [{ ...line, price: 'fifty' }] },
     { products: [{ ...line, price: '' }] },
