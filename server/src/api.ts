@@ -126,7 +126,8 @@ async function mountQr(
   const who = { callers: createCallers({ identity, accounts }), now: () => clock.now() }
   if (qrBank === null) {
     // Nothing is there, and that is told in the area's own words.
-    for (const area of [qrArea(who), qrWebhooksArea(who)]) await mountArea(http, area, [], edge)
+    await mountArea(http, qrArea(who), [], edge)
+    await mountArea(http, qrWebhooksArea(who), [], edge)
     return null
   }
   const codeBank = sandbox
