@@ -25,9 +25,11 @@ export function browser() {
 
   const take = async (answer: Response): Promise<Shown> => {
     for (const line of answer.headers.getSetCookie()) {
-      const [, name, value, path = ''] = /^(\w+)=([^;]*); Path=([^;]+); HttpOnly; SameSite=Lax$/.exec(line) ?? []
+      const [, name, value, ends, path = ''] =
+        /^([\w-]+)=([^;]*)(; Max-Age=0)?; Path=([^;]+); HttpOnly; SameSite=Lax$/.exec(line) ?? []
       assert.ok(name !== undefined, line)
-      kept.set(`${name} ${path}`, { path, pair: `${name}=${value}` })
+      if (ends === undefined) kept.set(`${name} ${path}`, { path, pair: `${name}=${value}` })
+      else kept.delete(`${name} ${path}`)
     }
     const location = answer.headers.get('location')
     if (location !== null) return open(location)
@@ -42,8 +44,19 @@ export function browser() {
   }
   const typed = (number: string) => ({ number, expiry: '12/60', cvc: '123' })
 
+  /** Asks before any of the answers has come, and takes the answers one after the other. */
+  const together = async (asked: readonly Promise<Response>[]): Promise<Shown[]> => {
+    const shown: Shown[] = []
+    for (const answer of await Promise.all(asked)) shown.push(await take(answer))
+    return shown
+  }
+
   return {
     open,
+    /** Opens as many tabs in one moment. */
+    openTogether: async (urls: readonly string[]) => together(urls.map((url) => ask(url))),
+    payTogether: async (pages: readonly Shown[], number: string) =>
+      together(pages.map((page) => send(page, typed(number)))),
     /** Sends the form of a page, and shows what it leads to. */
     submit: async (page: Shown, fields: Readonly<Record<string, string>>) => take(await send(page, fields)),
     pay: async (page: Shown, number: string = cards.approved) => take(await send(page, typed(number))),

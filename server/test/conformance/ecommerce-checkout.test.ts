@@ -321,7 +321,7 @@ test('C4.checkout.twice: a payer who never got the answer to a form finds its pa
     const answer = await fetch(address, { headers: { cookie }, redirect: 'manual' })
     for (const line of answer.headers.getSetCookie()) {
       const [, name = '', value = ''] =
-        /^(\w+)=([^;]*); Path=\/pay(?:\/l\/[^;]+)?; HttpOnly; SameSite=Lax$/.exec(line) ?? []
+        /^([\w-]+)=([^;]*); Path=\/pay(?:\/l\/[^;]+)?; HttpOnly; SameSite=Lax$/.exec(line) ?? []
       cookies.set(name, value)
     }
     return { status: answer.status, text: await answer.text(), location: answer.headers.get('location') }

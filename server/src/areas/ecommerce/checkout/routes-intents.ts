@@ -79,6 +79,7 @@ function createShowIntent({
   redirect,
   formFor,
   ownPayment,
+  remember,
 }: CheckoutParts) {
   return async (request: TokenRequest, reply: FastifyReply, intent: Intent, problem?: FormOf['problem']) => {
     const payee = await payeeOf(intent)
@@ -115,6 +116,9 @@ function createShowIntent({
       told === undefined ? { ...form, offersCode } : { ...form, offersCode, problem: told, declined: false },
     )
     const paying = toldOf(own)
+    // Before it is paid, for the answer to that may be lost on its way. While it is merely looked at there is nothing to tell of it.
+    if (link !== undefined && problem === undefined)
+      remember(request, reply, 'payment', [request.params.token, ...(own === undefined ? [] : [own.token])])
     return send(
       reply,
       payPage({ ...view, own: paying, told: paying?.token }),

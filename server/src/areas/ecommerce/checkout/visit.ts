@@ -8,18 +8,41 @@ import type { PageAddresses, TokenRequest } from './page-addresses.ts'
 import { codeRanOut, isUnderWay, leavesCode, waitsForBank, type PageAddress } from './views.ts'
 
 const tokenForm = /^[\w-]{22}$/
-const names = { payment: 'kaha_payment', form: 'kaha_form' } as const
-/** How many of each: for the pages of one link, and for all pages together, of which those of intents know nothing else. */
-const [keptOfLink, keptOfAll] = [5, 10]
+/** How many of each are kept: for the pages of one link, and for all pages together, of which those of intents know nothing else. */
+const scopes = { link: { prefix: 'kaha_link_', kept: 5 }, all: { prefix: 'kaha_', kept: 10 } } as const
+type Scope = keyof typeof scopes
+const askedMax = scopes.link.kept + scopes.all.kept
 
 /** What a browser remembers: the tokens of the payments that it made by links, and the nonces of the forms that it was given. */
-type Remembered = keyof typeof names
+type Remembered = 'payment' | 'form'
 
-/** What was remembered in a browser, of the link first, newest first, read from the `Cookie` of a request. Whatever cannot be ours is not asked about. */
+// Each in a cookie of its own, named by its first characters: one that held them all would be replaced by whichever of two answers to two
+// tabs comes last.
+const nameCharacters = 8
+const nameOf = (scope: Scope, what: Remembered, one: string): string =>
+  `${scopes[scope].prefix}${what}_${one.slice(0, nameCharacters)}`
+
+const pairsOf = (cookies: string | undefined): string[][] =>
+  cookies?.split(';').map((pair) => pair.trim().split('=')) ?? []
+
+/** What was remembered for the pages of its link, or for all, newest first: browsers send first what they had first. */
+function rememberedFor(scope: Scope, what: Remembered, cookies: string | undefined): string[] {
+  const start = nameOf(scope, what, '')
+  const named = pairsOf(cookies).filter(([key = '']) => key.startsWith(start))
+  const values = named.map(([key = '', value = '']) => key.slice(start.length) + value)
+  return values.filter((one) => tokenForm.test(one)).toReversed()
+}
+
+/** All that was remembered, of the link first, read from the `Cookie` of a request. Whatever cannot be ours is not asked about. */
 function remembered(what: Remembered, cookies: string | undefined): string[] {
-  const pairs = cookies?.split(';').map((pair) => pair.trim().split('=')) ?? []
-  const values = pairs.flatMap(([key, value = '']) => (key === names[what] ? value.split('.') : []))
-  return values.filter((one) => tokenForm.test(one)).slice(0, keptOfLink + keptOfAll)
+  // A browser that has been open for long may have them in one cookie.
+  const together = pairsOf(cookies).flatMap(([key, value = '']) => (key === `kaha_${what}` ? value.split('.') : []))
+  const values = [
+    ...rememberedFor('link', what, cookies),
+    ...rememberedFor('all', what, cookies),
+    ...together.filter((one) => tokenForm.test(one)),
+  ]
+  return [...new Set(values)].slice(0, askedMax)
 }
 
 /** `waits`: for the bank to pay its code. `ranOut`: the time of that is over. `isLeft`: it is not paid, and nothing of it is under way. */
@@ -100,15 +123,18 @@ export function createVisits({
     newest: readonly string[],
     link?: LinkRow,
   ): void => {
-    const values = [...new Set([...newest, ...remembered(what, request.headers.cookie)])]
-    const keep = (address: string, count: number) => {
+    const keep = (scope: Scope, address: string) => {
       const { pathname, protocol } = new URL(address)
       const secure = protocol === 'https:' ? '; Secure' : ''
-      const value = values.slice(0, count).join('.')
-      reply.header('set-cookie', `${names[what]}=${value}; Path=${pathname}; HttpOnly; SameSite=Lax${secure}`)
+      const rest = `Path=${pathname}; HttpOnly; SameSite=Lax${secure}`
+      const set = (one: string, value: string) =>
+        reply.header('set-cookie', `${nameOf(scope, what, one)}=${value}; ${rest}`)
+      for (const one of newest.toReversed()) set(one, one.slice(nameCharacters))
+      const others = rememberedFor(scope, what, request.headers.cookie).filter((one) => !newest.includes(one))
+      for (const one of others.slice(scopes[scope].kept - newest.length)) set(one, '; Max-Age=0')
     }
-    if (link !== undefined) keep(`${addresses.checkout}/l/${link.token}`, keptOfLink)
-    keep(addresses.checkout, keptOfAll)
+    if (link !== undefined) keep('link', `${addresses.checkout}/l/${link.token}`)
+    keep('all', addresses.checkout)
   }
 
   return { findLink, findIntent, ownPayment, remember }
