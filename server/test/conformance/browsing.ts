@@ -55,8 +55,9 @@ export function browser() {
     open,
     /** Opens as many tabs in one moment. */
     openTogether: async (urls: readonly string[]) => together(urls.map((url) => ask(url))),
-    payTogether: async (pages: readonly Shown[], number: string) =>
-      together(pages.map((page) => send(page, typed(number)))),
+    /** Each tab with the card at its place. */
+    payTogether: async (pages: readonly Shown[], numbers: readonly string[]) =>
+      together(pages.map((page, tab) => send(page, typed(numbers[tab] ?? cards.approved)))),
     /** Sends the form of a page, and shows what it leads to. */
     submit: async (page: Shown, fields: Readonly<Record<string, string>>) => take(await send(page, fields)),
     pay: async (page: Shown, number: string = cards.approved) => take(await send(page, typed(number))),

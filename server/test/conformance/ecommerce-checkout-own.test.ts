@@ -183,7 +183,7 @@ test('a browser keeps both of two payments that were answered at once', async ()
   const { url } = await several()
   const payer = browser()
   // With a slip of the pen, for whoever comes second would be told of a payment that has begun.
-  const tabs = await payer.payTogether(await payer.openTogether([url, url]), mistyped)
+  const tabs = await payer.payTogether(await payer.openTogether([url, url]), [mistyped, mistyped])
   assert.deepEqual(tabs.map(outcome), ['open', 'open'])
   const tokens = rememberedIn('kaha_link_payment', payer.cookiesFor(url))
   assert.equal(new Set(tokens).size, 2)

@@ -112,8 +112,10 @@ test('C4.checkout.twice: the form of a declined card, sent again, makes no secon
   const { id, url } = await link()
   const visit = await get(url)
   const first = await submit(url, visit, cards.declined)
-  const again = await submit(url, visit)
+  const again = await submit(url, visit, cards.declined)
   assert.deepEqual([again.status, again.location], [303, first.location])
+  const other = await submit(url, visit)
+  assert.deepEqual([other.status, other.location], [303, `${first.location}?untried=1`])
   const place = first.location ?? ''
   const retry = await get(place)
   assert.equal((await submit(place, retry)).status, 303)

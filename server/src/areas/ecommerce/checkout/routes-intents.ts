@@ -15,8 +15,10 @@ import {
   codeViewOfIntent,
   outcomeOf,
   payViewOfIntent,
+  problemOfUntried,
   problemWhenFree,
   resultViewOfIntent,
+  urlWith,
   type FormOf,
 } from './views.ts'
 import { toldOf } from './visit.ts'
@@ -62,8 +64,8 @@ export function mountIntentRoutes(room: FastifyInstance, parts: CheckoutParts): 
       const intent = await findIntent(request)
       if (!isUuid(attempt)) throw nothingHere()
       const { linkFull } = await ecommerce.takeChallenge(intent, attempt.toLowerCase())
-      const { url } = pageAddressOf(request, 'i')
-      return redirect(reply, { url: linkFull ? `${url}${url.includes('?') ? '&' : '?'}full=1` : url })
+      const address = pageAddressOf(request, 'i')
+      return redirect(reply, linkFull ? { url: urlWith(address, 'full') } : address)
     },
   )
 }
@@ -107,7 +109,8 @@ function createShowIntent({
       return send(reply, resultPage(busyViewOfLink(link, payee, address, intent)), intent.redirectUrls)
     }
     const offersCode = ecommerce.offersCode(intent)
-    const told = problem ?? (query.get('full') === null ? undefined : problemWhenFree(intent, address))
+    const whenFree = query.get('full') === null ? undefined : problemWhenFree(intent, address)
+    const told = problem ?? whenFree ?? (query.get('untried') === null ? undefined : problemOfUntried(intent, address))
     const view = payViewOfIntent(
       intent,
       link,

@@ -52,6 +52,8 @@ const en = {
     'We have heard of no payment with it, and it does not work any more. If your bank took the money, do not pay again: ask the merchant. If not, choose how you want to pay.',
   freeAgainHeading: 'You can try again now',
   freeAgain: 'Another payment with this link was under way just then, so this one did not go on.',
+  untried:
+    'Another payment was tried here after your form was opened. What you have just sent was not tried and not charged.',
   acceptedCards: 'Accepted: Visa, Mastercard, American Express, Discover, JCB and UnionPay.',
   number: 'Card number',
   expiry: 'Expiry',
@@ -173,6 +175,8 @@ const fil: Texts = {
     'Wala kaming natanggap na bayad gamit ito, at hindi na ito gagana. Kung kinuha na ng iyong bangko ang pera, huwag nang magbayad ulit: magtanong sa merchant. Kung hindi, piliin kung paano mo gustong magbayad.',
   freeAgainHeading: 'Puwede ka nang sumubok muli',
   freeAgain: 'May isa pang bayad na ginagawa noon gamit ang link na ito, kaya hindi natuloy ang bayad na ito.',
+  untried:
+    'May ibang bayad na sinubukan dito matapos mabuksan ang form mo. Ang kakapadala mo lang ay hindi sinubukan at hindi siningil.',
   acceptedCards: 'Tinatanggap: Visa, Mastercard, American Express, Discover, JCB at UnionPay.',
   number: 'Numero ng card',
   expiry: 'Expiry',

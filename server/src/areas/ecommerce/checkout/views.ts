@@ -26,10 +26,12 @@ export interface PageAddress {
   readonly otherLanguageUrl: string
 }
 
-const stayUrlOf = ({ url }: PageAddress): string => `${url}${url.includes('?') ? '&' : '?'}stay=1`
+/** The page with a word of what it is to show, or to leave. */
+export const urlWith = ({ url }: Pick<PageAddress, 'url'>, word: 'stay' | 'full' | 'untried'): string =>
+  `${url}${url.includes('?') ? '&' : '?'}${word}=1`
 
 const following = (address: PageAddress, { attemptCount }: Intent, seconds: number, stay: boolean): Following =>
-  stay ? { againUrl: address.url } : { seconds, stayUrl: stayUrlOf(address), attempts: attemptCount }
+  stay ? { againUrl: address.url } : { seconds, stayUrl: urlWith(address, 'stay'), attempts: attemptCount }
 
 export interface Payee {
   readonly merchantName: string
@@ -120,6 +122,12 @@ const codeIsOver = ({ codeExpired: message, codeExpiredHeading: heading }: Texts
 export const problemWhenFree = (intent: Intent, { language }: PageAddress): FormOf['problem'] => {
   const { freeAgain: message, freeAgainHeading: heading } = texts(language)
   return intent.shown.status === 'ACTIVE' && intent.latestAttempt?.method !== 'qrph' ? { message, heading } : undefined
+}
+
+/** What an open intent says to whoever sent a card, or asked for a code, that was not tried. Of a code that ran out it tells rather. */
+export const problemOfUntried = (intent: Intent, { language }: PageAddress): FormOf['problem'] => {
+  const { untried: message, freeAgainHeading: heading } = texts(language)
+  return intent.attemptCount > 0 && !codeRanOut(intent) ? { message, heading } : undefined
 }
 
 /** The code that an intent waits for the bank to pay; undefined where it waits for none. */
@@ -252,7 +260,7 @@ export function resultViewOfIntent(
         redirect:
           back === undefined
             ? undefined
-            : { url: back, ...(stay ? {} : { seconds: redirectSeconds, stayUrl: stayUrlOf(address) }) },
+            : { url: back, ...(stay ? {} : { seconds: redirectSeconds, stayUrl: urlWith(address, 'stay') }) },
       }
     }
     case 'PROCESSING': {
