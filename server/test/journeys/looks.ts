@@ -25,6 +25,9 @@ const looks = [
   { name: 'desktop', size: desktop, scheme: 'light', checked: false },
 ] as const
 
+/** A payer who needs it doubles the size of the page. */
+const phoneTwiceAsBig = { width: phone.width / 2, height: phone.height / 2 } as const
+
 /** The way into a state by opening a new link, and by paying it. */
 export const waysInto = (shop: Shop) => ({
   at:
@@ -40,8 +43,8 @@ export const waysInto = (shop: Shop) => ({
 })
 
 /**
- * Goes into a state and looks at it in every look: no barrier that axe knows, nothing that scrolls sideways, at most 60 KiB with all
- * that the page loads, and every document on the way under the checkout's policy.
+ * Goes into a state and looks at it in every look: no barrier that axe knows, nothing that scrolls sideways, also where the page is made
+ * twice as big, at most 60 KiB with all that the page loads, and every document on the way under the checkout's policy.
  */
 export async function examine(
   t: TestContext,
@@ -88,6 +91,8 @@ export async function examine(
     assert.equal(violations.length, left.length, `${look}: a barrier that is said to be left is gone`)
     assert.equal(await widthBeyond(page), 0, `${look}: it scrolls sideways`)
   }
+  await page.setViewportSize(phoneTwiceAsBig)
+  assert.equal(await widthBeyond(page), 0, 'a phone whose page is twice as big: it scrolls sideways')
 }
 
 /** However long it is looked at, a page does not go on by itself: an answer without content leaves it where it is. */
