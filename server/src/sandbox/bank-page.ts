@@ -1,5 +1,6 @@
 import { attributes, html, htmlString, type HtmlPart } from '../kernel/html.ts'
 import { readAsset, readStylesheet } from '../kernel/http/asset.ts'
+import { pageAmount } from '../kernel/http/page-amount.ts'
 import type { Language } from '../kernel/language.ts'
 import { formatMoney } from '../kernel/money.ts'
 import { currencyIn, type MadeCode, type Outcome, type Reading } from './bank.ts'
@@ -101,8 +102,9 @@ export function bankNotice(
 
 function reviewPage(place: BankPlace, text: string, code: Reading['code'], made: MadeCode): string {
   const words = bankWords[place.language]
-  const amount = formatMoney(made.amount, made.currency, place.language)
-  const answer = (outcome: Outcome, look: string, name: string) =>
+  const amount = pageAmount(formatMoney(made.amount, made.currency, place.language))
+  const [pay, paid] = words.pay.split('{amount}')
+  const answer = (outcome: Outcome, look: string, name: HtmlPart) =>
     html`<button type="submit" name="outcome" value="${outcome}" class="${look}">${name}</button>`
   return documentOf(
     place,
@@ -118,11 +120,7 @@ ${lines([
 <p class="about">${words.about}</p>
 <form${attributes({ method: 'post', action: place.url })}>
 <input type="hidden" name="code" value="${text}">
-${answer(
-  'SUCCESS',
-  'button',
-  words.pay.replace('{amount}', () => amount),
-)}
+${answer('SUCCESS', 'button', html`<span>${pay}${amount}${paid}</span>`)}
 <div class="pair">
 ${answer('DECLINED', 'button second', words.decline)}
 ${answer('EXPIRED', 'button second', words.expire)}
@@ -146,7 +144,7 @@ function resultPage(place: BankPlace, code: Reading['code'], made: MadeCode): st
     html`<div class="verdict">${seal(look)}
 <h1>${title}</h1>
 <p class="about">${about}</p></div>
-<div class="sum"><p class="amount">${formatMoney(made.amount, made.currency, place.language)}</p><p class="to"><bdi>${code.name}</bdi><span class="hint">${code.city}</span></p></div>
+<div class="sum"><p class="amount">${pageAmount(formatMoney(made.amount, made.currency, place.language))}</p><p class="to"><bdi>${code.name}</bdi><span class="hint">${code.city}</span></p></div>
 ${lines([
   [words.reference, made.reference],
   [words.at, timeOf(made.stateAt, place.language)],

@@ -1,4 +1,5 @@
 import { readStylesheet } from '../kernel/http/asset.ts'
+import { pageAmount } from '../kernel/http/page-amount.ts'
 import { attributes, html, htmlString, type HtmlPart } from '../kernel/html.ts'
 import type { Language } from '../kernel/language.ts'
 import { formatMoney } from '../kernel/money.ts'
@@ -71,7 +72,7 @@ export function challengePage(view: ChallengeView): string {
   const answer = (result: ChallengeResult, look: string) =>
     html`<button type="submit" name="result" value="${result}" class="${look}">${words[result]}</button>`
   const rows: [string, HtmlPart][] = [
-    [words.amount, formatMoney(view.amount, view.currency, view.language)],
+    [words.amount, pageAmount(formatMoney(view.amount, view.currency, view.language))],
     [words.payee, html`<bdi>${view.payee}</bdi>`],
     [words.card, `${words.cardText} ${view.cardLastFour}`],
   ]

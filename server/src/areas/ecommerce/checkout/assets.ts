@@ -2,6 +2,7 @@ import { readAsset, readStylesheet, type Asset } from '../../../kernel/http/asse
 
 export const stylesheet = readStylesheet(import.meta.url, 'checkout.css', [
   'checkout.css',
+  'items.css',
   'pay-page.css',
   'result-page.css',
 ])

@@ -164,7 +164,7 @@ function checkBeforeSubmit(form) {
   }
   const button = form.querySelector('button[type=submit]')
   const words = button.querySelector('span')
-  const payWords = words.textContent
+  const payWords = [...words.childNodes]
   let sent = false
   let undoing
   // Also after the button was given back.
@@ -190,7 +190,7 @@ function checkBeforeSubmit(form) {
     if (now) undoing = setTimeout(setSent, answerMsMax, false)
     form.toggleAttribute('data-sent', now)
     button.setAttribute('aria-disabled', String(now))
-    words.textContent = now ? form.dataset.paying : payWords
+    words.replaceChildren(...(now ? [form.dataset.paying] : payWords))
     document.getElementById('paying').textContent = now ? form.dataset.paying : ''
   }
 }

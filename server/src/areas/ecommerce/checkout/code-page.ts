@@ -1,5 +1,6 @@
 import { attributes, html } from '../../../kernel/html.ts'
 import type { HtmlText } from '../../../kernel/html.ts'
+import { pageAmount } from '../../../kernel/http/page-amount.ts'
 import type { Language } from '../../../kernel/language.ts'
 import { isolated, ownAddress, page, type Following } from './page.ts'
 import { moment, plainSentence, sentence, texts } from './texts.ts'
@@ -37,7 +38,7 @@ export function codePage(view: CodeView): string {
     shape: 'slip',
     outcome: 'code',
     lid: html`<h1>${words.codeHeading}</h1>
-<p class="sum">${sentence(words.amountTo, { amount: html`<b>${amount}</b>`, merchant: isolated(merchant) })}</p>`,
+<p class="sum">${sentence(words.amountTo, { amount: html`<b>${pageAmount(amount)}</b>`, merchant: isolated(merchant) })}</p>`,
     sheet: [picture(view, words), textOfCode(view, words), simulatedBank(view, words), otherWay(view, words)],
     otherLanguageUrl: view.otherLanguageUrl,
     following: view.following,

@@ -354,7 +354,7 @@ interface Tag {
   readonly attributes: ReadonlyMap<string, string>
 }
 
-const voidTags = new Set(['meta', 'link', 'input', 'br', 'hr', 'img'])
+const voidTags = new Set(['meta', 'link', 'input', 'br', 'hr', 'img', 'wbr'])
 
 /** The tags of a document, read more strictly than a browser would: all closed in order, all values in double quotes. */
 function tagsOf(page: string): Tag[] {

@@ -1,5 +1,6 @@
 import { attributes, html } from '../../../kernel/html.ts'
 import type { HtmlPart, HtmlText } from '../../../kernel/html.ts'
+import { pageAmount, plainAmount } from '../../../kernel/http/page-amount.ts'
 import type { Language } from '../../../kernel/language.ts'
 import { webAddress } from '../../../kernel/web-address.ts'
 import { brandMarks, lineIcon } from './marks.ts'
@@ -81,7 +82,7 @@ function summary(view: PayView, words: Texts): HtmlText {
     html`<a class="back" href="${backUrl}">${lineIcon('back')}<span>${sentence(words.backTo, { merchant })}</span></a>`
   }
 <h1><span class="payee">${monogram(view.merchantName)}<span>${sentence(words.payHeading, { merchant })}</span></span>
-<span class="amount">${view.amount}</span></h1>
+<span class="amount">${pageAmount(view.amount)}</span></h1>
 ${description && html`<p class="description">${isolated(description)}</p>`}
 ${reference && html`<p class="reference">${sentence(words.orderReference, { reference: isolated(reference) })}</p>`}
 ${items(view, words)}
@@ -96,7 +97,7 @@ function items(view: PayView, words: Texts): HtmlPart {
   const count = view.lineItems.length
   if (count === 0) return null
   const list = html`<ul class="items">${view.lineItems.map(item)}</ul>${
-    count > 1 && html`<p class="total"><span>${words.total}</span> <span>${view.amount}</span></p>`
+    count > 1 && html`<p class="total"><span>${words.total}</span> <span>${pageAmount(view.amount)}</span></p>`
   }`
   const heading = html`<h2 class="unseen">${words.itemsHeading}</h2>`
   if (count <= itemsOnPhoneMax) return [heading, list]
@@ -106,8 +107,8 @@ ${list}</details>`
 }
 
 function item({ name, quantity, unitPrice, total }: LineItemView): HtmlText {
-  const sum = quantity > 1 && html` <small>${quantity} × ${unitPrice}</small>`
-  return html`<li><span><bdi>${name}</bdi>${sum}</span> <b>${total}</b></li>`
+  const sum = quantity > 1 && html` <small>${quantity} × ${plainAmount(unitPrice)}</small>`
+  return html`<li><span><bdi>${name}</bdi>${sum}</span> <b>${plainAmount(total)}</b></li>`
 }
 
 function ownPayment({ own }: PayView, words: Texts): HtmlPart {
@@ -159,7 +160,7 @@ ${field(view, 'expiry', words.expiry, hint(words.expiryHint), { ...numeric, auto
 ${field(view, 'cvc', words.cvc, hint(words.cvcHint), { ...numeric, autocomplete: 'cc-csc', maxlength: 4 })}
 </div>
 ${field(view, 'name', words.name, hint(words.nameHint), { autocomplete: 'cc-name', autocapitalize: 'words', maxlength: 100 })}
-<button class="button" type="submit">${lineIcon('lock')}<span>${sentence(words.payButton, { amount: view.amount })}</span></button>
+<button class="button" type="submit">${lineIcon('lock')}<span>${sentence(words.payButton, { amount: pageAmount(view.amount) })}</span></button>
 <p class="unseen" role="status" id="paying"></p>
 <p class="assurance">${words.assurance}</p>
 </form>

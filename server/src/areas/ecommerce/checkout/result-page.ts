@@ -1,5 +1,6 @@
 import { html } from '../../../kernel/html.ts'
 import type { HtmlPart, HtmlText } from '../../../kernel/html.ts'
+import { pageAmount } from '../../../kernel/http/page-amount.ts'
 import type { Language } from '../../../kernel/language.ts'
 import { webAddress } from '../../../kernel/web-address.ts'
 import { cardSchemeName, kahaMark, lineIcon } from './marks.ts'
@@ -58,7 +59,7 @@ export function resultPage(view: ResultView): string {
     outcome: view.kind,
     lid: html`<div class="emblem">${emblems[view.kind]}</div>
 <h1>${outcome}</h1>
-<p class="sum">${sentence(words.amountTo, { amount: html`<b>${amount}</b>`, merchant: isolated(view.merchantName) })}</p>`,
+<p class="sum">${sentence(words.amountTo, { amount: html`<b>${pageAmount(amount)}</b>`, merchant: isolated(view.merchantName) })}</p>`,
     sheet: html`<p class="message">${view.message}</p>
 ${view.receipt && receipt(view.receipt, view, words)}
 ${actions(view, returnUrl, words)}`,
@@ -82,7 +83,7 @@ const emblems: Readonly<Record<ResultKind, HtmlText>> = {
 }
 
 function receipt(lines: ReceiptView, view: ResultView, words: Texts): HtmlText {
-  const { card } = lines
+  const { card, refunded } = lines
   const paidBy: [string, HtmlPart][] =
     card === null
       ? [
@@ -94,8 +95,8 @@ function receipt(lines: ReceiptView, view: ResultView, words: Texts): HtmlText {
           [words.receiptApprovalCode, lines.approvalCode],
         ]
   const rows: [string, HtmlPart][] = [
-    [words.receiptAmount, view.amount],
-    ...(lines.refunded === undefined ? [] : [[words.receiptRefunded, lines.refunded] satisfies [string, HtmlPart]]),
+    [words.receiptAmount, pageAmount(view.amount)],
+    ...(refunded === undefined ? [] : [[words.receiptRefunded, pageAmount(refunded)] satisfies [string, HtmlPart]]),
     [words.receiptPaidTo, isolated(view.merchantName)],
     [words.receiptDate, sentence(words.receiptDateZone, { time: moment(view.language, lines.completedAt) })],
     ...paidBy,
