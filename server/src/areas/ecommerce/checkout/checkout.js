@@ -29,7 +29,7 @@ if (cardForm) {
   offerTestCards(cardForm)
 }
 leaveWhenTimeIsUp()
-followPayment()
+hideCodeWhenOver(followPayment())
 offerCopy()
 
 function digitsOf(input) {
@@ -239,25 +239,32 @@ function leaveWhenTimeIsUp() {
   })
 }
 
-/** Asks how the payment stands, quietly and less and less often, and shows the page anew only when that has changed. */
+/**
+ * Asks how the payment stands, quietly and less and less often, and shows the page anew only when that has changed. Returns what asks at
+ * once, where the page is to be followed.
+ */
 function followPayment() {
   const { outcome, attempts, refreshSeconds } = document.body.dataset
   if (refreshSeconds === undefined || document.getElementById('leaving')) return
   const waitSecondsMax = 30
   let waitSeconds = Number(refreshSeconds)
-  const look = async () => {
-    if (await hasChanged()) return location.reload()
-    waitSeconds = Math.min(waitSeconds * 1.3, waitSecondsMax)
-    setTimeout(look, waitSeconds * 1000)
-  }
-  setTimeout(look, waitSeconds * 1000)
+  let next = setTimeout(look, waitSeconds * 1000)
   // The payer may come back from the app of a bank.
   document.addEventListener('visibilitychange', () => {
-    if (document.visibilityState === 'visible') void lookOnce()
+    if (document.visibilityState === 'visible') void lookNow()
   })
+  return lookNow
 
-  async function lookOnce() {
-    if (await hasChanged()) location.reload()
+  function lookNow() {
+    waitSeconds = Number(refreshSeconds)
+    return look()
+  }
+
+  async function look() {
+    if (await hasChanged()) return location.reload()
+    clearTimeout(next)
+    waitSeconds = Math.min(waitSeconds * 1.3, waitSecondsMax)
+    next = setTimeout(look, waitSeconds * 1000)
   }
 
   /** Another attempt may stand as the one before did: a code that another window has given up for a new one is not to be paid. */
@@ -273,6 +280,30 @@ function followPayment() {
     } catch {
       return false
     }
+  }
+}
+
+/** Takes a code off the page when its time is over, whether or not the server can be reached to tell what became of it. */
+function hideCodeWhenOver(look) {
+  const code = document.getElementById('code')
+  if (!code) return
+  const msLeft = Number(code.dataset.msLeft)
+  const endsAt = Date.now() + msLeft
+  setTimeout(hide, msLeft)
+  // A device that sleeps, or a page that is put aside, holds its timers back.
+  for (const [target, event] of [
+    [document, 'visibilitychange'],
+    [window, 'pageshow'],
+  ])
+    target.addEventListener(event, () => {
+      if (Date.now() >= endsAt) hide()
+    })
+
+  function hide() {
+    if (code.hidden) return
+    code.hidden = true
+    document.getElementById('code-over').hidden = false
+    void look?.()
   }
 }
 

@@ -12,6 +12,8 @@ export interface CodeView {
   readonly merchantName: string
   readonly amount: string
   readonly expiresAt: Date
+  /** Until then, by the clock of the server: that of the browser may be wrong. */
+  readonly msLeft: number
   /** Of the picture. */
   readonly imageUrl: string
   /** What the picture says. */
@@ -39,7 +41,11 @@ export function codePage(view: CodeView): string {
     outcome: 'code',
     lid: html`<h1>${words.codeHeading}</h1>
 <p class="sum">${sentence(words.amountTo, { amount: html`<b>${pageAmount(amount)}</b>`, merchant: isolated(merchant) })}</p>`,
-    sheet: [picture(view, words), textOfCode(view, words), simulatedBank(view, words), otherWay(view, words)],
+    sheet: [
+      html`<div id="code" data-ms-left="${view.msLeft}">${picture(view, words)}${textOfCode(view, words)}${simulatedBank(view, words)}</div>
+<p class="message" id="code-over" role="alert" hidden>${words.codeExpiredHeading}.</p>`,
+      otherWay(view, words),
+    ],
     otherLanguageUrl: view.otherLanguageUrl,
     following: view.following,
   })

@@ -43,6 +43,7 @@ const receipt = {
 
 const code: CodeView = {
   ...pay,
+  msLeft: 900_000,
   imageUrl: '/i/abc/code.png',
   text: 'ph.ppmi.p2m',
   otherWayAction: '/i/abc/other',

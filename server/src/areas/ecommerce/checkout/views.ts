@@ -143,6 +143,7 @@ export function codeViewOfIntent(
     ...common(address, payee),
     amount: formatMoney(intent.amount, intent.currency, address.language),
     expiresAt: code.expiresAt,
+    msLeft: Math.max(code.expiresAt.getTime() - at.form.givenAt.getTime(), 0),
     imageUrl: at.imageUrl,
     text: code.text,
     bankUrl: at.bankUrl,
