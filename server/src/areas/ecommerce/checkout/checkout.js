@@ -236,7 +236,16 @@ function leaveWhenTimeIsUp() {
     clearInterval(timer)
     document.getElementById('return').focus()
     leaving.hidden = true
+    // Loaded anew, or in the other language, it stays too.
+    history.replaceState(null, '', staying(location.href))
+    for (const link of document.querySelectorAll('a[hreflang]')) link.href = staying(link.href)
   })
+}
+
+function staying(address) {
+  const url = new URL(address)
+  url.searchParams.set('stay', '1')
+  return url.href
 }
 
 /**

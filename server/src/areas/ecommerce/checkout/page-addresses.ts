@@ -16,9 +16,17 @@ export function createPageAddresses({ addresses, sandbox }: Pick<CheckoutDepende
   const pageAddressOf = (request: TokenRequest, kind: 'l' | 'i', token = request.params.token): PageAddress => {
     const language = languageOf(request)
     const url = `${addresses.checkout}/${kind}/${token}`
-    const asked = queryOf(request).get('lang') !== null
+    const query = queryOf(request)
+    const asked = query.get('lang') !== null
     const other = language === 'en' ? 'fil' : 'en'
-    return { language, sandbox, url: asked ? `${url}?lang=${language}` : url, otherLanguageUrl: `${url}?lang=${other}` }
+    // What the page was asked for beside its language stays as it is: not to go on by itself, or to tell of a use that was not free.
+    const kept = ['stay', 'full'].filter((name) => query.get(name) !== null).map((name) => `&${name}=1`)
+    return {
+      language,
+      sandbox,
+      url: asked ? `${url}?lang=${language}` : url,
+      otherLanguageUrl: `${url}?lang=${other}${kept.join('')}`,
+    }
   }
 
   /** Of the picture of a code, of the form that gives it up, in the language of the page, and of a bank that pays it. */

@@ -1,0 +1,59 @@
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+import { outcomeOf, payWith } from './payers.ts'
+import { openShop } from './shop.ts'
+
+const { shop, skip } = await openShop({ after })
+
+test(
+  'a payer who stays on the receipt stays there in the other language, and when it is loaded anew',
+  { skip },
+  async (t) => {
+    const { page } = await shop.payer(t)
+    await page.clock.install()
+    await page.goto((await shop.link({ redirect_urls: { success: shop.thanksUrl } })).url)
+    await payWith(page)
+    await page.getByRole('button', { name: 'Stay on this page' }).click()
+    const stayed = async () => {
+      await page.clock.runFor(20_000)
+      assert.equal(await outcomeOf(page), 'succeeded')
+      assert.equal(await page.locator('#leaving:visible').count(), 0)
+    }
+    await page.getByRole('link', { name: 'Filipino' }).click()
+    await page.getByRole('heading', { name: 'Nabayaran na' }).waitFor()
+    await stayed()
+    await page.getByRole('link', { name: 'English' }).click()
+    await page.getByRole('heading', { name: 'Payment complete' }).waitFor()
+    await stayed()
+    await page.goBack()
+    await page.goBack()
+    await page.getByRole('heading', { name: 'Payment complete' }).waitFor()
+    await page.reload()
+    await stayed()
+  },
+)
+
+test('without scripts a payer who stays on the receipt stays there in the other language', { skip }, async (t) => {
+  const { page } = await shop.payer(t, { scripts: false })
+  await page.goto((await shop.link({ redirect_urls: { success: shop.thanksUrl } })).url)
+  await payWith(page)
+  await page.getByRole('link', { name: 'Stay on this page' }).click()
+  for (const [name, heading] of [
+    ['Filipino', 'Nabayaran na'],
+    ['English', 'Payment complete'],
+  ] as const) {
+    await page.getByRole('link', { name }).click()
+    await page.getByRole('heading', { name: heading }).waitFor()
+    assert.equal(await page.locator('meta[http-equiv]').count(), 0)
+  }
+})
+
+test('what a page tells of a use that was not free, it tells in the other language too', { skip }, async (t) => {
+  const { page } = await shop.payer(t)
+  const { checkout_url: url } = await shop.sdk.paymentIntents.create({ payment_link_id: (await shop.link()).id })
+  await page.goto(`${url}?full=1`)
+  assert.match((await page.getByRole('alert').textContent()) ?? '', /You can try again now/)
+  await page.getByRole('link', { name: 'Filipino' }).click()
+  await page.waitForURL('**lang=fil**')
+  assert.match((await page.getByRole('alert').textContent()) ?? '', /Puwede ka nang sumubok muli/)
+})
