@@ -3,7 +3,7 @@ import { after, test } from 'node:test'
 import { cards, platform } from '../platform.ts'
 import { browser, type Shown } from './browsing.ts'
 import { outcomeOf } from './code-payer.ts'
-import { shop } from './shop.ts'
+import { bodyOf, rowsOf, shop } from './shop.ts'
 
 // What a browser has done with a link is told to its payer before they pay there again, whatever they tried since.
 const p = await platform({ after }, { choices: { confirmWaitMsMax: 50 } })
@@ -31,6 +31,33 @@ test('a payment is told at its link after the next try was declined, five tries 
   }
   assert.match((await payer.open(url)).text, isPaid)
   assert.equal(await successesOf(id), 1)
+})
+
+test('a payment that was given back in full is not told as paid at its link, and its receipt is found where that takes no more', async () => {
+  const payer = browser()
+  const refund = async (linkId: string, amount?: number) => {
+    const [intent] = await rowsOf<{ id: string }>(p, 'select id from payments.intents where link_id = $1', [linkId])
+    bodyOf(await merchant.createRefund(intent?.id ?? '', amount === undefined ? {} : { amount }), 201)
+  }
+  const { id, url, amount } = await several()
+  const first = await payer.pay(await payer.open(url))
+  await refund(id, amount - 1_000)
+  assert.match((await payer.open(url)).text, isPaid, 'it was given back in part')
+  await refund(id)
+  const page = await payer.open(url)
+  assert.doesNotMatch(page.text, /already paid|See your payment/)
+  const second = await payer.pay(page)
+  assert.equal(outcome(second), 'succeeded')
+  const { text } = await payer.open(url)
+  assert.match(text, isPaid)
+  assert.ok(text.includes(second.url) && !text.includes(first.url), 'the other one is told')
+
+  const once = await merchant.newLink()
+  const paid = await payer.pay(await payer.open(once.url))
+  await refund(once.id)
+  const back = await payer.open(once.url)
+  assert.equal(back.url, paid.url)
+  assert.match(back.text, /Refunded/)
 })
 
 for (const [how, card] of [

@@ -45,7 +45,10 @@ function remembered(what: Remembered, cookies: string | undefined): string[] {
   return [...new Set(values)].slice(0, askedMax)
 }
 
-/** `waits`: for the bank to pay its code. `ranOut`: the time of that is over. `isLeft`: it is not paid, and nothing of it is under way. */
+/**
+ * `waits`: for the bank to pay its code. `ranOut`: the time of that is over. `isLeft`: it is not paid, or was given back in full, and nothing
+ * of it is under way.
+ */
 export interface OwnPayment extends PageAddress {
   readonly token: string
   readonly waits: boolean
@@ -62,7 +65,7 @@ const ranks: readonly ((intent: Intent) => boolean)[] = [waitsForBank, isUnderWa
 /** Past the ranks for an intent that there is nothing to tell of: nothing of it is paid, or may be. */
 const rankOf = (intent: Intent): number => [...ranks, () => true].findIndex((is) => is(intent))
 
-/** What a form has to tell of: what is paid or under way, not a code that was left. */
+/** What a form has to tell of: what is paid or under way, not a code that was left or what was given back. */
 export const toldOf = (own: OwnPayment | undefined): OwnPayment | undefined => (own?.isLeft === true ? undefined : own)
 
 /** What a payer came for: the link or the intent of the address, and what this browser did with the link before. */
@@ -96,9 +99,12 @@ export function createVisits({
     const [nonces, tokens] = [remembered('form', cookie), remembered('payment', cookie)]
     if (nonces.length === 0 && tokens.length === 0) return undefined
     const made = await ecommerce.findIntentsMade(linkId, nonces, tokens)
+    const refunded = await Promise.all(made.filter(isPaid).map(ecommerce.refundedOf))
+    const givenBack = new Set(made.filter(isPaid).filter(({ amount }, index) => refunded[index] === amount))
+    const rank = (one: Intent): number => (givenBack.has(one) ? ranks.length - 1 : rankOf(one))
     const [intent] = made
-      .filter((one) => one.id !== but?.id && rankOf(one) < ranks.length)
-      .toSorted((a, b) => rankOf(a) - rankOf(b) || b.shown.updatedAt.getTime() - a.shown.updatedAt.getTime())
+      .filter((one) => one.id !== but?.id && rank(one) < ranks.length)
+      .toSorted((a, b) => rank(a) - rank(b) || b.shown.updatedAt.getTime() - a.shown.updatedAt.getTime())
     if (intent === undefined) return undefined
     const token = ecommerce.checkoutTokenOf(intent.id)
     return {
@@ -106,8 +112,8 @@ export function createVisits({
       token,
       waits: waitsForBank(intent),
       ranOut: codeRanOut(intent),
-      isLeft: leavesCode(intent),
-      isPaid: isPaid(intent),
+      isLeft: givenBack.has(intent) || leavesCode(intent),
+      isPaid: isPaid(intent) && !givenBack.has(intent),
     }
   }
 
