@@ -40,6 +40,13 @@ ${sandbox && html`<header class="ribbon">Sandbox: no real money</header>`}
 `)
   const show = (path: string, operationId: string, made: () => string) =>
     app.get(path, { config: { operationId } }, async (_request, reply) => reply.headers(pageHeaders()).send(made()))
+  // Whoever writes a slash behind a page's address is led to that; by a relative one, for the name and the prefix may be a proxy's.
+  const showAt = (name: string, made: () => string) => {
+    show(`/${name}`, name, made)
+    app.get(`/${name}/`, { config: { operationId: name } }, async (_request, reply) =>
+      reply.code(308).headers(pageHeaders()).header('location', `../${name}`).send(),
+    )
+  }
   const offer = (path: string, operationId: string, made: () => unknown) =>
     app.get(path, { config: { operationId } }, async (_request, reply) =>
       reply.type(json).send(`${JSON.stringify(made(), null, 2)}\n`),
@@ -53,7 +60,7 @@ ${sandbox && html`<header class="ribbon">Sandbox: no real money</header>`}
 <ul><li><a href="/docs">Documentation</a></li><li><a href="${addresses.dashboard}">Dashboard</a></li>${sandbox && html`<li><a href="${addresses.sandbox}/bank">Bank app of the sandbox</a></li>`}</ul>`,
     ),
   )
-  show('/dashboard', 'dashboard', () =>
+  showAt('dashboard', () =>
     page(
       'Dashboard',
       'It has not moved in yet',
@@ -63,7 +70,7 @@ ${sandbox && html`<header class="ribbon">Sandbox: no real money</header>`}
   )
 
   const documents = new Map(documentsOf(addresses, parts).map((name) => [name, readOpenApi(name)]))
-  show('/docs', 'docs', () =>
+  showAt('docs', () =>
     page(
       'Documentation',
       `What answers at ${addresses.base}, and what it is for`,

@@ -131,7 +131,9 @@ test('so do the pages and files around the operations', async () => {
     ...[
       '/',
       '/dashboard',
+      '/dashboard/',
       '/docs',
+      '/docs/',
       '/docs/openapi/qr.json',
       '/docs/asyncapi/terminals.json',
       '/healthz',
@@ -149,8 +151,26 @@ test('so do the pages and files around the operations', async () => {
       if (method !== 'HEAD') assert.equal(answer.json.error.code, 'METHOD_NOT_ALLOWED')
     }
   }
-  for (const path of ['/docs/', '/docs/none', '/healthz/x', '/sandbox/bank/x', `${inbox}/x`, '/none'])
+  for (const path of [
+    '/docs//',
+    '/docs/none',
+    '/docs/openapi/',
+    '/healthz/x',
+    '/sandbox/bank/x',
+    `${inbox}/x`,
+    '/none',
+  ])
     for (const method of ['GET', 'DELETE']) assert.equal((await ask({ method, path })).status, 404, `${method} ${path}`)
+})
+
+test('whoever writes a slash behind the address of a page is led to the page', async () => {
+  for (const page of ['/docs', '/dashboard']) {
+    const answer = await ask({ path: `${page}/` })
+    assert.equal(answer.status, 308)
+    const to = new URL(String(answer.headers.location), `${p.url}${page}/`)
+    assert.equal(to.href, `${p.url}${page}`)
+    assert.equal((await ask({ path: to.pathname })).status, 200)
+  }
 })
 
 test('a HEAD request gets the headers of a GET and no body', async () => {
