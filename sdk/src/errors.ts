@@ -65,9 +65,9 @@ export class KahaConnectionError extends Error {
   override readonly name = 'KahaConnectionError'
   readonly operation: string
   /**
-   * `TIMEOUT`, or the code of the system, as in `ECONNREFUSED`; the name of the error where there is none. `ABORTED`: its signal ended it,
-   * whose reason is the `cause`. Of a line also `RECONNECTING`, where nothing was sent, `CLOSED`, where you closed it or it is closed for good,
-   * or why it was lost.
+   * `TIMEOUT`, or the code of the system, as in `ECONNREFUSED`; where there is none, what `fetch` says in plain words, as `bad port` of one
+   * that it sends nothing to, or the name of the error. `ABORTED`: its signal ended it, whose reason is the `cause`. Of a line also
+   * `RECONNECTING`, where nothing was sent, `CLOSED`, where you closed it or it is closed for good, or why it was lost.
    */
   readonly reason: string
   /** What a create or a cancel carried, whoever made it: the same call with this key does nothing twice. Else undefined. */

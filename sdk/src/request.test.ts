@@ -1,6 +1,4 @@
 import assert from 'node:assert/strict'
-import { createServer } from 'node:net'
-import { once } from 'node:events'
 import { test } from 'node:test'
 import { inspect } from 'node:util'
 import { importsOf, readFiles, scan } from '../../scripts/source.ts'
@@ -224,18 +222,6 @@ test('a redirect is not followed: the key goes nowhere else', async () => {
   assert.ok(thrown instanceof KahaError)
   assert.deepEqual([thrown.status, thrown.code], [307, 'UNEXPECTED_ANSWER'])
   assert.equal(other.arrived.length, 0)
-})
-
-test('a refused connection is a KahaConnectionError that names the cause', async () => {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as { port: number }
-  server.close()
-  await once(server, 'close')
-  const { paymentIntents } = createKaha({ baseUrl: `http://127.0.0.1:${port}`, apiKey, maxRetries: 0 })
-  const thrown = await caught(paymentIntents.retrieve(id))
-  assert.ok(thrown instanceof KahaConnectionError)
-  assert.deepEqual([thrown.operation, thrown.reason], ['retrievePaymentIntent', 'ECONNREFUSED'])
 })
 
 // Deadlines and signals.

@@ -347,11 +347,15 @@ export function parsed(text: string): unknown {
 /** When the built-in `fetch` has waited for an answer, or for more of it, for as long as it ever does. */
 const fetchTimeouts = new Set(['UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT'])
 
-/** The code that the system gave to a failed connection: `fetch` hides it in the cause. */
-function reasonOf(error: unknown): string {
+/** A few words and nothing else: no address, no key and no card is one. */
+const plainWords = /^[A-Za-z]+(?: [A-Za-z]+){1,7}$/
+
+/** The code that the system gave to a failed connection: `fetch` hides it in the cause, which says in words what `fetch` itself would not do. */
+function reasonOf(error: unknown, isCause = false): string {
   if (!(error instanceof Error)) return 'UNKNOWN'
   if ('code' in error && typeof error.code === 'string') return fetchTimeouts.has(error.code) ? 'TIMEOUT' : error.code
-  return error.cause instanceof Error ? reasonOf(error.cause) : error.name
+  if (error.cause instanceof Error) return reasonOf(error.cause, true)
+  return isCause && plainWords.test(error.message) ? error.message : error.name
 }
 
 /** What an answer that is no success says, whichever envelope it is in. */
