@@ -67,6 +67,8 @@ test('a code that is asked for by a form from before a card was refused is told 
   const told = await payer.askCode(second)
   assert.equal(outcome(told), 'open')
   assert.match(told.text, /Ang kakapadala mo lang ay hindi sinubukan at hindi siningil\./)
+  const [, elsewhere = ''] = / href="([^"]*)" lang="en"/.exec(told.text) ?? []
+  assert.match((await payer.open(elsewhere.replaceAll('&amp;', '&'))).text, isUntried)
   assert.equal((await merchant.readIntent(id)).status, 'DECLINED')
   assert.equal(outcome(await payer.askCode(told)), 'code')
 })

@@ -19,8 +19,8 @@ export function createPageAddresses({ addresses, sandbox }: Pick<CheckoutDepende
     const query = queryOf(request)
     const asked = query.get('lang') !== null
     const other = language === 'en' ? 'fil' : 'en'
-    // What the page was asked for beside its language stays as it is: not to go on by itself, or to tell of a use that was not free.
-    const kept = ['stay', 'full'].filter((name) => query.get(name) !== null).map((name) => `&${name}=1`)
+    // What the page was asked for beside its language stays as it is: not to go on by itself, or to tell of what was not tried.
+    const kept = ['stay', 'full', 'untried'].filter((name) => query.get(name) !== null).map((name) => `&${name}=1`)
     return {
       language,
       sandbox,
