@@ -111,6 +111,15 @@ test('C4.uses.cap: settled twice, by two processes at once, a payment spends one
   assert.deepEqual(await room.events(id), ['payment.succeeded'])
 })
 
+test('C4.uses.released: a use that is given back twice is given back once', async () => {
+  const link = bodyOf(await room.shop.createLink({ type: 'multi_use', max_uses: 2 }), 201)
+  const [attemptId, other] = [crypto.randomUUID(), crypto.randomUUID()]
+  for (const one of [attemptId, other]) assert.ok(await store.takeUse(db, link.id, one, false))
+  for (let round = 0; round < 2; round++) await store.releaseUse(db, attemptId)
+  const uses = await rowsOf(room, 'select reserved_count from ecommerce.links where id = $1', [link.id])
+  assert.deepEqual(uses, [{ reserved_count: 1 }])
+})
+
 test('C4.link.updated-at: a payment that waited for the link while that was changed does not turn updated_at back', async () => {
   const link = bodyOf(await room.shop.createLink({ type: 'multi_use' }), 201)
   const { id } = await room.intent({ payment_link_id: link.id })
