@@ -81,6 +81,24 @@ for (const [whose, made] of kinds)
     assert.deepEqual([await unmatched(), counted.length], [[{ bank_reference: '2' }], 1])
   })
 
+for (const [whose, made] of kinds)
+  test(`E6.life.other-amount: a code ${whose} is paid by its exact amount, no centavo more and none less, and to the bank of another partner it is none`, async () => {
+    const { id: partnerId } = room.seed.partner
+    const text = await made()
+    const says = async (by: string, amount: bigint) => {
+      const answer = await codeBank.answer(by, { text, event: 'paid', bankReference: text, amount })
+      return 'refusal' in answer ? answer.refusal.why : answer.code.state
+    }
+    const reading = await codeBank.read(partnerId, text)
+    assert.ok('made' in reading && reading.made !== undefined)
+    const { amount } = reading.made
+    for (const other of [amount + 1n, amount - 1n]) assert.equal(await says(partnerId, other), 'amount')
+    const stranger = crypto.randomUUID()
+    assert.equal(await says(stranger, amount), 'unknown')
+    assert.equal((await codeBank.read(stranger, text)).refusal?.why, 'unknown')
+    assert.equal(await says(partnerId, amount), 'PAID')
+  })
+
 for (const [whose, made, lock] of kinds)
   test(`a code ${whose} whose time ends while its payment waits for another answer is not paid`, async () => {
     const text = await made()
