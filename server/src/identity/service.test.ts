@@ -12,9 +12,13 @@ import { createRateLimit } from '../kernel/rate-limit.ts'
 import { createKeyring } from '../kernel/seal.ts'
 import { createBranch, createMerchant, createPartner, issueKey } from './issue.ts'
 import { createIdentity } from './service.ts'
+import { identityStore } from './store.ts'
 
 /** Identity over a real database, with a system clock that the test moves and a line for hints that it can cut. */
-async function house(t: TestContext, { watch = (db: Db) => db }: { watch?: (db: Db) => Db } = {}) {
+async function house(
+  t: TestContext,
+  { watch = (db: Db) => db, burst = 0 }: { watch?: (db: Db) => Db; burst?: number } = {},
+) {
   const held = new AsyncDisposableStack()
   t.after(() => held.disposeAsync())
   const { target } = held.use(await freshDatabase())
@@ -23,7 +27,7 @@ async function house(t: TestContext, { watch = (db: Db) => db }: { watch?: (db: 
   const time = { wall: Date.now() }
   const clock = createClock(() => time.wall)
   const bus = held.use(await postgresBus({ db, target: line.target, debounceMs: 1, retryMs: 5, onLost: () => {} }))
-  const rateLimit = createRateLimit({ perSecond: 0, burst: 0, wall: clock.wall })
+  const rateLimit = createRateLimit({ perSecond: burst, burst, wall: clock.wall })
   const identity = createIdentity({ db: watch(db), bus, clock, rateLimit, keyPrefix: 'sk_test_' })
   const keyring = createKeyring(randomBytes(32))
   const partner = await createPartner(db, 'Partner', clock.now())
@@ -56,6 +60,33 @@ test('a principal says who calls, for whom, and what it may do', async (t) => {
       scopes: ['webhooks.read'],
     },
   )
+})
+
+test('I1.key-state.expired: a key is over in the very millisecond of its end, and good in the one before', async (t) => {
+  const { identity, db, time, id, secretKey } = await house(t)
+  await sql(db, 'update identity.keys set expires_at = $1 where id = $2', [new Date(time.wall + 500), id])
+  time.wall += 499
+  await identity.authenticate(secretKey)
+  time.wall += 1
+  await assert.rejects(identity.authenticate(secretKey), isUnauthorized)
+})
+
+test('I1.account-state.locked: a key of an account that is LOCKED is told so however often it asks', async (t) => {
+  const { identity, db, branch, secretKey } = await house(t, { burst: 1 })
+  await identityStore.setAccountState(db, branch.id, 'LOCKED')
+  for (let asked = 0; asked < 3; asked += 1)
+    await assert.rejects(identity.authenticate(secretKey), { code: 'FORBIDDEN' })
+})
+
+test('I1.key.sealed: of the key of a partner, who has no account of area E, only the hash is kept', async (t) => {
+  const { db, partner, id } = await house(t)
+  const key = { entityId: partner.id, level: 'partner', scopes: [] } as const
+  const made = await issueKey(db, { keyring: createKeyring(randomBytes(32)), keyPrefix: 'sk_test_' }, key, new Date())
+  const kept = await sql(db, 'select id, sealed is not null as sealed from identity.keys order by sealed is null')
+  assert.deepEqual(kept, [
+    { id, sealed: true },
+    { id: made.id, sealed: false },
+  ])
 })
 
 test('a text that cannot be a key is refused without asking the database', async (t) => {
