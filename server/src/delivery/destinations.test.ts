@@ -89,6 +89,19 @@ test('an owner changes, rotates and deletes its own destinations and those of ev
   assert.equal(await destinations.delete(partner, made.id), undefined)
 })
 
+test('A2.rotate.order: however many rotations fall into one millisecond, the secret of the last one is the newest', async () => {
+  const at = Date.now()
+  await using room = await startDeliveryRoom({ wall: () => at })
+  const { destinations } = room.delivery
+  const { id } = await room.endpoint('https://shop.example.com/hook')
+  const secrets = new Set([(await destinations.signingSecret(id)).secret])
+  for (let rotations = 1; rotations <= 12; rotations += 1) {
+    const { secret } = (await destinations.rotateSecret(room.branch, id, 60)) ?? {}
+    assert.equal((await destinations.signingSecret(id)).secret, secret)
+    assert.equal(secrets.add(secret ?? '').size, rotations + 1)
+  }
+})
+
 test('a destination that is deleted while somebody waits to change it is not found by the change', async () => {
   await using room = await startDeliveryRoom()
   const { destinations } = room.delivery

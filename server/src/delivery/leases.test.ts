@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { claim, startDeliveryRoom, type DeliveryRoom } from '../../test/delivery-room.ts'
 import { eventually } from '../../test/faults/eventually.ts'
+import { heldLock } from '../../test/held-lock.ts'
 import { startReceiver } from '../../test/receiver.ts'
 import type { ClaimedRow } from './store-claim.ts'
 import { dispatchStore } from './store-dispatch.ts'
@@ -222,6 +223,23 @@ test('a claim takes no more of a destination than it may hold, and leaves out th
   const rest = await claim(room)
   assert.equal(rest.length, 60 - 10 - 7 - 20)
   assert.deepEqual(await claim(room), [])
+})
+
+test('a claim waits for nobody: what another takes in the same moment is left to that one', async () => {
+  await using room = await startDeliveryRoom()
+  await room.endpoint('http://127.0.0.1:9/hook')
+  await dispatched(room, 4)
+  const ids = (await room.query<{ id: bigint }>('select id from delivery.queue order by id')).map(({ id }) => id)
+  const release = await heldLock(room.db, `select from delivery.queue where id <= ${ids[1]} for update`)
+  let over = false
+  const claiming = claim(room).finally(() => (over = true))
+  const waiting = `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+  await eventually(async () => over || (await room.query(waiting)).length > 0)
+  await release()
+  assert.deepEqual(
+    (await claiming).map(({ id }) => id),
+    ids.slice(2),
+  )
 })
 
 test('slow destinations are claimed only as far as they are let, and quick ones are not held up by them', async () => {

@@ -1,0 +1,58 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { claim, settled, startDeliveryRoom, type DeliveryRoom } from '../../test/delivery-room.ts'
+import { dispatchStore } from './store-dispatch.ts'
+import { settleStore } from './store-settle.ts'
+
+// What a result makes of a destination that others have changed since its attempt began.
+const url = 'http://127.0.0.1:9/hook'
+const dayMs = 86_400_000
+
+/** A destination with a delivery in the hands of a worker. */
+async function claimed(room: DeliveryRoom) {
+  const { id } = await room.endpoint(url)
+  await room.happen()
+  await dispatchStore.dispatchDue(room.workDb, 1)
+  const [held] = await claim(room)
+  assert.ok(held)
+  /** Stores that the attempt failed, and that the destination is to be disabled for it. */
+  const fails = (failingBefore: Date | null) => {
+    const disable = { reason: 'It has had its time.', url, failingBefore }
+    const change = { destinationId: id, slow: null, failingSince: null, disable }
+    return settleStore.settle(room.workDb, [settled(room, held, null)], [change])
+  }
+  return { id, fails }
+}
+
+const standing = async (room: DeliveryRoom) => {
+  const [row] = await room.query<{ state: string; lane: string }>(
+    'select d.state, l.state as lane from delivery.destinations d join delivery.lanes l on l.destination_id = d.id',
+  )
+  return row
+}
+
+test('a destination is disabled only where it has known nothing but failures for as long as that takes, whatever the worker thought', async () => {
+  for (const [failingDays, expected] of [
+    [null, { state: 'ENABLED', lane: 'OPEN' }],
+    [4, { state: 'ENABLED', lane: 'OPEN' }],
+    [6, { state: 'DISABLED', lane: 'CLOSING' }],
+  ] as const) {
+    await using room = await startDeliveryRoom()
+    const { fails } = await claimed(room)
+    const now = room.clock.now().getTime()
+    const since = failingDays === null ? null : new Date(now - failingDays * dayMs)
+    await room.query('update delivery.lanes set failing_since = $1', [since])
+    assert.deepEqual(await fails(new Date(now - 5 * dayMs)), [])
+    assert.deepEqual(await standing(room), expected, `${failingDays} days`)
+  }
+})
+
+test('a destination that was paused in the meantime closes, too, once it says that it is gone', async () => {
+  await using room = await startDeliveryRoom()
+  const { id, fails } = await claimed(room)
+  const change = { url: null, types: null, description: null, metadata: null, disabled: true }
+  assert.ok(await room.delivery.destinations.change(room.branch, id, change))
+  assert.deepEqual(await standing(room), { state: 'DISABLED', lane: 'PAUSED' })
+  assert.deepEqual(await fails(null), [])
+  assert.deepEqual(await standing(room), { state: 'DISABLED', lane: 'CLOSING' })
+})
