@@ -46,6 +46,17 @@ test('requests carry the signatures of the vectors', async () => {
   }
 })
 
+test('a list is signed by its path alone, whatever it asks for', async () => {
+  await using server = await peer(page([], null))
+  const now = () => new Date('2026-01-15T10:30:00.000Z')
+  const terminals = createTerminals({ baseUrl: server.url, apiKey: 'tk_x', apiSecret: 's', now })
+  await terminals.listTransactions()
+  await terminals.listTransactions({ status: ['COMPLETED'] })
+  const [all, some] = server.arrived
+  assert.equal(some?.url, `${all?.url}?status=COMPLETED`)
+  assert.equal(some.headers['x-signature'], all?.headers['x-signature'])
+})
+
 /** A client whose waits are told instead of waited. */
 function stepped({ url }: Peer) {
   const waits: number[] = []
