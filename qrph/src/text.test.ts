@@ -52,6 +52,8 @@ for (const { name, text, fields } of vectors.valid) {
     const found: Record<string, unknown> = { ...code, merchant_id: merchantId }
     for (const [field, value] of Object.entries(fields)) assert.equal(found[field], value, field)
     assert.equal(code.pays, text.includes('ph.ppmi.p2m') ? 'merchant' : 'person')
+    // What these tags hold of a person is of another kind.
+    if (code.pays === 'person') assert.deepEqual([merchantId, code.notifyFlags], [null, null])
   })
 }
 
@@ -72,6 +74,8 @@ const reasons: readonly (readonly [what: string, text: string, reason: string])[
   ['nothing', '', 'empty'],
   ['a web address', 'https://example.com/pay', 'not_emvco 00'],
   ['a line end inside', plain.replace('SANDBOX STORE', 'SANDBOX\nSTORE'), 'characters'],
+  ['a line separator inside', plain.replace('SANDBOX STORE', 'SANDBOX\u2028STORE'), 'characters'],
+  ['a paragraph separator inside', plain.replace('SANDBOX STORE', 'SANDBOX\u2029STORE'), 'characters'],
   ['half a surrogate pair', plain.replace('STORE', 'STOR\ud83d'), 'characters'],
   ['more than any code has', `000201${'9'.repeat(600)}`, 'too_long'],
   ['the last digit changed', `${plain.slice(0, -1)}0`, 'crc 63'],
@@ -85,6 +89,17 @@ const reasons: readonly (readonly [what: string, text: string, reason: string])[
     'value 59',
   ],
   ['a city of 16 characters', sealed(full.slice(0, -8).replace('6006MAKATI', `6016${'C'.repeat(16)}`)), 'value 60'],
+  [
+    'a terminal of 26 characters',
+    sealed(
+      full
+        .slice(0, -8)
+        .replace('6265', '6283')
+        .replace('0708TERM0001', `0726${'T'.repeat(26)}`),
+    ),
+    'value 62-07',
+  ],
+  ['a country in lower case', sealed(full.slice(0, -8).replace('5802PH', '5802ph')), 'value 58'],
   ['no name', sealed(full.slice(0, -8).replace('5913SANDBOX STORE', '')), 'missing 59'],
   ['no amount but a nought', sealed(full.slice(0, -8).replace('54071458.31', '54040.00')), 'value 54'],
   ['a currency in letters', sealed(full.slice(0, -8).replace('5303608', '5303PHP')), 'value 53'],
@@ -92,6 +107,11 @@ const reasons: readonly (readonly [what: string, text: string, reason: string])[
     'a template cut off inside',
     sealed(full.slice(0, -8).replace('0705', '0799').replace('0708', '0799')),
     'truncated 62-07',
+  ],
+  [
+    'a template whose last value has a character too few',
+    sealed(accented.slice(0, -8).replace('62170513REF', '62170514REF')),
+    'truncated 62-05',
   ],
   [
     'a tag that comes twice in a template',
@@ -114,6 +134,8 @@ test('E6.text.lengths: a length counts characters, and the CRC counts their UTF-
   assert.ok(text.includes('5912KAPE NI NIÑO6009PARAÑAQUE'))
   // Written with a mark of its own, Ñ is one character all the same.
   assert.equal(writeQrPh({ ...shop, name: 'KAPE NI NIN\u0303O' }), text)
+  const composed = writeQrPh({ ...shop, reference: 'REF-\u00d1' })
+  assert.equal(writeQrPh({ ...shop, reference: 'REF-N\u0303' }), composed)
   assert.equal(text.slice(-4), crc16(text.slice(0, -4)))
   assert.equal(read(accented).name, 'KAPE NI NIÑO')
 })
