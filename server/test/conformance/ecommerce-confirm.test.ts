@@ -98,6 +98,8 @@ test('C4.confirm.client-secret-wrong: any other client_secret pays nothing, whoe
     other.client_secret,
     client_secret.slice(0, -1),
     `${client_secret}A`,
+    client_secret.slice(0, 20) + other.client_secret.slice(20),
+    client_secret.replace(/.$/, (last: string) => (last === 'A' ? 'B' : 'A')),
     client_secret.toUpperCase(),
     client_secret.replace('cs_', ''),
     'cs_',
