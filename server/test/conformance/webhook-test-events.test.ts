@@ -95,6 +95,18 @@ test('A2.test.not-reported: a test event is in no list, is no payment, and reach
   )
 })
 
+test('a test event is not sent again by a key that does not see the endpoint that it was made for', async (t) => {
+  const p = await testing(t)
+  const { id: above } = await p.endpoint()
+  const { id, branch_id } = (await p.tryOut(above, 'payment.failed')).json
+  await p.idle()
+  const key = p.merchant.branches.find((branch) => branch.id === branch_id)?.secret_key ?? ''
+  const resend = () => call(p.url, { method: 'POST', path: `/v1/webhook_events/${id}/resend`, key, body: {} })
+  assertRefused('/v1/', await resend(), 409, 'CONFLICT')
+  await p.idle()
+  assert.equal(p.receiver.received.length, 1)
+})
+
 test('a test event is retried like any other', async (t) => {
   const p = await testing(t)
   const endpoint = await p.endpoint()
