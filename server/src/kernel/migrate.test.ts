@@ -118,6 +118,20 @@ test('a migration that fails leaves nothing behind, and the next start goes on f
   assert.deepEqual(await migrate(target), files.slice(1))
 })
 
+test('a migration whose name cannot be kept leaves nothing behind, either', async (t) => {
+  const { target, client } = await empty(t)
+  await client.query('create schema kernel')
+  await client.query(
+    `create table kernel.migrations (
+       name text primary key constraint planted check (name <> '${files[1]}'), applied_at timestamptz default now())`,
+  )
+  await assert.rejects(migrate(target), /planted/)
+  const { rows } = await client.query(`select to_regnamespace('identity') as schema`)
+  assert.deepEqual(rows, [{ schema: null }])
+  await client.query('alter table kernel.migrations drop constraint planted')
+  assert.deepEqual(await migrate(target), files.slice(1))
+})
+
 test('a database of a newer version is refused in words', async (t) => {
   const { target, client } = await empty(t)
   await migrate(target)

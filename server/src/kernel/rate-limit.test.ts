@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { createRateLimit } from './rate-limit.ts'
+import { createRateLimit, visitorOf } from './rate-limit.ts'
 
 function bucket(options: { perSecond: number; burst: number }) {
   const time = { ms: 1_000_000 }
@@ -83,4 +83,22 @@ test('the limit remembers 10,000 keys: the one seen longest ago starts anew', ()
   take('one more')
   assert.equal(allowed('key 1', 1), 1)
   assert.equal(allowed('key 0', 1), 0)
+})
+
+test('a key that is seen again is not the one seen longest ago', () => {
+  const { allowed, take } = bucket({ perSecond: 1, burst: 1 })
+  for (const key of ['again', 'once', 'again']) take(key)
+  for (let key = 0; key < 9_999; key += 1) take(`key ${key}`)
+  assert.equal(allowed('again', 1), 0)
+  assert.equal(allowed('once', 1), 1)
+})
+
+test('a visitor is an IPv4 address, or the /64 of an IPv6 one however that is written, and no wider network', () => {
+  const visitor = visitorOf('2001:db8:1:2::1')
+  for (const address of ['2001:db8:1:2::', '2001:db8:1:2:ffff::1', '2001:db8:1:2:3:4:5:6'])
+    assert.equal(visitorOf(address), visitor)
+  for (const address of ['2001:db8:1:3::1', '2001:db8:1::1', '2001:db8::1:2:0:0', '::1', '192.0.2.1'])
+    assert.notEqual(visitorOf(address), visitor)
+  assert.equal(visitorOf('::1'), visitorOf('::ffff:ffff:ffff:ffff'))
+  assert.notEqual(visitorOf('192.0.2.1'), visitorOf('192.0.2.2'))
 })
