@@ -32,10 +32,15 @@ test('a name server that knows no IPv6 delays a look-up by half a second at most
   assert.ok(tookMs < 2_000, `it took ${tookMs} ms`)
 })
 
-test("a name whose servers say nothing keeps no other from being resolved, and is nobody's fault", async (t) => {
-  const lookup = await nameServer(t, (name) => (name === 'silent.test' ? null : ['93.184.215.14']))
+test("a name whose servers say nothing, or of one kind nothing, keeps no other from being resolved, and is nobody's fault", async (t) => {
+  const lookup = await nameServer(t, (name) => {
+    if (name === 'silent.test') return null
+    return name === 'shop.test' ? ['93.184.215.14'] : []
+  })
   const begun = performance.now()
   const silent = Array.from({ length: 64 }, () => looked(lookup, 'silent.test'))
+  // That it has no IPv4 address is known, and not what else it has.
+  silent.push(looked(lookup, 'old-server.test'))
   assert.deepEqual(await looked(lookup, 'shop.test'), [{ address: '93.184.215.14', family: 4 }])
   const tookMs = performance.now() - begun
   assert.ok(tookMs < 1_000, `another name took ${tookMs} ms`)
