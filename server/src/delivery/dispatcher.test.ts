@@ -37,6 +37,28 @@ test('A2.sent.descendants, A2.sent.subscribed: endpoints of the branch, its merc
   assert.deepEqual(await statuses(room), ['DELIVERED'])
 })
 
+test('an event goes to endpoints of its own kind alone, though another kind has a type of the same name', async () => {
+  await using room = await startDeliveryRoom()
+  const types = ['payment.failed']
+  const made = new Map<string, string>()
+  for (const dialect of ['signed', 'terminal', 'encrypted'] as const) {
+    const input = { dialect, url: `http://127.0.0.1:9/${dialect}`, types, description: null, metadata: {} }
+    made.set((await room.delivery.destinations.create(room.branch, input)).id, dialect)
+  }
+  for (const dialect of ['signed', 'terminal'] as const) {
+    const [event] = await room.happen(1, { dialect, type: 'payment.failed' })
+    await dispatchStore.dispatchDue(room.workDb, 10)
+    const queued = await room.query<{ destination_id: string }>(
+      'select destination_id from delivery.queue where event_id = $1',
+      [event?.id],
+    )
+    assert.deepEqual(
+      queued.map((row) => made.get(row.destination_id)),
+      [dialect],
+    )
+  }
+})
+
 test('A2.events.state.submitting-not-subscribed: an event that no endpoint takes is NOT_SUBSCRIBED, and stays so when one comes later', async () => {
   await using room = await startDeliveryRoom()
   await using receiver = await startReceiver()

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { eventually } from '../../test/faults/eventually.ts'
+import { heldLock } from '../../test/held-lock.ts'
 import { claim, handedBy, openOf, settled, startDeliveryRoom } from '../../test/delivery-room.ts'
 import { handStore } from './store-hands.ts'
 import { settleStore } from './store-settle.ts'
@@ -28,6 +30,37 @@ test('what comes after the lease and after a resend is no second delivery under 
   assert.deepEqual(
     numbers.map(({ number }) => number),
     [1],
+  )
+})
+
+test('of the hands of two workers, those of the one that died are taken over, and the other keeps its own', async () => {
+  await using room = await startDeliveryRoom()
+  const { id: dead } = await room.endpoint(nobody)
+  const { id: alive } = await room.endpoint(`${nobody}/2`)
+  await room.happen()
+  assert.equal((await handedBy(room)).length, 2)
+  await room.query('update delivery.hands set lease_until = clock_timestamp() where destination_id = $1', [dead])
+  await handStore.takeOver(room.workDb)
+  const handed = new Map((await openOf(room)).map((one) => [one.destination_id, one.handed]))
+  assert.deepEqual([handed.get(dead), handed.get(alive)], [false, true])
+})
+
+test('who takes hands over waits for nobody: those that another is taking over are left to that one', async () => {
+  await using room = await startDeliveryRoom()
+  await room.endpoint(nobody)
+  await room.happen()
+  await handedBy(room)
+  await room.query('update delivery.hands set lease_until = clock_timestamp()')
+  const release = await heldLock(room.db, 'select from delivery.hands for update')
+  let over = false
+  const taking = handStore.takeOver(room.workDb).finally(() => (over = true))
+  const waiting = `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+  await eventually(async () => over || (await room.query(waiting)).length > 0)
+  await release()
+  await taking
+  assert.deepEqual(
+    (await openOf(room)).map(({ handed }) => handed),
+    [true],
   )
 })
 

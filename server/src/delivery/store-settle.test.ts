@@ -4,7 +4,6 @@ import { claim, settled, startDeliveryRoom, type DeliveryRoom } from '../../test
 import { dispatchStore } from './store-dispatch.ts'
 import { settleStore } from './store-settle.ts'
 
-// What a result makes of a destination that others have changed since its attempt began.
 const url = 'http://127.0.0.1:9/hook'
 const dayMs = 86_400_000
 
@@ -21,7 +20,7 @@ async function claimed(room: DeliveryRoom) {
     const change = { destinationId: id, slow: null, failingSince: null, disable }
     return settleStore.settle(room.workDb, [settled(room, held, null)], [change])
   }
-  return { id, fails }
+  return { id, held, fails }
 }
 
 const standing = async (room: DeliveryRoom) => {
@@ -55,4 +54,32 @@ test('a destination that was paused in the meantime closes, too, once it says th
   assert.deepEqual(await standing(room), { state: 'DISABLED', lane: 'PAUSED' })
   assert.deepEqual(await fails(null), [])
   assert.deepEqual(await standing(room), { state: 'DISABLED', lane: 'CLOSING' })
+})
+
+test('setbacks are counted from the last attempt on', async () => {
+  await using room = await startDeliveryRoom()
+  const { held } = await claimed(room)
+  const counts = () => room.query('select attempt_no, setback_count from delivery.queue')
+  const setback = { held, end: null, runAt: room.clock.now(), attempt: null }
+  await settleStore.settle(room.workDb, [setback], [])
+  assert.deepEqual(await counts(), [{ attempt_no: 0, setback_count: 1 }])
+  const [again] = await claim(room)
+  assert.ok(again)
+  await settleStore.settle(room.workDb, [settled(room, again, null)], [])
+  assert.deepEqual(await counts(), [{ attempt_no: 1, setback_count: 0 }])
+})
+
+test('what is queued for a destination that is gone is closed with all of its attempts; one in flight is left to its worker', async () => {
+  await using room = await startDeliveryRoom()
+  const { id, held } = await claimed(room)
+  const [waiting] = await room.happen()
+  await dispatchStore.dispatchDue(room.workDb, 1)
+  await room.query('update delivery.queue set attempts_before = 10, attempt_no = 3 where event_id = $1', [waiting?.id])
+  assert.ok(await room.delivery.destinations.delete(room.branch, id))
+  const ends = () => room.query('select event_id, state, attempt_count from delivery.deliveries order by state')
+  const closed = { event_id: waiting?.id, state: 'CLOSED', attempt_count: 13 }
+  await settleStore.closeLanes(room.workDb)
+  assert.deepEqual(await ends(), [closed])
+  assert.deepEqual(await settleStore.settle(room.workDb, [settled(room, held)], []), [])
+  assert.deepEqual(await ends(), [closed, { event_id: held.event_id, state: 'DELIVERED', attempt_count: 1 }])
 })
