@@ -9,40 +9,45 @@ import { codeRanOut, isUnderWay, leavesCode, waitsForBank, type PageAddress } fr
 
 const tokenForm = /^[\w-]{22}$/
 /** How many of each are kept: for the pages of one link, and for all pages together, of which those of intents know nothing else. */
-const scopes = { link: { prefix: 'kaha_link_', kept: 5 }, all: { prefix: 'kaha_', kept: 10 } } as const
-type Scope = keyof typeof scopes
-const askedMax = scopes.link.kept + scopes.all.kept
+const [keptOfLink, keptOfAll] = [5, 10]
+// An answer with many lines may be more than a proxy takes; the next ends more.
+const endedAtOnceMax = 8
 
 /** What a browser remembers: the tokens of the payments that it made by links, and the nonces of the forms that it was given. */
 type Remembered = 'payment' | 'form'
 
-// Each in a cookie of its own, named by its first characters: one that held them all would be replaced by whichever of two answers to two
-// tabs comes last.
+const cookieOf = (what: Remembered): string => `kaha_${what}`
+
+// For all pages each has a cookie of its own, named by its first characters and with when it was remembered: one that held them all would be
+// replaced by whichever of two answers to two tabs comes last.
 const nameCharacters = 8
-const nameOf = (scope: Scope, what: Remembered, one: string): string =>
-  `${scopes[scope].prefix}${what}_${one.slice(0, nameCharacters)}`
+/** Milliseconds since 1970 as a text that is as long for any of them, and as short as may be. */
+const momentOf = (ms: number): string => ms.toString(36).padStart(9, '0')
+const ownCookieOf = (what: Remembered, one: string): string => `${cookieOf(what)}_${one.slice(0, nameCharacters)}`
 
 const pairsOf = (cookies: string | undefined): string[][] =>
   cookies?.split(';').map((pair) => pair.trim().split('=')) ?? []
 
-/** What was remembered for the pages of its link, or for all, newest first: browsers send first what they had first. */
-function rememberedFor(scope: Scope, what: Remembered, cookies: string | undefined): string[] {
-  const start = nameOf(scope, what, '')
-  const named = pairsOf(cookies).filter(([key = '']) => key.startsWith(start))
-  const values = named.map(([key = '', value = '']) => key.slice(start.length) + value)
-  return values.filter((one) => tokenForm.test(one)).toReversed()
+/** What has a cookie of its own, the last that was remembered first; of one moment what a browser has had for less long, which it sends later. */
+function withOwnCookie(what: Remembered, cookies: string | undefined): string[] {
+  const start = ownCookieOf(what, '')
+  return pairsOf(cookies)
+    .filter(([key = '']) => key.startsWith(start))
+    .map(([key = '', value = '']) => {
+      const [rest = '', at = ''] = value.split('.')
+      return { one: key.slice(start.length) + rest, at }
+    })
+    .filter(({ one }) => tokenForm.test(one))
+    .toReversed()
+    .toSorted((a, b) => b.at.localeCompare(a.at))
+    .map(({ one }) => one)
 }
 
 /** All that was remembered, of the link first, read from the `Cookie` of a request. Whatever cannot be ours is not asked about. */
 function remembered(what: Remembered, cookies: string | undefined): string[] {
-  // A browser that has been open for long may have them in one cookie.
-  const together = pairsOf(cookies).flatMap(([key, value = '']) => (key === `kaha_${what}` ? value.split('.') : []))
-  const values = [
-    ...rememberedFor('link', what, cookies),
-    ...rememberedFor('all', what, cookies),
-    ...together.filter((one) => tokenForm.test(one)),
-  ]
-  return [...new Set(values)].slice(0, askedMax)
+  const listed = pairsOf(cookies).flatMap(([key, value = '']) => (key === cookieOf(what) ? value.split('.') : []))
+  const values = [...listed.filter((one) => tokenForm.test(one)), ...withOwnCookie(what, cookies)]
+  return [...new Set(values)].slice(0, keptOfLink + keptOfAll)
 }
 
 /**
@@ -71,10 +76,12 @@ export const toldOf = (own: OwnPayment | undefined): OwnPayment | undefined => (
 /** What a payer came for: the link or the intent of the address, and what this browser did with the link before. */
 export function createVisits({
   ecommerce,
+  clock,
   addresses,
   pageAddressOf,
 }: {
   readonly ecommerce: EcommerceService
+  readonly clock: CheckoutDependencies['clock']
   readonly addresses: CheckoutDependencies['addresses']
   readonly pageAddressOf: PageAddresses['pageAddressOf']
 }) {
@@ -119,8 +126,8 @@ export function createVisits({
 
   /**
    * Has a browser remember something until it is closed, beside what it did before: its way back leads to the result, by the form where the
-   * answer to that never came. For one link, whose cookies go to no other page, so that there may be hundreds of them; and the last for all
-   * pages, as another tab may still show the form of an intent. All of it is in the pages that this browser has anyway.
+   * answer to that never came. For one link, in one cookie that goes to no other page, for a browser keeps some hundred and eighty of a site;
+   * and the last for all pages, as another tab may still show the form of an intent. All of it is in the pages that this browser has anyway.
    */
   const remember = (
     request: TokenRequest,
@@ -129,18 +136,21 @@ export function createVisits({
     newest: readonly string[],
     link?: LinkRow,
   ): void => {
-    const keep = (scope: Scope, address: string) => {
+    const { cookie } = request.headers
+    const set = (name: string, value: string, address: string) => {
       const { pathname, protocol } = new URL(address)
       const secure = protocol === 'https:' ? '; Secure' : ''
-      const rest = `Path=${pathname}; HttpOnly; SameSite=Lax${secure}`
-      const set = (one: string, value: string) =>
-        reply.header('set-cookie', `${nameOf(scope, what, one)}=${value}; ${rest}`)
-      for (const one of newest.toReversed()) set(one, one.slice(nameCharacters))
-      const others = rememberedFor(scope, what, request.headers.cookie).filter((one) => !newest.includes(one))
-      for (const one of others.slice(scopes[scope].kept - newest.length)) set(one, '; Max-Age=0')
+      reply.header('set-cookie', `${name}=${value}; Path=${pathname}; HttpOnly; SameSite=Lax${secure}`)
     }
-    if (link !== undefined) keep('link', `${addresses.checkout}/l/${link.token}`)
-    keep('all', addresses.checkout)
+    if (link !== undefined) {
+      const values = [...new Set([...newest, ...remembered(what, cookie)])].slice(0, keptOfLink)
+      set(cookieOf(what), values.join('.'), `${addresses.checkout}/l/${link.token}`)
+    }
+    const at = momentOf(clock.wall())
+    for (const one of newest) set(ownCookieOf(what, one), `${one.slice(nameCharacters)}.${at}`, addresses.checkout)
+    const others = withOwnCookie(what, cookie).filter((one) => !newest.includes(one))
+    for (const one of others.slice(keptOfAll - newest.length).slice(-endedAtOnceMax))
+      set(ownCookieOf(what, one), '; Max-Age=0', addresses.checkout)
   }
 
   return { findLink, findIntent, ownPayment, remember }
