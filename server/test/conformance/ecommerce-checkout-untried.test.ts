@@ -12,6 +12,7 @@ const other = '5555555555554444'
 
 const isUntried =
   /You can try again now[^]*Another payment was tried here after your form was opened\. What you have just sent was not tried and not charged\./
+const tellsOfIt = /What you have just sent was not tried and not charged\./
 const isRefused = /Your payment was not accepted[^]*does not have enough funds/
 const outcome = (page: Shown) => outcomeOf({ ...page, location: null })
 
@@ -80,18 +81,35 @@ test('whoever sends a card by a form from before a code is told of the code whil
   assert.equal(outcome(await payer.askCode(first)), 'code')
   const waits = await payer.pay(second)
   assert.equal(outcome(waits), 'code')
+  assert.match(waits.text, tellsOfIt)
   await p.advance(1_800)
   const over = await payer.open(waits.url)
   assert.equal(outcome(over), 'open')
   assert.match(over.text, /The time of your QR Ph code is over/)
-  assert.doesNotMatch(over.text, isUntried)
+  assert.doesNotMatch(over.text, tellsOfIt)
 })
 
-test('the address that tells of an untried card tells nothing where nothing was tried, or it was paid', async () => {
+for (const [card, stands] of [
+  [cards.approved, 'succeeded'],
+  [cards.challenge, 'challenge'],
+] as const)
+  test(`whoever sends a card by a form from before another is told how that stands, ${stands}, and that theirs was not tried`, async () => {
+    const payer = browser()
+    const { id, checkout_url: url } = await merchant.newIntent()
+    const [first, second] = [await payer.open(url), await payer.open(url)]
+    await payer.pay(first, card)
+    const told = await payer.pay(second, other)
+    assert.equal(outcome(told), stands)
+    assert.match(told.text, tellsOfIt)
+    assert.doesNotMatch((await payer.open(url)).text, tellsOfIt)
+    assert.equal((await merchant.readIntent(id)).status, stands === 'succeeded' ? 'SUCCEEDED' : 'REQUIRES_ACTION')
+  })
+
+test('the address that tells of an untried card tells nothing where nothing was tried', async () => {
   const payer = browser()
   const { checkout_url: url } = await merchant.newIntent()
   const form = await payer.open(`${url}?untried=1`)
-  assert.doesNotMatch(form.text, isUntried)
+  assert.doesNotMatch(form.text, tellsOfIt)
   await payer.pay(form)
-  assert.equal(outcome(await payer.open(`${url}?untried=1`)), 'succeeded')
+  assert.equal(outcome(await payer.open(url)), 'succeeded')
 })

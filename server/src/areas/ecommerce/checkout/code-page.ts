@@ -11,6 +11,8 @@ export interface CodeView {
   readonly language: Language
   readonly merchantName: string
   readonly amount: string
+  /** What this payer is to know beside the code. */
+  readonly notice?: string | undefined
   readonly expiresAt: Date
   /** Until then, by the clock of the server: that of the browser may be wrong. */
   readonly msLeft: number
@@ -42,6 +44,7 @@ export function codePage(view: CodeView): string {
     lid: html`<h1>${words.codeHeading}</h1>
 <p class="sum">${sentence(words.amountTo, { amount: html`<b>${pageAmount(amount)}</b>`, merchant: isolated(merchant) })}</p>`,
     sheet: [
+      view.notice !== undefined && html`<p class="message">${view.notice}</p>`,
       html`<div id="code" data-ms-left="${view.msLeft}">${picture(view, words)}${textOfCode(view, words)}${simulatedBank(view, words)}</div>
 <p class="message" id="code-over" role="alert" hidden>${words.codeExpiredHeading}.</p>`,
       otherWay(view, words),

@@ -17,6 +17,8 @@ export interface ResultView {
   readonly merchantName: string
   readonly amount: string
   readonly message: string
+  /** What else this payer is to know. */
+  readonly notice?: string | undefined
   readonly receipt?: ReceiptView | undefined
   /**
    * The way back to the merchant. With `seconds` the page goes there by itself; a browser without scripts can only be stopped by
@@ -61,6 +63,7 @@ export function resultPage(view: ResultView): string {
 <h1>${outcome}</h1>
 <p class="sum">${sentence(words.amountTo, { amount: html`<b>${pageAmount(amount)}</b>`, merchant: isolated(view.merchantName) })}</p>`,
     sheet: html`<p class="message">${view.message}</p>
+${view.notice !== undefined && html`<p class="message">${view.notice}</p>`}
 ${view.receipt && receipt(view.receipt, view, words)}
 ${actions(view, returnUrl, words)}`,
     otherLanguageUrl: view.otherLanguageUrl,

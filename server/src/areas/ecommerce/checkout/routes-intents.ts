@@ -9,15 +9,16 @@ import type { TokenRequest, TokenRoute } from './page-addresses.ts'
 import type { CheckoutParts } from './parts.ts'
 import { payPage } from './pay-page.ts'
 import { resultPage } from './result-page.ts'
+import { texts } from './texts.ts'
 import {
   busyViewOfLink,
   closedViewOfIntent,
   codeViewOfIntent,
   outcomeOf,
   payViewOfIntent,
-  problemOfUntried,
   problemWhenFree,
   resultViewOfIntent,
+  untriedOf,
   urlWith,
   type FormOf,
 } from './views.ts'
@@ -89,8 +90,9 @@ function createShowIntent({
     const query = queryOf(request)
     const form = formFor(request.params.token, String(intent.attemptCount))
     const stay = query.get('stay') !== null
+    const notice = query.get('untried') === null ? undefined : untriedOf(intent, address)
     const code = codeViewOfIntent(intent, payee, address, { form, stay, ...codeAddresses(request) })
-    if (code !== undefined) return send(reply, codePage(code), intent.redirectUrls)
+    if (code !== undefined) return send(reply, codePage({ ...code, notice }), intent.redirectUrls)
     const challengeUrl = await ecommerce.challengeUrl(intent)
     const link = intent.linkId === null ? undefined : await ecommerce.findLinkOfIntent(intent.linkId)
     const result = resultViewOfIntent(intent, link, payee, address, {
@@ -98,7 +100,7 @@ function createShowIntent({
       refunded: await ecommerce.refundedOf(intent),
       challengeUrl: challengeUrl === undefined ? undefined : inLanguage(request, challengeUrl),
     })
-    if (result !== undefined) return send(reply, resultPage(result), intent.redirectUrls)
+    if (result !== undefined) return send(reply, resultPage({ ...result, notice }), intent.redirectUrls)
     const own = intent.linkId === null ? undefined : await ownPayment(request, intent.linkId, intent)
     if (own?.waits === true && problem === undefined) return redirect(reply, own)
     if (!(await ecommerce.takesPayments(intent.branchId)))
@@ -110,7 +112,8 @@ function createShowIntent({
     }
     const offersCode = ecommerce.offersCode(intent)
     const whenFree = query.get('full') === null ? undefined : problemWhenFree(intent, address)
-    const told = problem ?? whenFree ?? (query.get('untried') === null ? undefined : problemOfUntried(intent, address))
+    const { freeAgainHeading: heading } = texts(address.language)
+    const told = problem ?? whenFree ?? (notice === undefined ? undefined : { message: notice, heading })
     const view = payViewOfIntent(
       intent,
       link,

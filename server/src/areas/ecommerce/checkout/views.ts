@@ -124,11 +124,9 @@ export const problemWhenFree = (intent: Intent, { language }: PageAddress): Form
   return intent.shown.status === 'ACTIVE' && intent.latestAttempt?.method !== 'qrph' ? { message, heading } : undefined
 }
 
-/** What an open intent says to whoever sent a card, or asked for a code, that was not tried. Of a code that ran out it tells rather. */
-export const problemOfUntried = (intent: Intent, { language }: PageAddress): FormOf['problem'] => {
-  const { untried: message, freeAgainHeading: heading } = texts(language)
-  return intent.attemptCount > 0 && !codeRanOut(intent) ? { message, heading } : undefined
-}
+/** What an intent says to whoever sent a card, or asked for a code, that was not tried. Of a code that ran out it tells rather. */
+export const untriedOf = (intent: Intent, { language }: PageAddress): string | undefined =>
+  intent.attemptCount > 0 && !codeRanOut(intent) ? texts(language).untried : undefined
 
 /** The code that an intent waits for the bank to pay; undefined where it waits for none. */
 export function codeViewOfIntent(
