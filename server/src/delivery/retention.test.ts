@@ -219,8 +219,11 @@ test('a reader of old events, such as a backup, is told of and is no failure of 
     await tx.run({ name: '', text: 'select from delivery.events' }, [])
     retaining.use(startRetention({ ...room, log }, retentionDefaults))
     await eventually(() => logged.length > 0)
+    await room.sandboxClock.advanceBy(day)
+    await eventually(() => logged.length > 1)
   })
   assert.match(logged[0] ?? '', /a reader, such as a backup, keeps what is old/)
+  assert.match(logged[1] ?? '', /"level":40,.*could not be dropped for a day/)
   assert.match(await room.metrics.text(), /^kaha_loop_failures_total\{loop="delivery\.retention"\} 0$/m)
   assert.ok((await partitions(room, 'events')).includes(old))
 

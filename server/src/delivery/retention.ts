@@ -54,6 +54,7 @@ export function startRetention(
   { attemptsMs, eventsMs }: RetentionOptions,
 ): AsyncDisposable {
   let doneAt = -Infinity
+  let keptSince = Infinity
 
   const turn = async (): Promise<number> => {
     const now = clock.now().getTime()
@@ -69,9 +70,16 @@ export function startRetention(
       dropped.push(...(await store.drop(db, 'deliveries', eventsEnd)))
       dropped.push(...(await store.drop(db, 'unsubscribed', eventsEnd)))
       dropped.push(...(await store.drop(db, 'attempts', new Date(now - attemptsMs))))
+      keptSince = Infinity
     } catch (error) {
       if (!isLockedOut(error)) throw error
-      log.info('a reader, such as a backup, keeps what is old from being dropped; it is tried again in an hour')
+      keptSince = Math.min(keptSince, now)
+      if (now - keptSince < day)
+        log.info('a reader, such as a backup, keeps what is old from being dropped; it is tried again in an hour')
+      else
+        log.warn(
+          'what is old could not be dropped for a day, and the database grows: find the session that reads it in pg_stat_activity, and end it',
+        )
     }
     if (dropped.length > 0) log.info({ dropped }, 'retention dropped what was kept for long enough')
     return hour

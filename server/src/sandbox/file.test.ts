@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -29,7 +31,7 @@ test('a sandbox.json that somebody has broken is left as it is, and keeps nobody
   }
 })
 
-test('sandbox.json is there again where whoever wrote it last has stopped and another process still serves', async () => {
+test('sandbox.json is there again where whoever wrote it last has stopped, or was killed, and another process still serves', async () => {
   const addresses = { base: 'http://127.0.0.1:8080' } as SandboxAddresses
   const remove = await writeSandboxFile(dataDir, addresses, {} as Seed, 5)
   const removeOfLast = await write()
@@ -37,6 +39,10 @@ test('sandbox.json is there again where whoever wrote it last has stopped and an
   await removeOfLast()
   await until('the file of the other', () => existsSync(path))
   assert.match(await readFile(path, 'utf8'), /"base_url": "http:\/\/127\.0\.0\.1:8080"/)
+  const killed = spawn(process.execPath, ['--eval', ''])
+  await once(killed, 'exit')
+  await writeFile(path, `{"pid":${killed.pid}}`)
+  await until('the file of the other again', async () => (await readFile(path, 'utf8')).includes('8080'))
   await remove()
   assert.equal(existsSync(path), false)
 })

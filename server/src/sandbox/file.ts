@@ -31,9 +31,21 @@ async function pidIn(path: string): Promise<number | undefined> {
   }
 }
 
+/** Whether the file is gone, or is that of a process that is. */
+async function isLeft(path: string): Promise<boolean> {
+  if (!existsSync(path)) return true
+  const pid = await pidIn(path)
+  try {
+    if (pid !== undefined) process.kill(pid, 0)
+    return false
+  } catch (error) {
+    return error instanceof Error && 'code' in error && error.code === 'ESRCH'
+  }
+}
+
 /**
  * Writes `sandbox.json` into the data directory, whole or not at all, readable by its owner alone, and resolves to what removes it. Until then it is
- * written again where it is gone: of several processes that serve there, whoever wrote it last takes it away.
+ * written again where it is gone, or left by a process that was killed: of several that serve there, whoever wrote it last takes it away.
  */
 export async function writeSandboxFile(
   dataDir: string,
@@ -63,9 +75,12 @@ export async function writeSandboxFile(
   }
   await write()
   let writing: Promise<void> = Promise.resolve()
+  const writeIfLeft = async () => {
+    if (await isLeft(path)) await write()
+  }
   const looking = setInterval(() => {
-    // Where that fails it is still gone the next time.
-    if (!existsSync(path)) writing = writing.then(write).catch(() => {})
+    // Where that fails it is still so the next time.
+    writing = writing.then(writeIfLeft).catch(() => {})
   }, lookEveryMs)
   looking.unref()
   return async () => {
