@@ -127,7 +127,9 @@ const transaction = {
   currency: Currency,
   payment_method: OneOf(paymentMethods, 'How it was paid.'),
   created_at: Timestamp('When the attempt began.'),
-  updated_at: Timestamp('When anything of it last changed.'),
+  updated_at: Timestamp(
+    'When its status or an amount of it last changed; a refund that is asked for or fails changes neither.',
+  ),
   card_brand: Type.Optional(OneOf(cardBrands, 'The scheme of the card, where it is known.')),
   card_last_four: text('The last four digits of the card.'),
   correlation_id: Type.Optional(Uuid('The request that made it.')),

@@ -19,7 +19,9 @@ const event = {
   id: Uuid('The event; also the `webhook-id` of every delivery.'),
   type: EventType,
   status: EventStatus,
-  created_at: Timestamp('When the payment changed.'),
+  created_at: Timestamp(
+    'When the event was written: as the payment changed, or some milliseconds later; after an outage, at its end.',
+  ),
   updated_at: Timestamp('When the status last changed.'),
   merchant_id: Uuid('The merchant of the payment.'),
   branch_id: Uuid('The branch of the payment.'),

@@ -82,7 +82,9 @@ export const EnabledEvents = Type.Array(EventType, {
 export const WebhookPayload = Closed({
   id: Uuid('The event, as in the header webhook-id: your key against doubles.'),
   type: EventType,
-  created_at: Timestamp('When the payment changed.'),
+  created_at: Timestamp(
+    'When the event was written: as the payment changed, or some milliseconds later; after an outage, at its end.',
+  ),
   data: Closed({
     payment_intent_id: Type.Optional(Uuid('The intent; absent when a link expired that nobody tried to pay.')),
     payment_link_id: Type.Optional(Uuid('The link that the payment came from.')),
