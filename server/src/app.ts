@@ -53,7 +53,7 @@ export interface Choices {
   readonly confirmWaitMsMax?: number
   readonly exportStalledMsMax?: number
   /** How long a process that is to stop still answers. */
-  readonly leaveMs?: number
+  readonly leaveMs?: number | undefined
   readonly databaseConnectionsMax?: number
 }
 

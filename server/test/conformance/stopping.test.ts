@@ -17,7 +17,7 @@ const isTaken = (port: number) =>
   })
 
 test('[D5.handshake.draining] a process that stops is not ready from its first moment, takes no socket, and has time left for its workers, whoever does not let go', async (t) => {
-  const p = await platform(t, { choices: { leaveMs: 500 } })
+  const p = await platform(t, { choices: { leaveMs: undefined } })
   const shop = shopOf(p)
   t.after(() => shop[Symbol.asyncDispose]())
   const port = Number(new URL(p.url).port)
