@@ -273,7 +273,10 @@ test('a browser remembers the last five payments and forms of a link, the last t
   }
   const listed = listedIn('kaha_form', payer.cookiesFor(url))
   assert.deepEqual([listed.length, listed[0], listed[1]], [5, nonces.at(-1), nonces.at(-2)])
-  assert.deepEqual(rememberedIn('kaha_form', payer.cookiesFor(url)), nonces.slice(-10))
+  // Of the six that were opened at once, which came last is for the server to say.
+  const kept = rememberedIn('kaha_form', payer.cookiesFor(url))
+  assert.deepEqual([kept.length, new Set(nonces.slice(0, 6)).intersection(new Set(kept)).size], [10, 4])
+  assert.deepEqual(new Set(kept.slice(4)), new Set(nonces.slice(6)))
   const list = `kaha_payment=${'x'.repeat(22)}.${tokens[3]}`
   assert.match(await (await fetch(url, { headers: { cookie: list } })).text(), isPaid)
 })
