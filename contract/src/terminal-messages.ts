@@ -36,9 +36,14 @@ const requestIdBack = Type.Optional(
 export const terminalFrameBytesMax = 65_536
 
 /** What a terminal need not say: it may leave it out, or send null. */
-const Perhaps = (charactersMax: number = terminalFrameBytesMax, about: { readonly description?: string } = {}) =>
-  Type.Optional(Nullable(Type.String({ maxLength: charactersMax, ...about })))
-const keeps = (characters: number) => ({ description: `The first ${characters} characters are kept.` })
+const Perhaps = (charactersMax: number = terminalFrameBytesMax) =>
+  Type.Optional(Nullable(Type.String({ maxLength: charactersMax })))
+
+/** The same of a text that may be longer than what is kept of it. */
+const PerhapsCut = (charactersKept: number) => {
+  const description = `The first ${charactersKept} characters are kept.`
+  return Type.Optional(Nullable(Type.String({ maxLength: terminalFrameBytesMax, description })))
+}
 
 /** What a terminal may say and nobody reads: whatever stands there is no cause to refuse what is said beside it. */
 const Unread = (description: string) => Type.Optional(Type.Unsafe<string | null>({ description }))
@@ -54,7 +59,7 @@ export const ReportedPayment = Type.Object({
   currency: Perhaps(),
   paymentMethod: Unread('As the payment has it; left aside.'),
   authorizationCode: Perhaps(64),
-  errorCode: Perhaps(terminalFrameBytesMax, keeps(64)),
+  errorCode: PerhapsCut(64),
   errorMessage: Perhaps(),
   receiptData: Perhaps(),
 })
@@ -131,9 +136,9 @@ export const terminalRequests = {
       requestId: requestIdOfTerminal,
       success: Type.Boolean(),
       transactionId: id,
-      reason: Perhaps(terminalFrameBytesMax, keeps(255)),
+      reason: PerhapsCut(255),
       voidedAt: Unread('When; left aside, for the time of the message counts.'),
-      error: Perhaps(terminalFrameBytesMax, keeps(255)),
+      error: PerhapsCut(255),
     }),
   }),
 } as const
