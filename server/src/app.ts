@@ -9,6 +9,7 @@ import { createCodeWriter, encryptedDialect } from './areas/qr/index.ts'
 import { byIndex, createDelivery, type Delivery, type DeliveryOptions } from './delivery/index.ts'
 import { createEgress, type Lookup } from './delivery/egress.ts'
 import { createAccounts } from './identity/accounts.ts'
+import { keyPrefixOf } from './identity/keys.ts'
 import { createIdentity, type Identity } from './identity/service.ts'
 import { createTerminalIdentity } from './identity/terminal-keys.ts'
 import type { Bus } from './kernel/bus.ts'
@@ -145,7 +146,7 @@ export async function startKaha(options: {
     bus,
     clock,
     rateLimit,
-    keyPrefix: config.mode === 'sandbox' ? 'sk_test_' : 'sk_live_',
+    keyPrefix: keyPrefixOf(config.mode),
   })
   const egress = building.use(
     createEgress({

@@ -1,5 +1,6 @@
 import type { Config } from '../config.ts'
 import type { Issuing } from '../identity/issue.ts'
+import { keyPrefixOf } from '../identity/keys.ts'
 import type { Db } from '../kernel/db.ts'
 import { holdInstallation, refuseOtherMode } from '../kernel/installation.ts'
 import { createKeyring, type Keyring } from '../kernel/seal.ts'
@@ -17,5 +18,5 @@ export async function keyringOf(db: Db, config: Config): Promise<Keyring> {
 /** What keys are made with; the rest as above. */
 export const issuingOf = async (db: Db, config: Config): Promise<Issuing> => ({
   keyring: await keyringOf(db, config),
-  keyPrefix: config.mode === 'sandbox' ? 'sk_test_' : 'sk_live_',
+  keyPrefix: keyPrefixOf(config.mode),
 })

@@ -1,15 +1,15 @@
 import { newId, randomText } from '../kernel/ids.ts'
 import type { Queries } from '../kernel/db.ts'
 import { sha256, type Keyring } from '../kernel/seal.ts'
+import { newSecretKey, newTerminalKey, type KeyPrefix } from './keys.ts'
 import type { Level } from './principal.ts'
 import { identityStore as store, sealPlaces, type BranchRow, type EntityRow } from './store.ts'
 
 export interface Issuing {
   readonly keyring: Keyring
-  readonly keyPrefix: 'sk_test_' | 'sk_live_'
+  readonly keyPrefix: KeyPrefix
 }
 
-const keyRandomCharacters = 24
 const capitals = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789'
 
 export async function createPartner(on: Queries, name: string, at: Date): Promise<EntityRow> {
@@ -64,7 +64,7 @@ export async function createBranch(
   return row
 }
 
-/** Makes a secret key and resolves to it: the one time that it is seen. 32 ASCII characters, for area E uses its bytes as a key. */
+/** Makes a secret key and resolves to it: the one time that it is seen. */
 export async function issueKey(
   on: Queries,
   { keyring, keyPrefix }: Issuing,
@@ -72,7 +72,7 @@ export async function issueKey(
   at: Date,
 ): Promise<{ id: string; secretKey: string }> {
   const id = newId(at)
-  const secretKey = keyPrefix + randomText(keyRandomCharacters)
+  const secretKey = newSecretKey(keyPrefix)
   await store.insertKey(
     on,
     {
@@ -127,7 +127,7 @@ export async function issueTerminalKey(
   at: Date,
 ): Promise<{ id: string; apiKey: string; apiSecret: string }> {
   const id = newId(at)
-  const apiKey = `tk_${randomText(32)}`
+  const apiKey = newTerminalKey()
   const apiSecret = randomText(32)
   await store.insertTerminalKey(
     on,

@@ -4,6 +4,7 @@ import type { Clock } from '../kernel/clock.ts'
 import type { Db, Queries } from '../kernel/db.ts'
 import { Fault } from '../kernel/fault.ts'
 import type { RateLimit } from '../kernel/rate-limit.ts'
+import { countKey, secretKeyForm, type KeyPrefix } from './keys.ts'
 import { createKnown } from './known.ts'
 import type { Principal } from './principal.ts'
 import {
@@ -50,11 +51,10 @@ export interface IdentityDependencies {
   readonly bus: Bus
   readonly clock: Clock
   readonly rateLimit: RateLimit
-  readonly keyPrefix: 'sk_test_' | 'sk_live_'
+  readonly keyPrefix: KeyPrefix
 }
 
 const branchesKeptMax = 100
-const randomCharacters = 24
 
 export function createIdentity({ db, bus, clock, rateLimit, keyPrefix }: IdentityDependencies): Identity {
   const findKey = createKnown({
@@ -68,7 +68,7 @@ export function createIdentity({ db, bus, clock, rateLimit, keyPrefix }: Identit
   const accountOf = createKnown({ bus, clock, read: (id) => store.accountState(db, id) })
   // What a principal found is kept as long as the principal itself: a second at most, and never past a hint.
   const branchesOf = new WeakMap<Principal, Map<string | undefined, BranchRow>>()
-  const form = new RegExp(`^${keyPrefix}[0-9A-Za-z]{${randomCharacters}}$`)
+  const form = secretKeyForm(keyPrefix)
 
   const findBranch = async (principal: Principal, reference: string | undefined): Promise<BranchRow | undefined> => {
     const kept = branchesOf.get(principal) ?? new Map<string | undefined, BranchRow>()
@@ -91,12 +91,7 @@ export function createIdentity({ db, bus, clock, rateLimit, keyPrefix }: Identit
     const isOver = row.state === 'ACTIVE' && row.expires_at !== null && row.expires_at <= clock.now()
     const key = isOver ? 'EXPIRED' : row.state
     const account = row.account_state
-    const waitSeconds = key === 'ACTIVE' && account === 'ACTIVE' ? rateLimit.take(principal.keyId) : 0
-    if (waitSeconds > 0) {
-      throw new Fault('RATE_LIMITED', 'Too many requests with this key; slow down and try again.', {
-        retryAfterSeconds: waitSeconds,
-      })
-    }
+    if (key === 'ACTIVE' && account === 'ACTIVE') countKey(rateLimit, principal.keyId)
     return { principal, key, account }
   }
 

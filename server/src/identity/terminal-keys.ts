@@ -6,6 +6,7 @@ import { Fault } from '../kernel/fault.ts'
 import type { RateLimit } from '../kernel/rate-limit.ts'
 import type { Keyring } from '../kernel/seal.ts'
 import { together } from '../kernel/together.ts'
+import { countKey, terminalKeyForm } from './keys.ts'
 import { createKnown } from './known.ts'
 import { sealPlaces } from './store.ts'
 import { terminalKeyStore, type TerminalKeyRow } from './store-terminal-keys.ts'
@@ -43,7 +44,6 @@ export interface TerminalIdentity {
 export const devicesPerKeyMax = 100
 
 const foundTogetherMax = 128
-const form = /^tk_[0-9A-Za-z]{32}$/
 
 export function createTerminalIdentity({
   db,
@@ -78,14 +78,7 @@ export function createTerminalIdentity({
     },
   })
 
-  const count = ({ keyId }: Pick<TerminalPrincipal, 'keyId'>) => {
-    const waitSeconds = rateLimit.take(keyId)
-    if (waitSeconds > 0) {
-      throw new Fault('RATE_LIMITED', 'Too many requests with this key; slow down and try again.', {
-        retryAfterSeconds: waitSeconds,
-      })
-    }
-  }
+  const count = ({ keyId }: Pick<TerminalPrincipal, 'keyId'>) => countKey(rateLimit, keyId)
 
   return {
     count,
@@ -93,7 +86,8 @@ export function createTerminalIdentity({
     stopped: (keyIds) => terminalKeyStore.stopped(db, keyIds),
     merchantOf: (groupId) => terminalKeyStore.merchantOf(db, groupId),
     async authenticate(apiKey) {
-      const found = apiKey !== undefined && form.test(apiKey) ? await find(hashOf('sha256', apiKey)) : undefined
+      const found =
+        apiKey !== undefined && terminalKeyForm.test(apiKey) ? await find(hashOf('sha256', apiKey)) : undefined
       if (found === undefined || !found.isActive) {
         throw new Fault(
           'UNAUTHORIZED',

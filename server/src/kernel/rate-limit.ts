@@ -1,4 +1,5 @@
 import { isIPv6 } from 'node:net'
+import { Fault } from './fault.ts'
 
 /**
  * A token bucket per key, in this process alone. Bounded: the key seen longest ago is forgotten first, which gives it a full bucket.
@@ -34,6 +35,12 @@ export function createRateLimit(options: { perSecond: number; burst: number; wal
       return 0
     },
   }
+}
+
+/** Counts one more of this key. Throws RATE_LIMITED, with the message and the seconds to wait, where that is one too many. */
+export function countOrRefuse(limit: RateLimit, key: string, message: string): void {
+  const waitSeconds = limit.take(key)
+  if (waitSeconds > 0) throw new Fault('RATE_LIMITED', message, { retryAfterSeconds: waitSeconds })
 }
 
 /** What one visitor is counted by: an IPv4 address, or the /64 that an IPv6 network gives to one customer. */

@@ -16,9 +16,8 @@ import {
 import { requireScopes, type Principal } from '../../identity/principal.ts'
 import type { Identity } from '../../identity/service.ts'
 import { errorWithDetails } from '../../kernel/http/error-envelope.ts'
-import { Fault } from '../../kernel/fault.ts'
 import { listEnvelope } from '../../kernel/list.ts'
-import { visitorOf, type RateLimit } from '../../kernel/rate-limit.ts'
+import { countOrRefuse, visitorOf, type RateLimit } from '../../kernel/rate-limit.ts'
 import { keyed, route, type Area, type Route } from '../../kernel/http/area.ts'
 import { headerOf } from '../../kernel/http/header.ts'
 import type { Violation } from '../../kernel/http/validation.ts'
@@ -45,8 +44,7 @@ export function ecommerceArea(identity: Identity, confirmLimit: RateLimit): Area
     async authenticate(request, operation) {
       const apiKey = headerOf(request, 'x-api-key')
       if (apiKey === undefined && operation.auth === 'key_or_client_secret') {
-        const waitSeconds = confirmLimit.take(visitorOf(request.ip))
-        if (waitSeconds > 0) throw tooMany(waitSeconds)
+        countOrRefuse(confirmLimit, visitorOf(request.ip), 'Too many attempts from this address; wait and try again.')
         return null
       }
       const principal = await identity.authenticate(apiKey)
@@ -55,9 +53,6 @@ export function ecommerceArea(identity: Identity, confirmLimit: RateLimit): Area
     },
   }
 }
-
-const tooMany = (retryAfterSeconds: number) =>
-  new Fault('RATE_LIMITED', 'Too many attempts from this address; wait and try again.', { retryAfterSeconds })
 
 const isOfCard = ({ field }: Violation): boolean => /^payment_method\.card(\.|$)/.test(field)
 

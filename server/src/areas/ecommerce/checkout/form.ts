@@ -1,7 +1,7 @@
 import { timingSafeEqual } from 'node:crypto'
 import { Fault } from '../../../kernel/fault.ts'
 import type { Language } from '../../../kernel/language.ts'
-import { visitorOf } from '../../../kernel/rate-limit.ts'
+import { countOrRefuse, visitorOf } from '../../../kernel/rate-limit.ts'
 import type { CardInput } from '../../../payments/card.ts'
 import type { PaymentMethod } from '../../../payments/machine.ts'
 import type { CheckoutDependencies } from './dependencies.ts'
@@ -84,8 +84,7 @@ export function createForms({
     if (!ours || (site !== undefined && site !== 'same-origin')) {
       throw new Fault('FORBIDDEN', 'This form did not come from its own page.')
     }
-    const waitSeconds = confirmLimit.take(visitorOf(request.ip))
-    if (waitSeconds > 0) throw new Fault('RATE_LIMITED', 'Too many attempts.', { retryAfterSeconds: waitSeconds })
+    countOrRefuse(confirmLimit, visitorOf(request.ip), 'Too many attempts.')
     return form
   }
 
