@@ -1,5 +1,6 @@
 import type { Db } from '../kernel/db.ts'
 import type { Keyring } from '../kernel/seal.ts'
+import { keptByPrincipal } from './known.ts'
 import type { Principal } from './principal.ts'
 import { accountsStore as store, type PaidBranch } from './store-accounts.ts'
 import { sealPlaces } from './store.ts'
@@ -21,26 +22,15 @@ export interface Accounts {
   }): Promise<{ readonly id: string; readonly text: string } | undefined>
 }
 
-const branchesKeptMax = 100
-
 export function createAccounts({ db, keyring }: { db: Db; keyring: Keyring }): Accounts {
-  // What a principal found is kept as long as the principal itself: a second at most, and never past a hint.
-  const branchesOf = new WeakMap<Principal, Map<string, PaidBranch>>()
-
   return {
     async encryptionKey(merchantId) {
       const row = await store.findEncryptionKey(db, merchantId)
       return row && { id: row.id, text: keyring.open(row.sealed, sealPlaces.encryptionKey(row.id)) }
     },
-    async branchByCode(principal, code) {
-      if (principal.merchantId === null) return undefined
-      const kept = branchesOf.get(principal) ?? new Map<string, PaidBranch>()
-      const known = kept.get(code)
-      if (known !== undefined) return known
-      const branch = await store.findBranchByCode(db, code, principal.merchantId, principal.branchId)
-      if (branch !== undefined && kept.size < branchesKeptMax) branchesOf.set(principal, kept.set(code, branch))
-      return branch
-    },
+    branchByCode: keptByPrincipal(async ({ merchantId, branchId }, code: string) =>
+      merchantId === null ? undefined : store.findBranchByCode(db, code, merchantId, branchId),
+    ),
     codeOf: (branchId) => store.findBranchCode(db, branchId),
     async notificationKey(wanted) {
       const row = await store.findNotificationKey(db, wanted)

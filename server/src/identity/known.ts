@@ -1,5 +1,6 @@
 import type { Bus } from '../kernel/bus.ts'
 import type { Clock } from '../kernel/clock.ts'
+import type { Principal } from './principal.ts'
 
 export interface KnownOptions<Found> {
   readonly bus: Bus
@@ -15,6 +16,7 @@ const knownMsMax = 1_000
 const renewedAfterMs = 700
 // One that takes longer than readings do holds up nobody else.
 const joinedMsMax = 250
+const keptByPrincipalMax = 100
 
 /**
  * Finds keys and accounts, and remembers them for a second. A change of any of them counts from the next call on, and where no word of it
@@ -78,5 +80,20 @@ export function createKnown<Found>({ bus, clock, read }: KnownOptions<Found>) {
     // Where that fails, whoever comes after this second is told.
     if (age >= renewedAfterMs) readOnce(name).catch(() => {})
     return Promise.resolve(one.found)
+  }
+}
+
+/** What a principal found, kept as long as the principal itself: a second at most, and never past a hint. What is not there is looked for anew. */
+export function keptByPrincipal<Name, Found>(
+  read: (principal: Principal, name: Name) => Promise<Found | undefined>,
+): (principal: Principal, name: Name) => Promise<Found | undefined> {
+  const keptOf = new WeakMap<Principal, Map<Name, Found>>()
+  return async (principal, name) => {
+    const kept = keptOf.get(principal) ?? new Map<Name, Found>()
+    const known = kept.get(name)
+    if (known !== undefined) return known
+    const found = await read(principal, name)
+    if (found !== undefined && kept.size < keptByPrincipalMax) keptOf.set(principal, kept.set(name, found))
+    return found
   }
 }

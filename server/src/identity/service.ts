@@ -5,7 +5,7 @@ import type { Db, Queries } from '../kernel/db.ts'
 import { Fault } from '../kernel/fault.ts'
 import type { RateLimit } from '../kernel/rate-limit.ts'
 import { countKey, secretKeyForm, type KeyPrefix } from './keys.ts'
-import { createKnown } from './known.ts'
+import { createKnown, keptByPrincipal } from './known.ts'
 import type { Principal } from './principal.ts'
 import {
   identityStore as store,
@@ -54,8 +54,6 @@ export interface IdentityDependencies {
   readonly keyPrefix: KeyPrefix
 }
 
-const branchesKeptMax = 100
-
 export function createIdentity({ db, bus, clock, rateLimit, keyPrefix }: IdentityDependencies): Identity {
   const findKey = createKnown({
     bus,
@@ -66,21 +64,13 @@ export function createIdentity({ db, bus, clock, rateLimit, keyPrefix }: Identit
     },
   })
   const accountOf = createKnown({ bus, clock, read: (id) => store.accountState(db, id) })
-  // What a principal found is kept as long as the principal itself: a second at most, and never past a hint.
-  const branchesOf = new WeakMap<Principal, Map<string | undefined, BranchRow>>()
   const form = secretKeyForm(keyPrefix)
 
-  const findBranch = async (principal: Principal, reference: string | undefined): Promise<BranchRow | undefined> => {
-    const kept = branchesOf.get(principal) ?? new Map<string | undefined, BranchRow>()
-    const known = kept.get(reference)
-    if (known !== undefined) return known
-    const branch =
-      reference === undefined
-        ? ((await store.findEntity(db, principal.branchId as string)) as BranchRow | undefined)
-        : await store.findBranchByReference(db, principal, reference)
-    if (branch !== undefined && kept.size < branchesKeptMax) branchesOf.set(principal, kept.set(reference, branch))
-    return branch
-  }
+  const findBranch = keptByPrincipal(async (principal, reference: string | undefined) =>
+    reference === undefined
+      ? ((await store.findEntity(db, principal.branchId as string)) as BranchRow | undefined)
+      : store.findBranchByReference(db, principal, reference),
+  )
 
   const isActive = async (id: string): Promise<boolean> => (await accountOf(id)) === 'ACTIVE'
 
