@@ -1,4 +1,5 @@
 import type { Cursors } from './cursor.ts'
+import type { Fault } from './fault.ts'
 
 /** What a list found, newest first, and how it goes on. */
 export interface Listed<Row> {
@@ -9,6 +10,19 @@ export interface Listed<Row> {
 }
 
 export const pageSizeDefault = 20
+
+/** Behind which row a cursor goes on; undefined without a cursor. Throws the refusal where another list, other filters or another entity made it. */
+export function positionIn(
+  cursors: Cursors,
+  cursor: string | undefined,
+  boundTo: readonly unknown[],
+  refusal: () => Fault,
+): string | undefined {
+  if (cursor === undefined) return undefined
+  const position = cursors.read(cursor, boundTo)
+  if (position === null) throw refusal()
+  return position[0]
+}
 
 /**
  * The page of a list by id. `found` holds one row more than the page where the list goes on. The cursor is bound to the list, its filters and the

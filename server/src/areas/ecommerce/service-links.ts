@@ -1,8 +1,8 @@
 import type { Principal } from '../../identity/principal.ts'
 import type { Queries } from '../../kernel/db.ts'
 import { newId, randomText } from '../../kernel/ids.ts'
-import { listedBy, pageSizeDefault, type Listed } from '../../kernel/list.ts'
-import { refuse } from './errors.ts'
+import { listedBy, pageSizeDefault, positionIn, type Listed } from '../../kernel/list.ts'
+import { notOfThisList, refuse } from './errors.ts'
 import type { KeyedRequest } from './idempotency.ts'
 import type { LinkChange, LinkQuery, NewLink } from './requests.ts'
 import {
@@ -124,17 +124,10 @@ export function linkCases({ db, clock, cursors, identity, payments, idempotency,
         query.date_from ?? null,
         query.date_to ?? null,
       ]
-      const position = query.cursor === undefined ? undefined : cursors.read(query.cursor, bound)
-      if (position === null)
-        throw refuse(
-          'INVALID_CURSOR',
-          'cursor: is not one of this list with these filters; start again without it.',
-          'cursor',
-          'known',
-        )
+      const position = positionIn(cursors, query.cursor, bound, notOfThisList)
       const { from, before } = idBounds(query.date_from, query.date_to)
       const { rows, stoppedAt } = await store.listLinks(db, principal, {
-        before: position?.[0] ?? before,
+        before: position ?? before,
         from,
         statuses: query.status ?? null,
         branchReference: query.merchant_branch_reference_number ?? null,

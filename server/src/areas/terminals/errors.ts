@@ -16,3 +16,6 @@ export const notConnected = (): Fault => refuse('NOT_FOUND', 'Connection not fou
 
 /** Of a payment whose id the caller's group has never had, and another group has. */
 export const paymentOfAnother = (): Fault => refuse('GROUP_MISMATCH', 'This transaction belongs to another group.')
+
+export const notOfThisList = (): Fault =>
+  refuse('INVALID_REQUEST', 'cursor: is not one that this list gave for these filters.', 'cursor', 'known')

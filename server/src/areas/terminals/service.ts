@@ -1,10 +1,10 @@
 import type { TerminalPrincipal } from '../../identity/terminal-keys.ts'
 import { idsWithin, isUuid } from '../../kernel/ids.ts'
-import { listedBy, pageSizeDefault, type Listed } from '../../kernel/list.ts'
+import { listedBy, pageSizeDefault, positionIn, type Listed } from '../../kernel/list.ts'
 import { together } from '../../kernel/together.ts'
 import { askVoid, happen, unchanged, voidWaitMs } from './course.ts'
 import type { TerminalsDependencies } from './dependencies.ts'
-import { paymentOfAnother, refuse, terminalOfAnother } from './errors.ts'
+import { notOfThisList, paymentOfAnother, refuse, terminalOfAnother } from './errors.ts'
 import { isOpen, type TransactionState } from './machine.ts'
 import { isPastRetention } from './retention.ts'
 import { paymentCases } from './service-payments.ts'
@@ -151,13 +151,11 @@ export function createTerminalsService(deps: TerminalsDependencies) {
       if (within === null)
         throw refuse('INVALID_REQUEST', 'dateFrom: is after dateTo.', 'dateFrom', 'not_after_date_to')
       const bound = ['terminal transactions', principal.groupId, status, terminalId, dateFrom, dateTo]
-      const position = cursor === undefined ? [within.before] : cursors.read(cursor, bound)
-      if (position === null)
-        throw refuse('INVALID_REQUEST', 'cursor: is not one that this list gave for these filters.', 'cursor', 'known')
+      const position = positionIn(cursors, cursor, bound, notOfThisList)
       await ledger.applyDue(principal.groupId)
       const rows = await store.list(db, principal.groupId, {
         from: within.from,
-        before: position[0] ?? within.before,
+        before: position ?? within.before,
         states: status ?? null,
         terminalId: terminalId ?? null,
         now: clock.now(),

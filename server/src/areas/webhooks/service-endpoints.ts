@@ -1,10 +1,9 @@
 import type { DestinationRow, NewestSecret } from '../../delivery/index.ts'
 import type { Principal } from '../../identity/principal.ts'
 import { largestId } from '../../kernel/ids.ts'
-import { listedBy, pageSizeDefault, type Listed } from '../../kernel/list.ts'
+import { listedBy, pageSizeDefault, positionIn, type Listed } from '../../kernel/list.ts'
 import { webAddressProblem, webAddressWords } from '../../kernel/web-address.ts'
-import { refuse } from './errors.ts'
-import { positionIn } from './position.ts'
+import { notOfThisList, refuse } from './errors.ts'
 import type { WebhooksDependencies } from './service.ts'
 
 export interface NewEndpoint {
@@ -64,7 +63,7 @@ export function endpointCases({ delivery, cursors, vet, sandbox }: WebhooksDepen
     ): Promise<Listed<DestinationRow>> {
       const pageSize = query.page_size ?? pageSizeDefault
       const bound = ['endpoints', principal.entityId]
-      const before = positionIn(cursors, query.cursor, bound) ?? largestId
+      const before = positionIn(cursors, query.cursor, bound, notOfThisList) ?? largestId
       const rows = await destinations.list(principal, { before, rowsMax: pageSize + 1 })
       return listedBy(cursors, rows, pageSize, bound)
     },

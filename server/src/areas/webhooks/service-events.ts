@@ -1,10 +1,9 @@
 import type { DestinationRow, EventDetail, EventRow, SendRefusal, Sent } from '../../delivery/index.ts'
 import type { Principal } from '../../identity/principal.ts'
 import { idsWithin, smallestId } from '../../kernel/ids.ts'
-import { listedBy, pageSizeDefault, type Listed } from '../../kernel/list.ts'
+import { listedBy, pageSizeDefault, positionIn, type Listed } from '../../kernel/list.ts'
 import { createPlaces } from '../../kernel/places.ts'
-import { refuse } from './errors.ts'
-import { positionIn } from './position.ts'
+import { notOfThisList, refuse } from './errors.ts'
 import type { WebhooksDependencies } from './service.ts'
 import { testPayload } from './test-payload.ts'
 
@@ -73,7 +72,7 @@ export function eventCases(
         type: query.type ?? null,
         statuses: query.status ?? null,
         from,
-        before: positionIn(cursors, query.cursor, bound) ?? before,
+        before: positionIn(cursors, query.cursor, bound, notOfThisList) ?? before,
         rowsMax: pageSize + 1,
       })
       return listedBy(cursors, rows, pageSize, bound, stoppedAt)
