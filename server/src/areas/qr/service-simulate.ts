@@ -2,10 +2,11 @@ import type { Events } from '../../delivery/events.ts'
 import type { Identity } from '../../identity/service.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import type { Db } from '../../kernel/db.ts'
-import { Fault } from '../../kernel/fault.ts'
+import type { Fault } from '../../kernel/fault.ts'
 import { newId, randomText, smallestId } from '../../kernel/ids.ts'
 import type { CodeBank } from './bank.ts'
 import type { Account } from './callers.ts'
+import { refuseWebhook } from './errors.ts'
 import { actionOf, notificationText } from './notifications.ts'
 import { codeOf, type Code } from './service.ts'
 import { webhooksStore } from './store-webhooks.ts'
@@ -46,7 +47,7 @@ export function createQrSimulation({ db, clock, bank, codeBank, events, identity
     const why = isText
       ? 'the text of no code of this account'
       : 'no text of a code; send the qrText that it was made with'
-    throw new Fault('CODE_NOT_FOUND', `qrBody: is ${why}.`)
+    throw refuseWebhook('CODE_NOT_FOUND', `qrBody: is ${why}.`)
   }
 
   const newest = async (account: Account): Promise<Code | undefined> => {
@@ -124,6 +125,9 @@ export function createQrSimulation({ db, clock, bank, codeBank, events, identity
 
 const oneBranch = { after: smallestId, rowsMax: 1 }
 
-const noTaker = (): Fault => new Fault('WEBHOOK_NOT_FOUND', 'No ENABLED webhook of this account takes this action.')
+const noTaker = (): Fault => refuseWebhook('WEBHOOK_NOT_FOUND', 'No ENABLED webhook of this account takes this action.')
 const notPending = ({ state }: Code): Fault =>
-  new Fault('CODE_NOT_PENDING', `The code is ${state === 'PENDING' ? 'settled' : state}: it has had its one outcome.`)
+  refuseWebhook(
+    'CODE_NOT_PENDING',
+    `The code is ${state === 'PENDING' ? 'settled' : state}: it has had its one outcome.`,
+  )

@@ -2,9 +2,9 @@ import type { Accounts } from '../../identity/accounts.ts'
 import type { Principal } from '../../identity/principal.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import type { Db } from '../../kernel/db.ts'
-import { Fault } from '../../kernel/fault.ts'
 import { newId } from '../../kernel/ids.ts'
 import { decimalToMinor } from '../../kernel/money.ts'
+import { refuse } from './errors.ts'
 import { codeAsOf, type CodeState } from './machine.ts'
 import { qrStore as store, type CodeRow } from './store.ts'
 import { codeText, type QrBank } from './text.ts'
@@ -54,7 +54,7 @@ const lifeMs = 15 * 60_000
 
 export function createQrService({ db, clock, accounts, bank, isTold }: QrDependencies) {
   const found = (row: CodeRow | undefined): Code => {
-    if (row === undefined) throw new Fault('CODE_NOT_FOUND', 'This account has no such code.')
+    if (row === undefined) throw refuse('CODE_NOT_FOUND', 'This account has no such code.')
     return codeOf(row)
   }
 
@@ -62,11 +62,11 @@ export function createQrService({ db, clock, accounts, bank, isTold }: QrDepende
     /** Makes a code. A request that is declined leaves nothing behind. UNAVAILABLE where nobody would hear of the payment. */
     async create(principal: Principal, request: CodeRequest, correlationId: string): Promise<Code> {
       if (!isTold)
-        throw new Fault('UNAVAILABLE', 'No bank tells this installation what is paid yet, so it makes no codes.')
+        throw refuse('UNAVAILABLE', 'No bank tells this installation what is paid yet, so it makes no codes.')
       const amount = amountOf(request)
       const branch = await accounts.branchByCode(principal, request.activationCode)
       if (branch === undefined)
-        throw new Fault('UNKNOWN_ACTIVATION_CODE', 'activationCode: names no branch of this account or key.')
+        throw refuse('UNKNOWN_ACTIVATION_CODE', 'activationCode: names no branch of this account or key.')
       const at = clock.now()
       const id = newId(at)
       const [partnerId, merchantId, branchId] = [branch.partner_id, branch.merchant_id, branch.branch_id]
@@ -83,7 +83,7 @@ export function createQrService({ db, clock, accounts, bank, isTold }: QrDepende
       const paid = { partnerId, merchantId, branchId, reference, amount, currency }
       const isNew = await store.insertCode(db, { ...paid, id, text, correlationId, at, expiresAt })
       if (!isNew)
-        throw new Fault(
+        throw refuse(
           'DUPLICATE_REFERENCE',
           'merchantReferenceNumber: was used before; every code takes one of its own.',
         )
@@ -119,11 +119,11 @@ export function codeOf(row: CodeRow): Code {
 }
 
 function amountOf(request: CodeRequest): bigint {
-  if (request.currency !== currency) throw new Fault('UNSUPPORTED_CURRENCY', 'currency: is not PHP.')
+  if (request.currency !== currency) throw refuse('UNSUPPORTED_CURRENCY', 'currency: is not PHP.')
   const read = decimalToMinor(request.amount, currency)
   if ('refusal' in read && read.refusal !== 'integer_digits_max')
-    throw new Fault('INVALID_REQUEST', 'amount: is no text with two decimals, as in 98.00.')
+    throw refuse('INVALID_REQUEST', 'amount: is no text with two decimals, as in 98.00.')
   if ('refusal' in read || read.minor < codeAmountMin || read.minor > codeAmountMax)
-    throw new Fault('AMOUNT_OUT_OF_RANGE', 'amount: must be from 1.00 to 99999.99.')
+    throw refuse('AMOUNT_OUT_OF_RANGE', 'amount: must be from 1.00 to 99999.99.')
   return read.minor
 }

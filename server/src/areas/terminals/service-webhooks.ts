@@ -4,7 +4,6 @@ import { newSecret } from '../../delivery/secrets.ts'
 import { keyOfSecret } from '../../delivery/signature.ts'
 import type { TerminalPrincipal } from '../../identity/terminal-keys.ts'
 import type { Clock } from '../../kernel/clock.ts'
-import { Fault } from '../../kernel/fault.ts'
 import { largestId, uuidOfUlid } from '../../kernel/ids.ts'
 import { createPlaces } from '../../kernel/places.ts'
 import { webAddressProblem } from '../../kernel/web-address.ts'
@@ -73,17 +72,19 @@ export function createTerminalWebhooks({ destinations, egress, clock, sandbox, p
 
   const limitReached = () => refuse('ENDPOINT_LIMIT_REACHED', `A group has at most ${endpointsMax} endpoints.`)
 
+  const noEndpoint = () => refuse('NOT_FOUND', 'There is no such endpoint.')
+
   const found = async <Found>(id: string, looking: Promise<Found | undefined>): Promise<Found> => {
     const one = await looking
     if (one !== undefined) return one
     if (await destinations.exists(id, dialect))
       throw refuse('GROUP_MISMATCH', 'This endpoint belongs to another group.')
-    throw new Fault('NOT_FOUND', 'There is no such endpoint.')
+    throw noEndpoint()
   }
 
   const idOf = (endpointId: string): string => {
     const id = uuidOfUlid(endpointId.replace(/^wh_/, ''))
-    if (id === undefined) throw new Fault('NOT_FOUND', 'There is no such endpoint.')
+    if (id === undefined) throw noEndpoint()
     return id
   }
 

@@ -1,6 +1,6 @@
 import type { FastifyReply } from 'fastify'
-import { Fault } from '../../../kernel/fault.ts'
 import type { Intent } from '../../../payments/intent.ts'
+import { refuse } from '../errors.ts'
 import type { EcommerceService } from '../service.ts'
 import type { LinkRow } from '../store.ts'
 import type { CheckoutDependencies } from './dependencies.ts'
@@ -87,13 +87,13 @@ export function createVisits({
 }) {
   const findLink = async (request: TokenRequest): Promise<LinkRow> => {
     const link = await found(request.params.token, ecommerce.findLinkByToken)
-    if (link === undefined) throw new Fault('NOT_FOUND', 'There is no such payment link.')
+    if (link === undefined) throw refuse('NOT_FOUND', 'There is no such payment link.')
     return link
   }
 
   const findIntent = async (request: TokenRequest): Promise<Intent> => {
     const intent = await found(request.params.token, ecommerce.findIntentByToken)
-    if (intent === undefined) throw new Fault('NOT_FOUND', 'There is no such payment.')
+    if (intent === undefined) throw refuse('NOT_FOUND', 'There is no such payment.')
     return intent
   }
 
