@@ -40,6 +40,7 @@ export interface NewestSecret {
 
 /** Secrets of one destination that sign at a time. */
 const secretsLiveMax = 3
+const onePerUrl = ['one_live_url_per_owner', 'one_live_url_per_account']
 
 /** The destinations of an entity and of all entities under it, or of a group. Deleted ones are not found. */
 export interface Destinations {
@@ -102,7 +103,7 @@ export function createDestinations({ db, work, bus, clock, keyring }: Destinatio
     const sealedSecret = keyring.seal(input.secret ?? newSecret(), placeOf(secretId))
     const { disabled = false } = input
     const stored = { ...input, disabled, id: newId(at), owner, secretId, sealedSecret, at }
-    const made = await withOwnUrl(store.insert(on, stored))
+    const made = await refusingTaken(store.insert(on, stored))
     if (made === undefined) throw new Error('the destination was not stored')
     return made
   }
@@ -124,7 +125,7 @@ export function createDestinations({ db, work, bus, clock, keyring }: Destinatio
         const held = await store.holdLane(tx, scope, id, dialect)
         return held ? store.change(tx, scope, id, dialect, change) : undefined
       })
-      const changed = await withOwnUrl(changing)
+      const changed = await refusingTaken(changing)
       // By the row's id: the caller's may be in capitals.
       if (changed !== undefined && (change.disabled === true || change.url !== null)) {
         bus.say('destinations', [changed.id])
@@ -165,12 +166,12 @@ export function createDestinations({ db, work, bus, clock, keyring }: Destinatio
   }
 }
 
-/** Throws CONFLICT where another live destination of the owner has the URL. */
-async function withOwnUrl<Stored>(storing: Promise<Stored>): Promise<Stored> {
+/** Throws CONFLICT where another live destination of the owner has the URL; in area E another of the account. */
+async function refusingTaken<Stored>(storing: Promise<Stored>): Promise<Stored> {
   try {
     return await storing
   } catch (error) {
-    if (refusedBy(error) !== 'one_live_url_per_owner') throw error
+    if (!onePerUrl.includes(refusedBy(error) ?? '')) throw error
     throw new Fault('CONFLICT', 'Another endpoint of this entity has this URL; change that one, or use another URL.', {
       cause: error,
     })

@@ -1,9 +1,10 @@
 import type { Destinations } from '../../delivery/destinations.ts'
 import type { Accounts } from '../../identity/accounts.ts'
-import { refusedBy, type Db } from '../../kernel/db.ts'
+import type { Db } from '../../kernel/db.ts'
 import { Fault } from '../../kernel/fault.ts'
 import { webAddressProblem } from '../../kernel/web-address.ts'
 import type { Account } from './callers.ts'
+import { refuseWebhook } from './errors.ts'
 import { webhooksStore as store, type WebhookRow } from './store-webhooks.ts'
 
 export interface QrWebhooksDependencies {
@@ -29,7 +30,10 @@ export function createQrWebhooksService({ db, destinations, accounts, vet, sandb
   const mustBeReachable = (url: string): void => {
     const problem = webAddressProblem(url, { loopbackHttp: sandbox, fragment: false }) ?? vet(url)
     if (problem !== null)
-      throw new Fault('BAD_REQUEST', 'webhookUrl: must be a public https address without user information or fragment.')
+      throw refuseWebhook(
+        'BAD_REQUEST',
+        'webhookUrl: must be a public https address without user information or fragment.',
+      )
   }
 
   /** Whose the webhook is: the account's, or that of the one branch with the code. */
@@ -37,7 +41,7 @@ export function createQrWebhooksService({ db, destinations, accounts, vet, sandb
     const { merchantId, partnerId } = account
     const branch = activationCode === undefined ? undefined : await accounts.branchByCode(account, activationCode)
     if (activationCode !== undefined && branch === undefined)
-      throw new Fault('BAD_REQUEST', 'activation-code: names no branch of this account or key.')
+      throw refuseWebhook('BAD_REQUEST', 'activation-code: names no branch of this account or key.')
     const branchId = branch?.id ?? account.branchId
     if (branchId === null)
       return {
@@ -68,7 +72,7 @@ export function createQrWebhooksService({ db, destinations, accounts, vet, sandb
     ): Promise<WebhookRow> {
       mustBeReachable(input.webhookUrl)
       const { owner, code } = await ownerOf(account, activationCode)
-      const made = await withOwnUrl(
+      const made = await refusingRegistered(
         destinations.create(owner, {
           dialect: 'encrypted',
           url: input.webhookUrl,
@@ -93,7 +97,7 @@ export function createQrWebhooksService({ db, destinations, accounts, vet, sandb
         metadata: null,
         disabled: input.status === undefined ? null : input.status === 'DISABLED',
       }
-      await withOwnUrl(destinations.change(account, id, change, 'encrypted'))
+      await refusingRegistered(destinations.change(account, id, change, 'encrypted'))
       return read(id)
     },
 
@@ -105,16 +109,14 @@ export function createQrWebhooksService({ db, destinations, accounts, vet, sandb
   }
 }
 
-const notFound = () => new Fault('WEBHOOK_NOT_FOUND', 'This account has no such webhook.')
+const notFound = () => refuseWebhook('WEBHOOK_NOT_FOUND', 'This account has no such webhook.')
 
 /** Throws URL_REGISTERED where the account has another webhook with the URL, for whichever branch. */
-async function withOwnUrl<Stored>(storing: Promise<Stored>): Promise<Stored> {
+async function refusingRegistered<Stored>(storing: Promise<Stored>): Promise<Stored> {
   try {
     return await storing
   } catch (error) {
-    const isTaken =
-      refusedBy(error) === 'one_live_url_per_account' || (error instanceof Fault && error.code === 'CONFLICT')
-    if (!isTaken) throw error
+    if (!(error instanceof Fault && error.code === 'CONFLICT')) throw error
     throw new Fault('URL_REGISTERED', 'webhookUrl: this account has a webhook with this URL.', { cause: error })
   }
 }
