@@ -12,7 +12,7 @@ export interface TogetherOptions<Item, Result> {
   /** Items that have one of these in common are not done together, but in the order in which they came. */
   readonly apart?: (item: Item) => readonly string[]
   /** Batches under way at once. Default 1. */
-  readonly lanesMax?: number
+  readonly batchesMax?: number
   /**
    * After a batch of so many, and of fewer than 32, it rests, so that the next is larger: a batch costs as much as several items, however
    * small it is. It rests for half of the time that the batch took, which tells what one costs here and now. By default it never rests.
@@ -47,10 +47,10 @@ const onceNextIsSent = (tell: () => void) => process.nextTick(() => queueMicrota
  * that got none. UNAVAILABLE when too many wait.
  */
 export function together<Item, Result>(options: TogetherOptions<Item, Result>): (item: Item) => Promise<Result> {
-  const { work, itemsMax, apart = () => [], lanesMax = 1, restFrom = Infinity } = options
+  const { work, itemsMax, apart = () => [], batchesMax = 1, restFrom = Infinity } = options
   let waiting: Waiting<Item, Result>[] = []
   const busy = new Set<string>()
-  let lanes = 0
+  let batches = 0
 
   /** Does these, and gives what tells those who wait how it went. */
   const settle = async (batch: readonly Waiting<Item, Result>[]): Promise<() => void> => {
@@ -100,7 +100,7 @@ export function together<Item, Result>(options: TogetherOptions<Item, Result>): 
   }
 
   const run = async (): Promise<void> => {
-    lanes += 1
+    batches += 1
     // Whoever comes in this turn of the event loop comes along.
     await timers.setImmediate()
     for (let batch = take(); batch.length > 0; batch = take()) {
@@ -110,7 +110,7 @@ export function together<Item, Result>(options: TogetherOptions<Item, Result>): 
       for (const { names } of batch) for (const name of names) busy.delete(name)
       if (batch.length >= restFrom && batch.length < restBelow) await timers.setTimeout(restMs)
     }
-    lanes -= 1
+    batches -= 1
   }
 
   return (item) => {
@@ -118,7 +118,7 @@ export function together<Item, Result>(options: TogetherOptions<Item, Result>): 
       return Promise.reject(new Fault('UNAVAILABLE', 'Too much is waiting; try again.', { retryAfterSeconds: 1 }))
     const promised = Promise.withResolvers<Result>()
     waiting.push({ item, names: apart(item), sinceMs: performance.now(), promised })
-    if (lanes < lanesMax) void run()
+    if (batches < batchesMax) void run()
     return promised.promise
   }
 }

@@ -51,8 +51,8 @@ const dueTasks = statement(
      join sandbox.virtual_terminals v on v.group_id = t.group_id and v.device_id = t.device_id
     where v.node_id = $1 and t.run_at <= kernel.now() order by t.run_at, t.id limit 100`,
 )
-const putOffTask = statement(
-  'sandbox.putOffTerminalTask',
+const postponeTask = statement(
+  'sandbox.postponeTerminalTask',
   `update sandbox.terminal_tasks set run_at = kernel.now() + $2::integer * interval '1 second' where id = $1`,
 )
 const dropTask = statement('sandbox.dropTerminalTask', `delete from sandbox.terminal_tasks where id = $1`)
@@ -137,7 +137,7 @@ export const terminalTaskStore = {
     on.run(insertTask, [row.id, row.group_id, row.device_id, row.transaction_id, row.task, runAt]),
   /** Of the terminals that a process runs. */
   due: (on: Queries, nodeId: string) => on.run<TaskRow>(dueTasks, [nodeId]),
-  putOff: (on: Queries, id: string, seconds: number) => on.run(putOffTask, [id, seconds]),
+  postpone: (on: Queries, id: string, seconds: number) => on.run(postponeTask, [id, seconds]),
   drop: (on: Queries, id: string) => on.run(dropTask, [id]),
   /** How many were dropped. */
   dropOf: async (on: Queries, groupId: string, deviceId: string, transactionId: string) =>

@@ -127,7 +127,7 @@ export function createVirtualTerminals(deps: VirtualTerminalsDependencies): Virt
     const unit = units.get(nameOf(task.group_id, task.device_id))
     if (unit !== undefined) {
       if (task.task === 'connect') {
-        if (!(await comeBack(unit))) return void (await store.putOff(db, task.id, comeBackEveryS))
+        if (!(await comeBack(unit))) return void (await store.postpone(db, task.id, comeBackEveryS))
       } else if (task.transaction_id !== null) report(unit, task.transaction_id)
       await heard(unit)
     }

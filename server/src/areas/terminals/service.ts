@@ -47,7 +47,7 @@ export function createTerminalsService(deps: TerminalsDependencies) {
       return those.map(({ groupId, deviceId }) => byName.get(`${groupId} ${deviceId}`))
     },
     itemsMax: readTogetherMax,
-    lanesMax: 2,
+    batchesMax: 2,
   })
 
   /** The terminal by its device id, else by its connection id. */
