@@ -28,10 +28,10 @@ export function startWorkers(
   building: AsyncDisposableStack,
   { db, work, bus, log, payments, terminals, delivery, owner, sandbox }: WorkerParts,
 ): void {
-  const doubt = { log, bus, wokenBy: ['clock', 'payments'] } as const
+  const inquiring = { log, bus, wokenBy: ['clock', 'payments'] } as const
   building.use(startLoop('payments.sweep', { log, bus, wokenBy: ['clock'] }, () => payments.sweep()))
-  building.use(startLoop('payments.reconcile', doubt, () => payments.reconcile()))
-  building.use(startLoop('refunds.reconcile', doubt, () => payments.refunds.reconcile()))
+  building.use(startLoop('payments.reconcile', inquiring, () => payments.reconcile()))
+  building.use(startLoop('refunds.reconcile', inquiring, () => payments.refunds.reconcile()))
   building.use(startEcommerceTimers({ db, bus, log, owner }))
   building.use(startQrTimers({ db, bus, log }))
   building.use(delivery.worker())

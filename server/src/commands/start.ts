@@ -130,7 +130,7 @@ async function openSandbox(
   ending.throwIfAborted()
   // Clients look for the API there, and a process without it may share the data directory of one that has it.
   if (config.roles.includes('api')) {
-    const all = { ...named(addresses), metrics: metricsUrl(config, addresses) }
+    const all = { ...addresses, metrics: metricsUrl(config, addresses) }
     running.defer(await writeSandboxFile(config.dataDir, all, seed))
   }
   return {
@@ -194,17 +194,6 @@ const isDone = async (what: string, telling: Promise<void>, ending: AbortSignal)
     telling.then(() => true),
     ending,
   )) === true
-
-const named = ({ base, terminal, terminalWs, webhooks, qr, checkout, dashboard, sandbox }: Addresses) => ({
-  base,
-  terminal,
-  terminalWs,
-  webhooks,
-  qr,
-  checkout,
-  dashboard,
-  sandbox,
-})
 
 function metricsUrl({ metrics }: Config, { base }: Addresses): string {
   if (metrics === 'off') return ''
