@@ -38,6 +38,21 @@ export function idsWithin(
   }
 }
 
+/** The ids after one RFC 3339 time and before another, neither of them among these; null where the first time is the later one. */
+export function idsBetween(
+  from: string | undefined,
+  to: string | undefined,
+): { readonly from: string; readonly before: string } | null {
+  const fromMs = from === undefined ? undefined : msOf(from)
+  // Within a millisecond a bound lies after the whole of it.
+  const toMs = to === undefined ? undefined : msOf(to) + (isFinerThanMs(to) ? 1 : 0)
+  if (fromMs !== undefined && toMs !== undefined && fromMs > toMs) return null
+  return {
+    from: fromMs === undefined ? smallestId : firstIdOf(Math.max(0, fromMs + 1)),
+    before: toMs === undefined ? largestId : firstIdOf(Math.max(0, toMs)),
+  }
+}
+
 const crockford = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
 const ulidForm = new RegExp(`^[0-7][${crockford}]{25}$`)
 

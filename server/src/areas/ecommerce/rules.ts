@@ -1,6 +1,6 @@
-import { firstIdOf, largestId, smallestId } from '../../kernel/ids.ts'
+import { idsBetween } from '../../kernel/ids.ts'
 import { linesTotal } from '../../kernel/money.ts'
-import { isFinerThanMs, msOf } from '../../kernel/timestamp.ts'
+import { msOf } from '../../kernel/timestamp.ts'
 import { webAddressProblem, webAddressWords } from '../../kernel/web-address.ts'
 import { refuse } from './errors.ts'
 import type { LinkChange, NewIntentRequest, NewLink } from './requests.ts'
@@ -129,16 +129,9 @@ export function mergedUrls(
   return merged.length === 0 ? null : Object.fromEntries(merged)
 }
 
-/** Both dates exclusive: after `from`, before `to`. A millisecond is the grain of an id. */
+/** Both dates exclusive. Throws INVALID_DATE_RANGE where the first is the later one. */
 export function idBounds(from: string | undefined, to: string | undefined): { from: string; before: string } {
-  const fromMs = from === undefined ? undefined : msOf(from)
-  // Within a millisecond a bound lies after the whole of it.
-  const toMs = to === undefined ? undefined : msOf(to) + (isFinerThanMs(to) ? 1 : 0)
-  if (fromMs !== undefined && toMs !== undefined && fromMs > toMs) {
-    throw refuse('INVALID_DATE_RANGE', 'date_from: must not be later than date_to.', 'date_from', 'not_after_date_to')
-  }
-  return {
-    from: fromMs === undefined ? smallestId : firstIdOf(Math.max(0, fromMs + 1)),
-    before: toMs === undefined ? largestId : firstIdOf(Math.max(0, toMs)),
-  }
+  const bounds = idsBetween(from, to)
+  if (bounds !== null) return bounds
+  throw refuse('INVALID_DATE_RANGE', 'date_from: must not be later than date_to.', 'date_from', 'not_after_date_to')
 }
