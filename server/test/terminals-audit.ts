@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { stand, transactionMoves, type Standing } from '../src/areas/terminals/machine.ts'
+import { progressAfter, transactionMoves, type Progress } from '../src/areas/terminals/machine.ts'
 import type { Answer } from './conformance/call.ts'
 import type { Platform } from './platform.ts'
 import { sql } from './sql.ts'
@@ -7,9 +7,9 @@ import type { shopOf } from './till.ts'
 
 interface Row {
   readonly transaction_id: string
-  readonly state: Standing['state']
-  readonly given_up: Standing['givenUp']
-  readonly announced: Standing['announced']
+  readonly state: Progress['state']
+  readonly given_up: Progress['givenUp']
+  readonly announced: Progress['announced']
   readonly void_cause: string | null
 }
 
@@ -27,19 +27,19 @@ const unannounced = `select t.transaction_id, t.announced, e.type
   where t.announced is distinct from e.type`
 
 const events = [...new Set(transactionMoves.map(({ event }) => event))]
-const fresh: Standing = { state: 'PENDING', givenUp: null, announced: null }
-const keyOf = ({ state, givenUp, announced }: Standing): string => `${state} ${givenUp} ${announced}`
+const fresh: Progress = { state: 'PENDING', givenUp: null, announced: null }
+const keyOf = ({ state, givenUp, announced }: Progress): string => `${state} ${givenUp} ${announced}`
 const reaches = new Map<string, ReadonlySet<string>>()
 
-/** Where the table leads to from a standing, by any number of its moves. */
-function reachableFrom(from: Standing): ReadonlySet<string> {
+/** Where the table leads to from here, by any number of its moves. */
+function reachableFrom(from: Progress): ReadonlySet<string> {
   const known = reaches.get(keyOf(from))
   if (known !== undefined) return known
   const found = new Map([[keyOf(from), from]])
   // A map is gone through with what is added meanwhile.
-  for (const standing of found.values()) {
+  for (const progress of found.values()) {
     for (const event of events) {
-      const { standing: next } = stand(standing, event)
+      const { after: next } = progressAfter(progress, event)
       found.set(keyOf(next), next)
     }
   }
@@ -64,7 +64,7 @@ export async function startAudit(p: Platform, shop: ReturnType<typeof shopOf>) {
   const begun: string[] = []
   const told = new Map<string, Answer>()
   const approved = new Set<string>()
-  const stood = new Map<string, Standing>()
+  const stood = new Map<string, Progress>()
   let rows: Row[] = []
 
   const look = async () => {
@@ -73,10 +73,10 @@ export async function startAudit(p: Platform, shop: ReturnType<typeof shopOf>) {
       const { transaction_id: id, state, given_up: givenUp, announced } = row
       const answer = told.get(id)
       const about = `${JSON.stringify(row)}, and the till was told ${answer?.status} ${answer?.text}`
-      const standing = { state, givenUp, announced }
+      const progress = { state, givenUp, announced }
       const before = stood.get(id) ?? fresh
-      assert.ok(reachableFrom(before).has(keyOf(standing)), `no moves lead from ${keyOf(before)} to ${about}`)
-      stood.set(id, standing)
+      assert.ok(reachableFrom(before).has(keyOf(progress)), `no moves lead from ${keyOf(before)} to ${about}`)
+      stood.set(id, progress)
       if (approved.has(id)) assert.ok(state === 'COMPLETED' || state === 'VOIDED', `approved: ${about}`)
       if (givenUp !== null) assert.notEqual(state, 'COMPLETED', about)
       if (answer !== undefined && saysUnpaid(answer)) assert.notEqual(state, 'COMPLETED', about)

@@ -161,7 +161,7 @@ function pageOf(caller: Caller, filters: TransactionFilters, after: After | null
         : [{ from: place, within: [] }]
   const parts = filters.statuses?.every((status) => status === 'PENDING') === true ? [] : walks().map(walk)
   if (filters.statuses === null || filters.statuses.includes('PENDING'))
-    parts.push(part(pendingOf(caller, theirs, value), [...fits, ...onward(stands), standing]))
+    parts.push(part(pendingOf(caller, theirs, value), [...fits, ...onward(stands), notLapsed]))
   // What has lapsed is looked up by its ids: `offset 0` keeps PostgreSQL from walking through all others where it takes them for few.
   const found = `
     with lapsed as materialized (select l.id, l.status, l.updated_at from ${lapses} l where l.${entityColumns[level]} = $1),
@@ -295,7 +295,7 @@ function pendingOf(
 }
 
 // What has lapsed is stored as PENDING.
-const standing = 't.id <> all (array(select l.id from lapsed l))'
+const notLapsed = 't.id <> all (array(select l.id from lapsed l))'
 
 // A little more than payments.tells_time lets the time of an id be from that of its row.
 const idMsMax = 3_600_001

@@ -2,7 +2,7 @@ import {
   graceMs,
   isOpen,
   noResultMs,
-  stand,
+  progressAfter,
   type Announcement,
   type GivenUp,
   type Push,
@@ -187,8 +187,8 @@ const asksVoid = (at: Date): Partial<Course> => ({
 
 /** One event at one time. Unchanged, with no effect, where the table has no row for it. */
 export function happen(before: Course, createdAt: Date, event: TransactionEvent, at: Date, result: Result = {}): Step {
-  const standing = { state: before.state, givenUp: before.given_up, announced: before.announced }
-  const { standing: after, move } = stand(standing, event)
+  const progress = { state: before.state, givenUp: before.given_up, announced: before.announced }
+  const { after, move } = progressAfter(progress, event)
   if (move === null) return unchanged(before)
   const effects: Effect[] = []
   const course: { -readonly [Name in keyof Course]: Course[Name] } = {

@@ -3,9 +3,9 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import {
   moveOf,
-  stand,
+  progressAfter,
   transactionMoves,
-  type Standing,
+  type Progress,
   type TransactionEvent,
   type TransactionState,
 } from './machine.ts'
@@ -19,10 +19,10 @@ const states: readonly TransactionState[] = [
   'VOIDED',
 ]
 const events = [...new Set(transactionMoves.map(({ event }) => event))]
-const fresh: Standing = { state: 'PENDING', givenUp: null, announced: null }
+const fresh: Progress = { state: 'PENDING', givenUp: null, announced: null }
 
-const after = (...happened: TransactionEvent[]): Standing =>
-  happened.reduce((standing, event) => stand(standing, event).standing, fresh)
+const after = (...happened: TransactionEvent[]): Progress =>
+  happened.reduce((progress, event) => progressAfter(progress, event).after, fresh)
 
 test('no state has two rows for one event', () => {
   const keys = transactionMoves.flatMap(({ from, event, givenUp }) =>
@@ -35,11 +35,11 @@ test('a payment that was given up is never kept as money, whatever happens and i
   const steps = fc.array(fc.constantFrom(...events), { maxLength: 40 })
   fc.assert(
     fc.property(steps, (happened) => {
-      let standing = fresh
+      let progress = fresh
       for (const event of happened) {
-        const before = standing
-        const { standing: next, move } = stand(before, event)
-        standing = next
+        const before = progress
+        const { after: next, move } = progressAfter(before, event)
+        progress = next
         // Sticky.
         if (before.givenUp !== null) assert.equal(next.givenUp, before.givenUp)
         if (before.announced !== null) assert.equal(next.announced, before.announced)
@@ -53,7 +53,7 @@ test('a payment that was given up is never kept as money, whatever happens and i
         if (move === null) assert.equal(next, before)
       }
       // Time always brings the one webhook.
-      const end = stand(standing, 'wait_over').standing
+      const end = progressAfter(progress, 'wait_over').after
       assert.ok(end.announced !== null, `${JSON.stringify(happened)} announces nothing`)
     }),
     { numRuns: 8_000 },

@@ -26,7 +26,8 @@ export type TransactionEvent =
 /** Why it is voided: `confirmed` by the terminal, which was asked to or not; else by the platform, which tells the terminal. */
 export type VoidCause = 'late' | 'mismatch' | 'contradiction' | 'confirmed'
 
-export interface Standing {
+/** How far a payment has come. */
+export interface Progress {
   readonly state: TransactionState
   readonly givenUp: GivenUp | null
   /** The one webhook, once it was written. */
@@ -197,17 +198,17 @@ const byKey = new Map(
 )
 
 /** The row of the table, or null where the event changes nothing. */
-export function moveOf({ state, givenUp }: Standing, event: TransactionEvent): Move | null {
+export function moveOf({ state, givenUp }: Progress, event: TransactionEvent): Move | null {
   return byKey.get(key(state, givenUp !== null, event)) ?? null
 }
 
-/** The standing after an event, and the row of the table that led there; the same standing where there is none. */
-export function stand(before: Standing, event: TransactionEvent): { standing: Standing; move: Move | null } {
+/** How far it has come after an event, and by which row of the table; as far as before where there is none. */
+export function progressAfter(before: Progress, event: TransactionEvent): { after: Progress; move: Move | null } {
   const one = moveOf(before, event)
-  if (one === null) return { standing: before, move: null }
+  if (one === null) return { after: before, move: null }
   return {
     move: one,
-    standing: {
+    after: {
       state: one.to,
       givenUp: before.givenUp ?? one.marks,
       announced: before.announced ?? one.announces,

@@ -118,8 +118,8 @@ export function paymentCases(
   const takenOr = (offered: Offered, looked: Looked): Taken | Fault => {
     if (looked.is_added) return { begun: rowOf(offered, looked), connectionId: looked.connection }
     if (looked.repeats !== null) return { used: looked }
-    if (looked.standing !== 'online')
-      return refuse('TERMINAL_OFFLINE', `The terminal is ${looked.standing}; nothing was sent.`)
+    if (looked.status !== 'online')
+      return refuse('TERMINAL_OFFLINE', `The terminal is ${looked.status}; nothing was sent.`)
     if (looked.is_busy) return { busy: looked }
     // By somebody else, at another terminal of the group, in this very moment; or long ago.
     return { used: looked }

@@ -45,7 +45,7 @@ export interface Looked {
   readonly device: string | null
   readonly branch: string
   readonly connection: string
-  readonly standing: ConnectionStatus
+  readonly status: ConnectionStatus
   /** The payment that has this transactionId, or this signature. */
   readonly repeats: string | null
   readonly is_busy: boolean
@@ -55,7 +55,7 @@ export interface Looked {
 // One call for all of it: each way to the database and back would be waited for with the terminals locked.
 const takePayments = statement(
   'terminals.takePayments',
-  `select place, terminal, device, branch, connection, standing, repeats, is_busy, is_added from terminals.take_payments($1, $2)`,
+  `select place, terminal, device, branch, connection, standing as status, repeats, is_busy, is_added from terminals.take_payments($1, $2)`,
 )
 
 export const takingStore = {
