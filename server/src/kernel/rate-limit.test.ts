@@ -102,3 +102,12 @@ test('a visitor is an IPv4 address, or the /64 of an IPv6 one however that is wr
   assert.equal(visitorOf('::1'), visitorOf('::ffff:ffff:ffff:ffff'))
   assert.notEqual(visitorOf('192.0.2.1'), visitorOf('192.0.2.2'))
 })
+
+test('a visitor stays the same one when a proxy writes his port, and who sends no address is nobody else', () => {
+  for (const written of ['192.0.2.1:443', '::ffff:192.0.2.1', '::FFFF:192.0.2.1', '[::ffff:192.0.2.1]:50000'])
+    assert.equal(visitorOf(written), visitorOf('192.0.2.1'), written)
+  for (const written of ['[2001:db8:1:2::9]:10000', '[2001:db8:1:2::9]'])
+    assert.equal(visitorOf(written), visitorOf('2001:db8:1:2::1'), written)
+  assert.equal(visitorOf('unknown'), visitorOf('unknown1:80'))
+  assert.notEqual(visitorOf('unknown'), visitorOf('192.0.2.1'))
+})

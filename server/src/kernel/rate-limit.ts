@@ -1,4 +1,4 @@
-import { isIPv6 } from 'node:net'
+import { isIPv4, isIPv6 } from 'node:net'
 import { Fault } from './fault.ts'
 
 /**
@@ -43,9 +43,15 @@ export function countOrRefuse(limit: RateLimit, key: string, message: string): v
   if (waitSeconds > 0) throw new Fault('RATE_LIMITED', message, { retryAfterSeconds: waitSeconds })
 }
 
-/** What one visitor is counted by: an IPv4 address, or the /64 that an IPv6 network gives to one customer. */
-export function visitorOf(address: string): string {
-  if (!isIPv6(address) || address.includes('.')) return address
+/**
+ * What one visitor is counted by: an IPv4 address, or the /64 that an IPv6 network gives to one customer. A proxy may have written the port behind
+ * it; whatever is no address counts as one visitor.
+ */
+export function visitorOf(forwarded: string): string {
+  const address = isIPv6(forwarded) ? forwarded : forwarded.replace(/:\d+$/, '').replace(/^\[(.*)\]$/, '$1')
+  const mapped = address.replace(/^::ffff:(?=.*\.)/i, '')
+  if (isIPv4(mapped)) return mapped
+  if (!isIPv6(address)) return ''
   const [head = '', tail] = address.split('::')
   const groups = head === '' ? [] : head.split(':')
   const missing = tail === undefined ? 0 : 8 - groups.length - (tail === '' ? 0 : tail.split(':').length)
