@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { connect } from 'node:net'
 import { test, type TestContext } from 'node:test'
 import { operation } from '@kaha/contract'
 import Type from 'typebox'
@@ -73,7 +74,7 @@ async function edge(t: TestContext, handle: Handle, changes: Partial<Area<string
   const send = (more: Partial<Call> = {}) =>
     call(url, { method: 'POST', path: '/things/a', body: { size: 1 }, ...more })
   const logged = () => lines.map((line) => JSON.parse(line) as Record<string, unknown>)
-  return { send, logged, lines, metrics }
+  return { send, logged, lines, metrics, port: portOf(http) }
 }
 
 const made: Handle = async ({ params, body }) => ({ status: 201, body: { id: params.id, size: body.size } })
@@ -244,4 +245,25 @@ test('a correlation id is ours, whatever the caller sends', async (t) => {
   const [one, other] = [await send({ headers }), await send({ headers })]
   assert.match(String(one.headers['x-correlation-id']), /^[0-9a-f]{8}-[0-9a-f]{4}-7/)
   assert.notEqual(one.headers['x-correlation-id'], other.headers['x-correlation-id'])
+})
+
+test('who sends more than is read hears so while he sends, and his connection lives on', async (t) => {
+  const { port } = await edge(t, made)
+  const half = 'x'.repeat(500_000)
+  const sendings = {
+    'a body of a known length': ['Content-Length: 1000000\r\n\r\n', half, half],
+    'a body in chunks': ['Transfer-Encoding: chunked\r\n\r\n', `7a120\r\n${half}\r\n`, `7a120\r\n${half}\r\n0\r\n\r\n`],
+  }
+  for (const [what, [length, first, rest]] of Object.entries(sendings)) {
+    const socket = connect(port, '127.0.0.1').setEncoding('latin1')
+    const answers = socket.iterator()
+    const head = `POST /things/a HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n${length}`
+    socket.write(head + first)
+    const refused = String((await answers.next()).value)
+    assert.match(refused, /^HTTP\/1\.1 413 .*PAYLOAD_TOO_LARGE/s, what)
+    assert.doesNotMatch(refused, /^connection: close/im, what)
+    socket.write(`${rest}GET /things/a HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`)
+    assert.match(String((await answers.next()).value), /^HTTP\/1\.1 405 /, what)
+    socket.destroy()
+  }
 })
