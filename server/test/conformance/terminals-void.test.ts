@@ -253,3 +253,30 @@ test('[D5.machine.other.void] a sale that is not completed cannot be voided', as
   assert.deepEqual([ended.success, ended.error], [false, 'INVALID_TRANSACTION_STATE'])
   await at.close()
 })
+
+test('[D5.machine.open.voided-at-terminal] a void that comes before the result is refused, and undoes the sale once that is told', async () => {
+  const at = await shop.connect()
+  const transactionId = `v-${randomUUID()}`
+  const paying = shop.pay({ transactionId })
+  await at.next('payment')
+  const undone = { action: 'voidResult', transactionId, success: true, reason: 'Wrong table.' }
+  const early = await at.ask(undone)
+  assert.deepEqual([early.action, early.code], ['error', 'INVALID_REQUEST'])
+  assert.equal(await stateOf(transactionId), 'PENDING')
+  at.send(result(transactionId))
+  assert.equal((await paying).json.status, 'SUCCESS')
+  at.send(undone)
+  await at.settled()
+  const record = (await shop.read(transactionId)).json
+  assert.deepEqual([record.status, record.voidReason], ['VOIDED', 'Wrong table.'])
+  // Of what has no money there is nothing to undo.
+  const declined = `v-${randomUUID()}`
+  const failing = shop.pay({ transactionId: declined })
+  await at.next('payment')
+  answers(at, declined, { success: false })
+  at.send(result(declined, { status: 'FAILED' }))
+  assert.equal((await failing).json.status, 'FAILED')
+  answers(at, declined, { success: true })
+  await at.settled()
+  assert.equal(await stateOf(declined), 'FAILED')
+})

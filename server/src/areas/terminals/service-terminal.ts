@@ -192,7 +192,13 @@ export function createTerminalCases({
 
     async hearVoid(from: Speaker, transactionId: string, answer: VoidAnswer) {
       const row = await own(from, transactionId, answer)
-      await changeOf(from, row, (course, now) => hearVoid(course, course.created_at, answer, now))
+      const after = await changeOf(from, row, (course, now) => hearVoid(course, course.created_at, answer, now))
+      // Taken in silence, it would be forgotten by the time the approval that it undoes is told, and that kept.
+      if (answer.success && isOpen(after.state))
+        throw refuse(
+          'INVALID_REQUEST',
+          'A void of what is still open; report the result first, and then this again. Nothing was changed.',
+        )
     },
 
     /** Something that is no result, of a payment that may be this terminal's, and what is wrong with it. */

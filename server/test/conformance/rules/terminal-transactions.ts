@@ -60,6 +60,8 @@ export const terminalTransactions = joined(
       'COMPLETED, void while the terminal is offline: COMPLETED, success false with TERMINAL_OFFLINE',
     'D5.machine.completed.voided-at-terminal':
       'COMPLETED, a void that nobody asked for: VOIDED with its reason, paymentVoided is pushed',
+    'D5.machine.open.voided-at-terminal':
+      'open, a void that the terminal reports before its result: unchanged, INVALID_REQUEST',
     'D5.machine.voided.void': 'VOIDED, void: the same void result again',
     'D5.machine.voided.void-automatic':
       'VOIDED automatically, void: success false with PENDING_CONFIRMATION until the terminal has confirmed',
