@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Bus } from '../kernel/bus.ts'
 import { isAway, type Db } from '../kernel/db.ts'
+import { inHalves } from '../kernel/halves.ts'
 import type { Log } from '../kernel/log.ts'
 import { startLoop } from '../kernel/loop.ts'
 import type { Figures } from './figures.ts'
@@ -52,19 +53,8 @@ export function startDispatcher({ db, bus, log, figures, sender, options }: Disp
     if (queued > 0) bus.hint('deliveries')
   }
 
-  // An event that cannot be queued must not hold up the others.
-  const dispatchApart = async (events: readonly ClaimedEvent[]): Promise<void> => {
-    try {
-      return dispatched(await store.dispatchClaimed(db, events))
-    } catch (error) {
-      if (isAway(error)) throw error
-      const [only] = events
-      if (events.length === 1 && only !== undefined) return fail(only, error)
-    }
-    const half = Math.ceil(events.length / 2)
-    await dispatchApart(events.slice(0, half))
-    await dispatchApart(events.slice(half))
-  }
+  const dispatch = async (events: readonly ClaimedEvent[]): Promise<void> =>
+    dispatched(await store.dispatchClaimed(db, events))
 
   const fail = async (event: ClaimedEvent, error: unknown): Promise<void> => {
     figures.dispatchFailed()
@@ -80,7 +70,7 @@ export function startDispatcher({ db, bus, log, figures, sender, options }: Disp
 
   const turn = async (): Promise<number> => {
     while (inHand.length > 0) {
-      await dispatchApart(inHand.slice(0, batch))
+      await inHalves(inHand.slice(0, batch), dispatch, fail)
       inHand = inHand.slice(batch)
     }
     try {

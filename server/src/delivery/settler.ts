@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isAway, type Db, type Queries } from '../kernel/db.ts'
+import { inHalves } from '../kernel/halves.ts'
 import type { Log } from '../kernel/log.ts'
 import { startLoop } from '../kernel/loop.ts'
 import type { Attempted } from './attempt.ts'
@@ -150,18 +151,7 @@ function storing(
     }
   }
 
-  return async function storeApart(batch: readonly Result[]): Promise<void> {
-    const [only] = batch
-    try {
-      return await store(batch)
-    } catch (error) {
-      if (isAway(error)) throw error
-      if (batch.length === 1 && only !== undefined) return storeAsSetback(only, error)
-    }
-    const half = Math.ceil(batch.length / 2)
-    await storeApart(batch.slice(0, half))
-    await storeApart(batch.slice(half))
-  }
+  return (batch: readonly Result[]) => inHalves(batch, store, storeAsSetback)
 }
 
 type Stored = Pick<Result, 'settlement' | 'change'>
