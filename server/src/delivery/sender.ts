@@ -1,4 +1,3 @@
-import { setMaxListeners } from 'node:events'
 import type { Bus } from '../kernel/bus.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { isAway, type Db } from '../kernel/db.ts'
@@ -7,8 +6,9 @@ import { startLoop } from '../kernel/loop.ts'
 import type { Attempted, Work } from './attempt.ts'
 import { createClaimPace } from './claim-pace.ts'
 import type { Figures } from './figures.ts'
+import { createFlights } from './flights.ts'
 import { createLeaveHands, type HeldDelivery, type LeaveHands } from './held.ts'
-import { startLeases, type Leases } from './leases.ts'
+import { startLeases } from './leases.ts'
 import { waitAfterSetback } from './schedule.ts'
 import { createSettler } from './settler.ts'
 import type { HandRoom, Slots } from './slots.ts'
@@ -154,187 +154,6 @@ export function startSender(dependencies: SenderDependencies): Sender {
       await giveBack(cutOff)
     },
   }
-}
-
-interface Flights {
-  /**
-   * Takes each delivery in hand: an attempt begins at once, or when another to the same destination has ended. No lease is older than `askedAt`,
-   * on the monotonic clock. Left are those to destinations that have `changed`, null for any: they are not in hand.
-   */
-  begin(taken: Taken, askedAt: number, changed: ReadonlySet<string | null>): readonly HeldDelivery[]
-  /** What is in hand for a destination and has not begun: no longer in hand. */
-  takeBack(destinationId: string): readonly HeldDelivery[]
-  takeBackAll(): readonly HeldDelivery[]
-  /** Waits until all that have begun have ended, cuts off those that have not by then, and resolves to what was cut off. */
-  land(waitMsMax: number): Promise<readonly HeldDelivery[]>
-}
-
-/** Where attempts of several destinations may go at once. */
-interface Origin {
-  readonly name: string
-  flying: number
-  /** Destinations with a line that could go on, but for this. */
-  readonly waiting: Set<string>
-}
-
-interface FlightEvents {
-  ended(): void
-  settle(attempted: Attempted, work: Work): void
-}
-
-function createFlights(
-  { slots, attempt, figures, log, options }: SenderDependencies,
-  leases: Pick<Leases, 'hold' | 'inForce' | 'end'>,
-  events: FlightEvents,
-): Flights {
-  let flying = 0
-  let landed = () => {}
-  const nextInLine = new Map<string, Work[]>()
-  const origins = new Map<string, Origin>()
-  const cutOff: HeldDelivery[] = []
-  const stop = new AbortController()
-  setMaxListeners(0, stop.signal)
-  let landing = false
-
-  const originOf = (work: Work): Origin => {
-    const name = originIn(work.lane.url)
-    const known = origins.get(name)
-    if (known !== undefined) return known
-    const origin = { name, flying: 0, waiting: new Set<string>() }
-    origins.set(name, origin)
-    return origin
-  }
-
-  /** Whether it may begin now; if so, it has. */
-  const take = (work: Work): boolean => {
-    const { destination_id } = work.row
-    const origin = originOf(work)
-    if (origin.flying >= options.flyingPerOriginMax) {
-      origin.waiting.add(destination_id)
-      return false
-    }
-    if (!slots.begin(destination_id)) {
-      // A destination may have just got another address, where nothing flies yet.
-      if (origin.flying === 0 && origin.waiting.size === 0) origins.delete(origin.name)
-      return false
-    }
-    origin.flying += 1
-    void fly(work, origin)
-    return true
-  }
-
-  const fly = async (work: Work, origin: Origin) => {
-    flying += 1
-    end(work, origin, await attempt(work, stop.signal))
-    flying -= 1
-    if (flying === 0) landed()
-  }
-
-  const end = (work: Work, origin: Origin, attempted: Attempted) => {
-    const { event_id, destination_id } = work.row
-    slots.end(destination_id)
-    origin.flying -= 1
-    if (attempted.outcome !== 'delivered') origin.waiting.delete(destination_id)
-    else if (origin.waiting.size === 0) beginNext(destination_id)
-    else if (nextInLine.has(destination_id)) origin.waiting.add(destination_id)
-    passOn(origin)
-    events.ended()
-    const setback = attempted.outcome === 'setback'
-    if (setback && stop.signal.aborted) {
-      leases.end(work.row)
-      cutOff.push(work.row)
-      return
-    }
-    if (setback) {
-      const what = { err: attempted.cause, event_id, destination_id }
-      log.warn(what, 'an attempt failed on our side; it is repeated and not counted')
-    }
-    figures.attempted(attempted)
-    events.settle(attempted, work)
-  }
-
-  const newLine = (destinationId: string): Work[] => {
-    const line: Work[] = []
-    nextInLine.set(destinationId, line)
-    return line
-  }
-
-  /** Destinations that wait for the same origin take turns. */
-  const passOn = (origin: Origin) => {
-    for (const destinationId of origin.waiting) {
-      if (origin.flying >= options.flyingPerOriginMax) return
-      origin.waiting.delete(destinationId)
-      beginNext(destinationId)
-    }
-    if (origin.flying === 0) origins.delete(origin.name)
-  }
-
-  const beginNext = (destinationId: string) => {
-    const line = nextInLine.get(destinationId) ?? []
-    for (let [next] = line; next !== undefined; [next] = line) {
-      if (leases.inForce(next.row)) {
-        if (!take(next)) return
-      } else {
-        slots.give(destinationId)
-        leases.end(next.row)
-      }
-      line.shift()
-    }
-    nextInLine.delete(destinationId)
-  }
-
-  const takeBack = (destinationId: string): HeldDelivery[] => {
-    const line = nextInLine.get(destinationId) ?? []
-    nextInLine.delete(destinationId)
-    return line.map(({ row }) => {
-      slots.give(destinationId)
-      leases.end(row)
-      return row
-    })
-  }
-
-  const takeBackAll = () => [...nextInLine.keys()].flatMap(takeBack)
-
-  return {
-    begin({ deliveries, lanes }, askedAt, changed) {
-      const left: HeldDelivery[] = []
-      for (const row of deliveries) {
-        const lane = lanes.get(row.destination_id)
-        if (lane === undefined) throw new Error(`the claim brought no destination ${row.destination_id}`)
-        if (row.expired) figures.leaseExpired()
-        if (changed.has(null) || changed.has(row.destination_id)) {
-          left.push(row)
-          continue
-        }
-        leases.hold(row, askedAt)
-        // The answer took longer than the lease: whoever looks next takes it over.
-        if (!leases.inForce(row)) {
-          leases.end(row)
-          continue
-        }
-        slots.take(row.destination_id, lane.slow)
-        const work = { row, lane, askedAt }
-        if (landing || !take(work)) (nextInLine.get(row.destination_id) ?? newLine(row.destination_id)).push(work)
-      }
-      return left
-    },
-    takeBack,
-    takeBackAll,
-    async land(waitMsMax) {
-      landing = true
-      cutOff.push(...takeBackAll())
-      const cut = setTimeout(() => stop.abort(), waitMsMax)
-      if (flying > 0) await new Promise<void>((resolve) => (landed = resolve))
-      clearTimeout(cut)
-      return cutOff
-    },
-  }
-}
-
-/** As it is written: one that is written in two ways is two here, and then waits for a connection. */
-function originIn(url: string): string {
-  const end = url.indexOf('/', 'https://'.length)
-  return end === -1 ? url : url.slice(0, end)
 }
 
 /** What was cut off is due at once, for any worker. Where that fails the leases do it, a little later. Never rejects. */
