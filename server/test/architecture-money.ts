@@ -58,7 +58,7 @@ export const exactAllTheSame: Exceptions = {
   'server/src/areas/reporting/csv.ts: return [type, q === undefined ? 1 : Number(q.slice(2))]': 'a weight of Accept',
   'server/src/areas/terminals/gateway/liveness.ts: const turnMs = pingMs / turns': 'milliseconds',
   'server/src/payments/card.ts: const digit = Number(number[number.length - 1 - place])': 'a digit of a card',
-  'server/src/payments/inquiry.ts: export const inquiryWaitMs = (ageMs: number): number => Math.min(inquiryWaitMsMax, Math.max(firstInquiryMs, ageMs / 20))':
+  'server/src/payments/inquiry.ts: const inquiryWaitMs = (ageMs: number): number => Math.min(inquiryWaitMsMax, Math.max(firstInquiryMs, ageMs / 20))':
     'milliseconds',
   "server/src/sandbox/inbox.ts: const [id, timestamp] = [header('webhook-id'), Number(header('webhook-timestamp'))]":
     'seconds',

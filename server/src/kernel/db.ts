@@ -297,6 +297,16 @@ export function isAway(error: unknown): boolean {
   return awayCodes.test(codeOf(error)) || (error instanceof Error && awayMessages.test(error.message))
 }
 
+/**
+ * Does it, and once more where the database went away: the answer to COMMIT may have been lost. `work` must be repeatable, so that what has
+ * happened does not happen again.
+ */
+export const surely = <T>(work: () => Promise<T>): Promise<T> =>
+  work().catch((error: unknown) => {
+    if (!isAway(error)) throw error
+    return work()
+  })
+
 /** Whether the database lets no further connection in; those that there are may do well. */
 export const isCrowded = (error: unknown): boolean => codeOf(error instanceof Fault ? error.cause : error) === '53300'
 

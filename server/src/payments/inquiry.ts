@@ -1,11 +1,55 @@
 /** How the processor is asked about what it has not answered: payments and refunds alike. */
+import type { Db, Queries } from '../kernel/db.ts'
+import { createPace } from '../kernel/pace.ts'
 
 // A call of the processor ends before its lease does, so nobody asks about what its own call may still answer.
 export const leaseSeconds = 20
 export const dueRowsMax = 50
-export const inquiryMsMax = 10_000
+const inquiryMsMax = 10_000
 export const firstInquiryMs = 1_000
 const inquiryWaitMsMax = 300_000
 
 /** Somebody may be watching what is young; what is old is asked about ever more rarely. */
-export const inquiryWaitMs = (ageMs: number): number => Math.min(inquiryWaitMsMax, Math.max(firstInquiryMs, ageMs / 20))
+const inquiryWaitMs = (ageMs: number): number => Math.min(inquiryWaitMsMax, Math.max(firstInquiryMs, ageMs / 20))
+
+interface Asked {
+  readonly id: string
+  readonly age_ms: number
+}
+
+/** What is asked about, `Due`, and what the processor may say of it, `Outcome`. */
+export interface InquiriesDependencies<Due extends Asked, Outcome extends { readonly kind: string }> {
+  readonly db: Db
+  readonly store: {
+    claimInquiries(on: Queries, rowsMax: number, leaseSeconds: number): Promise<readonly Due[]>
+    postponeInquiry(on: Queries, id: string, ms: number): Promise<unknown>
+    nextInquiry(on: Queries): Promise<number>
+  }
+  readonly ask: (id: string, signal: AbortSignal) => Promise<Outcome>
+  readonly settle: (due: Due, outcome: Outcome) => Promise<unknown>
+}
+
+/** Gives one round of questions: what is due is claimed, asked about and settled, or put off. Resolves to ms until the next. */
+export function createInquiries<Due extends Asked, Outcome extends { readonly kind: string }>({
+  db,
+  store,
+  ask,
+  settle,
+}: InquiriesDependencies<Due, Outcome>): () => Promise<number> {
+  const pace = createPace()
+
+  const inquire = async (due: Due): Promise<void> => {
+    // A question that fails has told nothing.
+    const outcome = await ask(due.id, AbortSignal.timeout(inquiryMsMax)).catch(() => null)
+    if (outcome === null || outcome.kind === 'pending')
+      await store.postponeInquiry(db, due.id, inquiryWaitMs(due.age_ms))
+    else await settle(due, outcome)
+  }
+
+  return async () => {
+    const due = await store.claimInquiries(db, dueRowsMax, leaseSeconds)
+    await Promise.all(due.map(inquire))
+    const waitMs = due.length === dueRowsMax ? 0 : await store.nextInquiry(db)
+    return pace({ moved: due.length > 0, waitMs })
+  }
+}

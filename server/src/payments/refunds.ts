@@ -1,10 +1,9 @@
 import type { Principal } from '../identity/principal.ts'
 import type { Clock } from '../kernel/clock.ts'
-import { isAway, type Db, type Queries } from '../kernel/db.ts'
+import { surely, type Db, type Queries } from '../kernel/db.ts'
 import { Fault } from '../kernel/fault.ts'
-import { createPace } from '../kernel/pace.ts'
 import { refundEventOf, type Connector, type RefundOutcome } from './connectors/connector.ts'
-import { dueRowsMax, firstInquiryMs, inquiryMsMax, inquiryWaitMs, leaseSeconds } from './inquiry.ts'
+import { createInquiries, firstInquiryMs, leaseSeconds } from './inquiry.ts'
 import { moveRefund, type RefundEvent, type RefundMove, type RefundState } from './refund-machine.ts'
 import { refundsStore as store, type RefundCall, type RefundRow } from './store-refunds.ts'
 
@@ -55,11 +54,7 @@ export function createRefunds({ db, clock, connector, waitMsMax, dueSooner }: Re
   const settle = async (id: string, outcome: RefundOutcome): Promise<void> => {
     const at = clock.now()
     const move = moveOf('PENDING', refundEventOf(outcome))
-    const once = () => store.settleRefund(db, id, move, at)
-    await once().catch((error: unknown) => {
-      if (!isAway(error)) throw error
-      return once()
-    })
+    await surely(() => store.settleRefund(db, id, move, at))
   }
 
   const call = async ({ id, amount, currency, attempt_id, processor_transaction_id }: RefundCall): Promise<void> => {
@@ -80,15 +75,12 @@ export function createRefunds({ db, clock, connector, waitMsMax, dueSooner }: Re
     } else await settle(id, outcome)
   }
 
-  const pace = createPace()
-
-  const inquire = async ({ id, age_ms }: { id: string; age_ms: number }): Promise<void> => {
-    const outcome = await connector
-      .inquireRefund(id, AbortSignal.timeout(inquiryMsMax))
-      .catch(() => ({ kind: 'pending' }) as const)
-    if (outcome.kind === 'pending') await store.postponeInquiry(db, id, inquiryWaitMs(age_ms))
-    else await settle(id, outcome)
-  }
+  const reconcile = createInquiries({
+    db,
+    store,
+    ask: (id, signal) => connector.inquireRefund(id, signal),
+    settle: ({ id }, outcome) => settle(id, outcome),
+  })
 
   return {
     async reserve(tx, { id, intentId, amount, reason, at }) {
@@ -117,12 +109,7 @@ export function createRefunds({ db, clock, connector, waitMsMax, dueSooner }: Re
     find: (principal, id) => store.findRefund(db, principal, id),
     refunded: (attemptId) => store.readRefunded(db, attemptId),
 
-    async reconcile() {
-      const due = await store.claimInquiries(db, dueRowsMax, leaseSeconds)
-      await Promise.all(due.map(inquire))
-      const waitMs = due.length === dueRowsMax ? 0 : await store.nextInquiry(db)
-      return pace({ moved: due.length > 0, waitMs })
-    },
+    reconcile,
   }
 }
 

@@ -1,6 +1,6 @@
 import type { Principal } from '../identity/principal.ts'
 import type { Clock } from '../kernel/clock.ts'
-import { isAway, type Db, type Queries } from '../kernel/db.ts'
+import { surely, type Db, type Queries } from '../kernel/db.ts'
 import { Fault } from '../kernel/fault.ts'
 import { newId } from '../kernel/ids.ts'
 import { createPace } from '../kernel/pace.ts'
@@ -17,13 +17,13 @@ import {
   type Outcome,
   type Verification,
 } from './connectors/connector.ts'
-import { dueRowsMax, firstInquiryMs, inquiryMsMax, inquiryWaitMs, leaseSeconds } from './inquiry.ts'
+import { createInquiries, dueRowsMax, firstInquiryMs } from './inquiry.ts'
 import { intentOf, type Intent } from './intent.ts'
 import { owesExpiredEvent, type AttemptEvent } from './machine.ts'
 import type { PaymentOwner } from './owner.ts'
 import { atOnceOrOneByOne, oneByOne } from './put-off.ts'
 import { createRefunds, type Refunds } from './refunds.ts'
-import { paymentsStore as store, type DueInquiry, type IntentRow, type NewIntent } from './store.ts'
+import { paymentsStore as store, type IntentRow, type NewIntent } from './store.ts'
 
 export interface PaymentsDependencies {
   readonly db: Db
@@ -98,10 +98,7 @@ export function createPayments({
   ): Promise<Intent | undefined> => {
     const event = eventOf(outcome)
     const settling = { intent, attemptId, method: 'card', from: 'PROCESSING', event, outcome, at: clock.now() } as const
-    const settled = await attempts.settle(settling).catch((error: unknown) => {
-      if (!isAway(error)) throw error
-      return attempts.settle(settling)
-    })
+    const settled = await surely(() => attempts.settle(settling))
     owner.announced()
     return settled
   }
@@ -139,14 +136,6 @@ export function createPayments({
   /** A question that fails has told nothing: the challenge counts as open, as far as anybody knows. */
   const askAboutChallenge = (attemptId: string): Promise<Challenge> =>
     connector.challenge(attemptId, AbortSignal.timeout(verificationMsMax)).catch(() => ({ kind: 'none' }) as const)
-
-  const inquire = async ({ id, intent_id, link_id, age_ms }: DueInquiry): Promise<void> => {
-    const outcome = await connector
-      .inquire(id, AbortSignal.timeout(inquiryMsMax))
-      .catch(() => ({ kind: 'pending' }) as const)
-    if (outcome.kind === 'pending') await store.postponeInquiry(db, id, inquiryWaitMs(age_ms))
-    else await settleSurely({ id: intent_id, linkId: link_id }, id, outcome)
-  }
 
   /** These resolve to how much they moved. */
   const endOverdueAttempts = async (): Promise<number> =>
@@ -189,7 +178,14 @@ export function createPayments({
       (await attempts.endRestOfLink(id)) ? 1 : 0,
     )
 
-  const [sweepPace, inquiryPace] = [createPace(), createPace()]
+  const reconcile = createInquiries({
+    db,
+    store,
+    ask: (id, signal) => connector.inquire(id, signal),
+    settle: ({ id, intent_id, link_id }, outcome) => settleSurely({ id: intent_id, linkId: link_id }, id, outcome),
+  })
+
+  const sweepPace = createPace()
 
   return {
     refunds: createRefunds({ db, clock, connector, waitMsMax: confirmWaitMsMax, dueSooner: () => owner.dueSooner() }),
@@ -275,12 +271,7 @@ export function createPayments({
       return sweepPace({ moved: moves.some((count) => count > 0), waitMs: nextMs })
     },
 
-    async reconcile() {
-      const due = await store.claimInquiries(db, dueRowsMax, leaseSeconds)
-      await Promise.all(due.map(inquire))
-      const nextMs = due.length === dueRowsMax ? 0 : await store.nextInquiry(db)
-      return inquiryPace({ moved: due.length > 0, waitMs: nextMs })
-    },
+    reconcile,
   }
 }
 

@@ -59,7 +59,7 @@ interface OpenAttempt {
   readonly link_id: string | null
 }
 
-export interface DueInquiry extends OpenAttempt {
+interface DueInquiry extends OpenAttempt {
   readonly age_ms: number
 }
 

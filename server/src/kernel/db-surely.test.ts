@@ -1,0 +1,28 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { surely } from './db.ts'
+import { Fault } from './fault.ts'
+
+const away = () => new Fault('UNAVAILABLE', 'away')
+
+/** Work that fails with these, one after the other, and then is done. */
+function failing(...errors: readonly Error[]) {
+  const left = [...errors]
+  return async () => {
+    const error = left.shift()
+    if (error !== undefined) throw error
+    return `done, ${left.length} left`
+  }
+}
+
+test('what the database did not answer is done once more, and no third time', async () => {
+  assert.equal(await surely(failing()), 'done, 0 left')
+  assert.equal(await surely(failing(away())), 'done, 0 left')
+  const second = away()
+  await assert.rejects(surely(failing(away(), second)), (error) => error === second)
+})
+
+test('what the database refused is not done again', async () => {
+  const refused = new Fault('CONFLICT', 'There is one already.')
+  await assert.rejects(surely(failing(refused)), refused)
+})
