@@ -48,6 +48,16 @@ export interface Settling {
   readonly at: Date
 }
 
+/** The move of an attempt whose intent is locked: by default of one that waits for its payer, and without an answer of the processor. */
+interface LockedMove {
+  readonly intentId: string
+  readonly attemptId: string
+  readonly from?: AttemptState
+  readonly event: AttemptEvent
+  readonly outcome?: Outcome | null
+  readonly at: Date
+}
+
 /** What ends a challenge, as the issuer tells it. */
 export type ChallengeEnd = 'challenge_passed' | 'challenge_refused' | 'challenge_down'
 
@@ -152,7 +162,7 @@ export function createAttempts({
     if (overdue === undefined || row.attempt_id === null) return row
     await releaseCode(tx, row)
     await store.lockIntent(tx, intentId)
-    const moved = await settleLocked(tx, intentId, row.attempt_id, 'REQUIRES_ACTION', event, null, overdue.at)
+    const moved = await settleLocked(tx, { intentId, attemptId: row.attempt_id, event, at: overdue.at })
     return moved ?? readRow(tx, intentId)
   }
 
@@ -166,7 +176,7 @@ export function createAttempts({
     for (const { id, intent_id: intentId, challenge_expires_at: at } of overdue) {
       await owner.settle(tx, { linkId, attemptId: id, succeeded: false, at })
       await store.lockIntent(tx, intentId)
-      await settleLocked(tx, intentId, id, 'REQUIRES_ACTION', 'code_expired', null, at)
+      await settleLocked(tx, { intentId, attemptId: id, event: 'code_expired', at })
     }
     return overdue.length > 0
   }
@@ -248,12 +258,7 @@ export function createAttempts({
   /** The move itself, under the intent's lock. Undefined when another has made one before. */
   const settleLocked = async (
     tx: Queries,
-    intentId: string,
-    attemptId: string,
-    from: AttemptState,
-    event: AttemptEvent,
-    outcome: Outcome | null,
-    at: Date,
+    { intentId, attemptId, from = 'REQUIRES_ACTION', event, outcome = null, at }: LockedMove,
   ): Promise<IntentRow | undefined> => {
     const move = moveAttempt(from, event)
     if ('refusal' in move) return undefined
@@ -289,7 +294,7 @@ export function createAttempts({
           ? { linkConsumed: false }
           : await owner.settle(tx, { linkId, attemptId, succeeded, at })
       await store.lockIntent(tx, id)
-      const row = await settleLocked(tx, id, attemptId, from, event, outcome, at)
+      const row = await settleLocked(tx, { intentId: id, attemptId, from, event, outcome, at })
       if (row === undefined) return undefined
       const settled = intentOf(row)
       // The end was stored while the attempt was being processed, and told to nobody; now nothing is left that could pay it. An end
@@ -322,7 +327,7 @@ export function createAttempts({
         return 'passed'
       }
       const event = passed ? 'challenge_passed_no_use_free' : end
-      await settleLocked(tx, intent.id, attemptId, 'REQUIRES_ACTION', event, null, at)
+      await settleLocked(tx, { intentId: intent.id, attemptId, event, at })
       return passed ? 'full' : 'over'
     })
 

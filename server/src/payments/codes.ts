@@ -109,7 +109,7 @@ export function createCodes({
       const approval = bankReference === null ? null : approvalOf(attemptId, bankReference, row.read_at)
       const waits = row.attempt_id === attemptId && isOpen(row)
       const moved =
-        waits && (await attempts.settleLocked(tx, intentId, attemptId, 'REQUIRES_ACTION', event, approval, row.read_at))
+        waits && (await attempts.settleLocked(tx, { intentId, attemptId, event, outcome: approval, at: row.read_at }))
       if (!moved) throw new Fault('CODE_FINAL', 'This code has had its one outcome.')
       if (linkId !== null && linkConsumed) await attempts.endIntentsOfLink(tx, linkId, { state: 'CONSUMED', at })
     })
