@@ -103,7 +103,7 @@ export function createPayments({
     return settled
   }
 
-  const process = async (
+  const callProcessor = async (
     intent: Intent,
     attemptId: string,
     authorize: (signal: AbortSignal) => Promise<Answer>,
@@ -214,7 +214,7 @@ export function createPayments({
       await attempts.start({ intent, attemptId, by: { method: 'card', card }, event, correlationId, attemptCount })
       if (event === 'processing_starts') {
         const { amount, currency } = intent
-        return process(intent, attemptId, (signal) =>
+        return callProcessor(intent, attemptId, (signal) =>
           connector.authorize({ attemptId, card, amount, currency, signal }),
         )
       }
@@ -242,7 +242,7 @@ export function createPayments({
       })
       if (ended === 'passed') {
         const authorize = (signal: AbortSignal) => connector.authorizeVerified({ attemptId, signal })
-        return { intent: await process(intent, attemptId, authorize), linkFull: false }
+        return { intent: await callProcessor(intent, attemptId, authorize), linkFull: false }
       }
       owner.announced()
       return { intent: await attempts.read(db, intent.id), linkFull: ended === 'full' }
@@ -277,7 +277,7 @@ export function createPayments({
 
 const intentIfAny = (row: IntentRow | undefined): Intent | undefined => (row === undefined ? undefined : intentOf(row))
 
-/** What each standing of a challenge does to its attempt. One that is open, or that the issuer does not know, goes on waiting. */
+/** What each end of a challenge does to its attempt. One that is open, or that the issuer does not know, goes on waiting. */
 const challengeEnds: Readonly<Record<Challenge['kind'], ChallengeEnd | null>> = {
   open: null,
   none: null,
