@@ -3,6 +3,7 @@ import type { Clock } from '../kernel/clock.ts'
 import { isLockedOut, type Db } from '../kernel/db.ts'
 import type { Log } from '../kernel/log.ts'
 import { startLoop } from '../kernel/loop.ts'
+import { onceIn } from '../kernel/pace.ts'
 import { partitionStore as store } from './store-partitions.ts'
 
 const hour = 60 * 60 * 1_000
@@ -34,18 +35,10 @@ interface Parts {
 
 /** Now, and then once a day of business time, by every process: partitions ahead are made, for a payment needs one where no worker runs, too. */
 export async function keepPartitions({ db, bus, clock, log }: Parts): Promise<AsyncDisposable> {
-  let doneAt = clock.now().getTime()
-  await ensurePartitions(db, new Date(doneAt))
-
-  const turn = async (): Promise<number> => {
-    const now = clock.now().getTime()
-    if (now - doneAt < day) return doneAt + day - now
-    await ensurePartitions(db, new Date(now))
-    doneAt = now
-    return day
-  }
-
-  return startLoop('delivery.partitions', { log, bus, wokenBy: ['clock'] }, turn)
+  const keep = (around: number) => ensurePartitions(db, new Date(around))
+  const keptAt = clock.now().getTime()
+  await keep(keptAt)
+  return startLoop('delivery.partitions', { log, bus, wokenBy: ['clock'] }, onceIn(day, clock, keep, keptAt))
 }
 
 /** Once an hour of business time, by a worker: partitions whose time is up are dropped whole. */
@@ -53,15 +46,10 @@ export function startRetention(
   { db, bus, clock, log }: Parts,
   { attemptsMs, eventsMs }: RetentionOptions,
 ): AsyncDisposable {
-  let doneAt = -Infinity
   let keptSince = Infinity
 
-  const turn = async (): Promise<number> => {
-    const now = clock.now().getTime()
-    if (now - doneAt < hour) return doneAt + hour - now
+  const drop = async (now: number): Promise<void> => {
     const eventsEnd = new Date(now - eventsMs)
-    // A reader in the way is waited for a second at most; then the next hour is early enough.
-    doneAt = now
     // Events first, and what is known of them only when they are gone: one without its deliveries would be taken for one that nobody got.
     const dropped: string[] = []
     try {
@@ -72,6 +60,7 @@ export function startRetention(
       dropped.push(...(await store.drop(db, 'attempts', new Date(now - attemptsMs))))
       keptSince = Infinity
     } catch (error) {
+      // A reader in the way is waited for a second at most; then the next hour is early enough.
       if (!isLockedOut(error)) throw error
       keptSince = Math.min(keptSince, now)
       if (now - keptSince < day)
@@ -82,8 +71,7 @@ export function startRetention(
         )
     }
     if (dropped.length > 0) log.info({ dropped }, 'retention dropped what was kept for long enough')
-    return hour
   }
 
-  return startLoop('delivery.retention', { log, bus, wokenBy: ['clock'] }, turn)
+  return startLoop('delivery.retention', { log, bus, wokenBy: ['clock'] }, onceIn(hour, clock, drop))
 }

@@ -1,3 +1,5 @@
+import type { Clock } from './clock.ts'
+
 const firstWaitMs = 50
 const waitMsMax = 5_000
 
@@ -11,5 +13,25 @@ export function createPace(): (turn: { readonly moved: boolean; readonly waitMs:
   return ({ moved, waitMs }) => {
     restMs = moved || waitMs > 0 ? 0 : Math.min(waitMsMax, Math.max(firstWaitMs, restMs * 2))
     return restMs === 0 ? waitMs : restMs
+  }
+}
+
+/**
+ * The turn of a loop that does its work once in so many ms of business time: at once, or that long after `doneAt`. What fails is not done, and
+ * the next turn tries it again. Resolves to ms until it is due.
+ */
+export function onceIn(
+  ms: number,
+  clock: Pick<Clock, 'now'>,
+  work: (now: number) => Promise<void>,
+  doneAt = -Infinity,
+): () => Promise<number> {
+  let lastAt = doneAt
+  return async () => {
+    const now = clock.now().getTime()
+    if (now - lastAt < ms) return lastAt + ms - now
+    await work(now)
+    lastAt = now
+    return ms
   }
 }

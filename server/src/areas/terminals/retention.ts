@@ -3,6 +3,7 @@ import type { Clock } from '../../kernel/clock.ts'
 import type { Db } from '../../kernel/db.ts'
 import type { Log } from '../../kernel/log.ts'
 import { startLoop } from '../../kernel/loop.ts'
+import { onceIn } from '../../kernel/pace.ts'
 import { retentionDays } from './machine.ts'
 import { retentionStore } from './store-retention.ts'
 import type { TransactionRow } from './store-transactions.ts'
@@ -31,10 +32,7 @@ export function startRetention({
   readonly clock: Clock
   readonly log: Log
 }): AsyncDisposable {
-  let doneAt = -Infinity
-  return startLoop('terminals.retention', { log, bus, wokenBy: ['clock'] }, async () => {
-    const now = clock.now().getTime()
-    if (now - doneAt < hour) return doneAt + hour - now
+  const drop = async (now: number): Promise<void> => {
     let dropped = 0
     for (const way of ['http', 'socket'] as const) {
       const before = new Date(now - retentionMs[way])
@@ -43,8 +41,8 @@ export function startRetention({
     }
     const settledBy = new Date(now - retentionMs.http)
     while ((await retentionStore.dropUnmatched(db, settledBy, rowsAtOnceMax)) === rowsAtOnceMax);
-    doneAt = now
     if (dropped > 0) log.info({ dropped }, 'retention dropped terminal payments that were kept for long enough')
-    return hour
-  })
+  }
+
+  return startLoop('terminals.retention', { log, bus, wokenBy: ['clock'] }, onceIn(hour, clock, drop))
 }
