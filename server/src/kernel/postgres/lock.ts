@@ -1,8 +1,9 @@
-import { readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { leaveToOwner, unlockableDataDir, unusableDataDir } from '../data-dir.ts'
 import { StartFault } from '../fault.ts'
+import { linesOf } from './pid-file.ts'
 
 export interface DirectoryLock extends Disposable {
   /** The process that held the lock last and did not give it back: it was killed. */
@@ -71,13 +72,4 @@ export function lockDirectory(dataDir: string, { forCommand = false } = {}): Dir
 function readPid(path: string): number | undefined {
   const pid = Number.parseInt(linesOf(path)[0] ?? '', 10)
   return pid > 0 ? pid : undefined
-}
-
-/** None where the file cannot be read. */
-function linesOf(path: string): string[] {
-  try {
-    return readFileSync(path, 'utf8').split('\n')
-  } catch {
-    return []
-  }
 }

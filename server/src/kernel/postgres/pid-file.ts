@@ -27,7 +27,8 @@ export function readPidFile(cluster: string): PidFile {
   }
 }
 
-function linesOf(path: string): string[] {
+/** The lines of a file, none where it cannot be read. */
+export function linesOf(path: string): string[] {
   try {
     return readFileSync(path, 'utf8').split('\n')
   } catch {
