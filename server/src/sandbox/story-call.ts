@@ -12,3 +12,20 @@ export async function send(url: string, init: RequestInit): Promise<Response> {
     await sleep(waitMs, undefined, init.signal ? { signal: init.signal } : {})
   }
 }
+
+/** The same with JSON both ways. Throws for whatever is no success. */
+export async function sendJson<Answer>(
+  method: string,
+  url: string,
+  headers: Readonly<Record<string, string>>,
+  body?: unknown,
+): Promise<Answer> {
+  const answer = await send(url, {
+    method,
+    headers: { ...headers, ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  })
+  if (!answer.ok)
+    throw new Error(`${method} ${new URL(url).pathname} answered ${answer.status}: ${await answer.text()}`)
+  return (await answer.json()) as Answer
+}

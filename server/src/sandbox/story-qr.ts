@@ -1,5 +1,5 @@
 import { openToken, sealToken, tokenKey } from '@kaha/qrph/token'
-import { send } from './story-call.ts'
+import { sendJson } from './story-call.ts'
 import type { StoryDependencies } from './story.ts'
 
 /** A QR Ph code of the first merchant, made and paid. */
@@ -15,27 +15,18 @@ export async function payByQr({ localUrl, seed }: Pick<StoryDependencies, 'local
     merchantReferenceNumber: 'ORDER-1003',
   }
   const authorization = `Basic ${Buffer.from(`${merchant.secret_key}:`).toString('base64')}`
-  const made = await ask<{ Token: string }>(
+  const token = await sealToken(key, order)
+  const made = await sendJson<{ Token: string }>(
+    'POST',
     `${localUrl}/qr/v1/pay/qr`,
     { authorization },
-    {
-      Token: await sealToken(key, order),
-    },
+    { Token: token },
   )
   const { qrText } = (await openToken(key, made.Token)) as { qrText: string }
-  await ask(
+  await sendJson(
+    'POST',
     `${localUrl}/sandbox/bank/pay`,
     { 'x-api-key': seed.partner.secret_key },
     { qr_text: qrText, outcome: 'SUCCESS' },
   )
-}
-
-async function ask<Body>(url: string, headers: Readonly<Record<string, string>>, body: object): Promise<Body> {
-  const answer = await send(url, {
-    method: 'POST',
-    headers: { ...headers, 'content-type': 'application/json' },
-    body: JSON.stringify(body),
-  })
-  if (!answer.ok) throw new Error(`POST ${new URL(url).pathname} answered ${answer.status}: ${await answer.text()}`)
-  return (await answer.json()) as Body
 }

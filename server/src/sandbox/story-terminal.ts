@@ -1,7 +1,7 @@
 import { createHash, createHmac, randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Seed } from './seed.ts'
-import { send } from './story-call.ts'
+import { send, sendJson } from './story-call.ts'
 
 interface Till {
   readonly localUrl: string
@@ -35,14 +35,13 @@ function ask({ localUrl, seed, wall }: Till, path: string, value?: unknown, sign
   })
 }
 
-async function startVirtual({ localUrl, seed }: Till, deviceId: string): Promise<void> {
-  const started = await send(`${localUrl}/sandbox/terminals`, {
-    method: 'POST',
-    headers: { 'x-api-key': seed.partner.secret_key, 'content-type': 'application/json' },
-    body: JSON.stringify({ group_id: seed.merchants[0]?.terminal_group.id, device_id: deviceId }),
-  })
-  if (!started.ok) throw new Error(`a virtual terminal answered ${started.status}: ${await started.text()}`)
-}
+const startVirtual = ({ localUrl, seed }: Till, deviceId: string): Promise<unknown> =>
+  sendJson(
+    'POST',
+    `${localUrl}/sandbox/terminals`,
+    { 'x-api-key': seed.partner.secret_key },
+    { group_id: seed.merchants[0]?.terminal_group.id, device_id: deviceId },
+  )
 
 /** A sale at a virtual terminal, which approves. */
 export async function sellAtTerminal(till: Till): Promise<void> {

@@ -1,7 +1,7 @@
 import { eventTypes } from '@kaha/contract'
 import { inboxUrl } from './inbox.ts'
 import type { Seed } from './seed.ts'
-import { send } from './story-call.ts'
+import { sendJson } from './story-call.ts'
 
 export interface StoryDependencies {
   /** Whether webhooks may go to the inbox, which is on this machine. */
@@ -17,21 +17,15 @@ export interface StoryDependencies {
 const testCards = { approved: '4242424242424242', declined: '4000000000009995' }
 
 /** A client of our own API, as a merchant's would be. */
-function merchantClient(localUrl: string, secretKey: string) {
-  return async <Body>(method: string, path: string, body?: unknown, idempotencyKey?: string): Promise<Body> => {
-    const answer = await send(`${localUrl}${path}`, {
+const merchantClient =
+  (localUrl: string, secretKey: string) =>
+  <Answer>(method: string, path: string, body?: unknown, idempotencyKey?: string): Promise<Answer> =>
+    sendJson(
       method,
-      headers: {
-        'x-api-key': secretKey,
-        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-        ...(idempotencyKey === undefined ? {} : { 'idempotency-key': idempotencyKey }),
-      },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    })
-    if (!answer.ok) throw new Error(`${method} ${path} answered ${answer.status}: ${await answer.text()}`)
-    return (await answer.json()) as Body
-  }
-}
+      `${localUrl}${path}`,
+      { 'x-api-key': secretKey, ...(idempotencyKey === undefined ? {} : { 'idempotency-key': idempotencyKey }) },
+      body,
+    )
 
 const coffee = [
   { sku: 'BEANS-250', name: 'Benguet coffee beans, 250 g', unit_price: 12500, quantity: 2 },
