@@ -5,7 +5,7 @@ import { icon } from './areas/ecommerce/checkout/assets.ts'
 import { kahaMark } from './areas/ecommerce/checkout/marks.ts'
 import { docsPage, documentsOf, type Parts } from './docs-page.ts'
 import { html, htmlString, type HtmlText } from './kernel/html.ts'
-import { readStylesheet } from './kernel/http/asset.ts'
+import { readStylesheet, serveAsset } from './kernel/http/asset.ts'
 import { pageHeaders } from './kernel/http/page-headers.ts'
 
 const json = 'application/json; charset=utf-8'
@@ -81,14 +81,7 @@ ${sandbox && html`<header class="ribbon">Sandbox: no real money</header>`}
     offer(`/docs/openapi/${name}.json`, 'openapi', () => openApiAt(addresses, document))
   const sockets = readSockets()
   offer('/docs/asyncapi/terminals.json', 'asyncapi', () => socketsAt(addresses, sockets))
-  // With a host name of its own, every path of the dashboard stands under its prefix. The icon is the checkout's elsewhere.
-  for (const [path, asset] of [
-    [stylesheet.path, stylesheet],
-    [`/dashboard${stylesheet.path}`, stylesheet],
-    [`/dashboard${icon.path}`, icon],
-  ] as const) {
-    app.get(path, { config: { operationId: 'pages.asset' } }, async (_request, reply) =>
-      reply.headers(asset.headers).send(asset.bytes),
-    )
-  }
+  serveAsset(app, stylesheet, 'pages.asset', ['', '/dashboard'])
+  // The icon is the checkout's elsewhere.
+  serveAsset(app, icon, 'pages.asset', ['/dashboard'])
 }

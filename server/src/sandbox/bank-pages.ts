@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { imageBytesMax, textCharactersMax } from '@kaha/qrph'
 import { Fault } from '../kernel/fault.ts'
+import { serveAsset } from '../kernel/http/asset.ts'
 import { languageOf, queryOf } from '../kernel/http/language.ts'
 import { pageHeaders } from '../kernel/http/page-headers.ts'
 import { leadHome } from '../kernel/http/page-home.ts'
@@ -139,14 +140,7 @@ export async function mountBank(app: FastifyInstance, { bank, addresses, log }: 
     )
   })
 
-  // With a host name of its own, every path of the sandbox stands under the prefix.
-  for (const asset of [stylesheet, script]) {
-    for (const at of [asset.path, `/sandbox${asset.path}`]) {
-      app.get(at, { config: { operationId: 'sandbox.bankAsset' } }, async (_request, reply) =>
-        reply.headers(asset.headers).send(asset.bytes),
-      )
-    }
-  }
+  for (const asset of [stylesheet, script]) serveAsset(app, asset, 'sandbox.bankAsset', ['', '/sandbox'])
 }
 
 const statusOfRefusal = { malformed: 422, foreign: 422, unknown: 404, amount: 422, final: 200 } as const

@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { Fault } from '../kernel/fault.ts'
+import { serveAsset } from '../kernel/http/asset.ts'
 import { languageOf, queryOf } from '../kernel/http/language.ts'
 import { elsewhere, pageHeaders } from '../kernel/http/page-headers.ts'
 import { leadHome } from '../kernel/http/page-home.ts'
@@ -104,12 +105,7 @@ export async function mountChallenges(
     { prefix },
   )
 
-  // With a host name of its own, every path of the sandbox stands under the prefix.
-  for (const path of [stylesheet.path, `/sandbox${stylesheet.path}`]) {
-    app.get(path, { config: { operationId: 'sandbox.challengeAsset' } }, async (_request, reply) =>
-      reply.headers(stylesheet.headers).send(stylesheet.bytes),
-    )
-  }
+  serveAsset(app, stylesheet, 'sandbox.challengeAsset', ['', '/sandbox'])
 }
 
 const statuses: Readonly<Record<string, number>> = {

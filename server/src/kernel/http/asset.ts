@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
+import type { FastifyInstance } from 'fastify'
 
 /** A file that pages load, read once at start. Its path names its content, so a browser may keep it for ever. */
 export interface Asset {
@@ -32,5 +33,14 @@ export function readAsset(beside: string, file: string, contentType: string, par
       'cross-origin-resource-policy': 'same-origin',
       'referrer-policy': 'no-referrer',
     },
+  }
+}
+
+/** Serves an asset under each of these prefixes. With a host name of its own, every path of a part stands under the part's prefix. */
+export function serveAsset(app: FastifyInstance, asset: Asset, operationId: string, prefixes: readonly string[]): void {
+  for (const prefix of prefixes) {
+    app.get(`${prefix}${asset.path}`, { config: { operationId } }, async (_request, reply) =>
+      reply.headers(asset.headers).send(asset.bytes),
+    )
   }
 }

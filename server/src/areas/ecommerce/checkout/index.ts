@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { serveAsset } from '../../../kernel/http/asset.ts'
 import { languageOf } from '../../../kernel/http/language.ts'
 import { leadHome } from '../../../kernel/http/page-home.ts'
 import { preparePageRoom } from '../../../kernel/http/page-room.ts'
@@ -39,12 +40,5 @@ export async function mountCheckout(app: FastifyInstance, deps: CheckoutDependen
     { prefix },
   )
 
-  for (const asset of assets) {
-    // With a host name of its own, every path of the checkout stands under the prefix.
-    for (const path of [asset.path, `${prefix}${asset.path}`]) {
-      app.get(path, { config: { operationId: 'checkout.asset' } }, async (_request, reply) =>
-        reply.headers(asset.headers).send(asset.bytes),
-      )
-    }
-  }
+  for (const asset of assets) serveAsset(app, asset, 'checkout.asset', ['', prefix])
 }
