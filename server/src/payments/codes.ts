@@ -36,8 +36,8 @@ export interface CodeAnswer {
   readonly bankReference: string
 }
 
-/** A code as a bank sees it. */
-export interface AttemptAsCode {
+/** A code as a bank sees it, an attempt's or any other. */
+export interface CodeAtBank {
   readonly id: string
   readonly partnerId: string
   readonly state: 'PENDING' | 'PAID' | 'DECLINED' | 'EXPIRED'
@@ -62,7 +62,7 @@ export interface Codes {
   /** Gives up the code that the intent waits for, so that the payer can pay in another way. Nothing happens where it waits for none. */
   giveUp(intent: Intent): Promise<void>
   /** The code of this id, of a partner or of anybody, as it stands. */
-  read(partnerId: string | null, code: Pick<CodeAnswer, 'id' | 'merchantId'>): Promise<AttemptAsCode | undefined>
+  read(partnerId: string | null, code: Pick<CodeAnswer, 'id' | 'merchantId'>): Promise<CodeAtBank | undefined>
   /**
    * Moves a code as the bank says; the first to lock it wins. Undefined where no code of an attempt has this id. `final`: it had its
    * outcome before, another than this payment, and nothing has changed.
@@ -70,12 +70,12 @@ export interface Codes {
   answer(
     partnerId: string,
     answer: CodeAnswer,
-  ): Promise<{ readonly code: AttemptAsCode; readonly refusal?: 'final' | 'amount' } | undefined>
+  ): Promise<{ readonly code: CodeAtBank; readonly refusal?: 'final' | 'amount' } | undefined>
 }
 
 const events = { paid: 'code_paid', declined: 'code_declined', expires: 'code_expired' } as const
 
-const codeStates: Readonly<Record<AttemptState, AttemptAsCode['state']>> = {
+const codeStates: Readonly<Record<AttemptState, CodeAtBank['state']>> = {
   REQUIRES_ACTION: 'PENDING',
   PROCESSING: 'PENDING',
   SUCCEEDED: 'PAID',
@@ -194,7 +194,7 @@ const approvalOf = (attemptId: string, bankReference: string, at: Date): Approva
   completedAt: at,
 })
 
-function codeOf(row: CodeRow): AttemptAsCode {
+function codeOf(row: CodeRow): CodeAtBank {
   const { latest } = asOf(storedOf(row), row.read_at)
   return {
     id: row.attempt_id,

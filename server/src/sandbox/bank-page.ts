@@ -3,7 +3,8 @@ import { readAsset, readStylesheet } from '../kernel/http/asset.ts'
 import { pageAmount } from '../kernel/http/page-amount.ts'
 import type { Language } from '../kernel/language.ts'
 import { formatMoney } from '../kernel/money.ts'
-import { currencyIn, type MadeCode, type Outcome, type Reading } from './bank.ts'
+import type { CodeAtBank } from '../payments/codes.ts'
+import { currencyIn, type Outcome, type Reading } from './bank.ts'
 import { bankWords } from './bank-texts.ts'
 
 // The same house as the page of the simulated card issuer.
@@ -100,7 +101,7 @@ export function bankNotice(
   return documentOf(place, { title, state: 'notice' }, html`<h1>${title}</h1><p class="about">${about}</p>`, leadsBack)
 }
 
-function reviewPage(place: BankPlace, text: string, code: Reading['code'], made: MadeCode): string {
+function reviewPage(place: BankPlace, text: string, code: Reading['code'], made: CodeAtBank): string {
   const words = bankWords[place.language]
   const amount = pageAmount(formatMoney(made.amount, made.currency, place.language))
   const [pay, paid] = words.pay.split('{amount}')
@@ -130,7 +131,7 @@ ${answer('EXPIRED', 'button second', words.expire)}
   )
 }
 
-function resultPage(place: BankPlace, code: Reading['code'], made: MadeCode): string {
+function resultPage(place: BankPlace, code: Reading['code'], made: CodeAtBank): string {
   const words = bankWords[place.language]
   const [title, about, look] = {
     PENDING: ['', '', 'refused'],

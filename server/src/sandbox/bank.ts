@@ -4,19 +4,8 @@ import type { Static } from 'typebox'
 import { Fault } from '../kernel/fault.ts'
 import { randomText } from '../kernel/ids.ts'
 import { currencyOf, minorToNumber } from '../kernel/money.ts'
+import type { CodeAtBank } from '../payments/codes.ts'
 import type { Pictures } from './pictures.ts'
-
-/** A code that was made here. */
-export interface MadeCode {
-  readonly id: string
-  readonly partnerId: string
-  readonly state: 'PENDING' | 'PAID' | 'DECLINED' | 'EXPIRED'
-  readonly stateAt: Date
-  readonly reference: string
-  readonly amount: bigint
-  readonly currency: string
-  readonly expiresAt: Date
-}
 
 interface BankRefusal {
   readonly why: 'malformed' | 'foreign' | 'unknown' | 'final' | 'amount'
@@ -27,7 +16,8 @@ interface BankRefusal {
 /** What is shown of a code before it is paid. */
 export interface Reading {
   readonly code: QrPhCode
-  readonly made?: MadeCode
+  /** The code that was made here, as it stands. */
+  readonly made?: CodeAtBank
   /** Why a payment would change nothing. */
   readonly refusal?: BankRefusal
 }
@@ -44,7 +34,7 @@ export interface CodeBank {
       readonly amount?: bigint
       readonly bankReference: string
     },
-  ): Promise<{ readonly code: MadeCode } | { readonly refusal: BankRefusal }>
+  ): Promise<{ readonly code: CodeAtBank } | { readonly refusal: BankRefusal }>
 }
 
 export const outcomes = ['SUCCESS', 'DECLINED', 'EXPIRED'] as const

@@ -4,8 +4,9 @@ import type { Db, Queries } from '../../kernel/db.ts'
 import { newId } from '../../kernel/ids.ts'
 import type { Log } from '../../kernel/log.ts'
 import { currencyOf, minorToNumber } from '../../kernel/money.ts'
+import type { CodeAtBank, Codes } from '../../payments/codes.ts'
 import type { QrFigures } from './figures.ts'
-import { moveCode, type CodeEvent, type CodeState } from './machine.ts'
+import { moveCode, type CodeEvent } from './machine.ts'
 import { codeOf, currency } from './service.ts'
 import type { Announce } from './notifications.ts'
 import { qrStore as store } from './store.ts'
@@ -33,19 +34,6 @@ export interface BankRefusal {
   readonly rule: string
 }
 
-/** A code as a bank is told of it. */
-export interface BankCode {
-  readonly id: string
-  readonly partnerId: string
-  readonly state: CodeState
-  /** When `state` was reached. */
-  readonly stateAt: Date
-  readonly reference: string
-  readonly amount: bigint
-  readonly currency: string
-  readonly expiresAt: Date
-}
-
 /** What a text says that it is of: a code, and whom it pays. */
 interface Named {
   readonly id: string
@@ -53,20 +41,13 @@ interface Named {
 }
 
 /** Codes that are no rows of this room: each belongs to a payment of the checkout, which has its state. Undefined: there is no such code. */
-export interface CheckoutCodes {
-  /** A partner's, or everybody's. */
-  read(partnerId: string | null, code: Named): Promise<BankCode | undefined>
-  answer(
-    partnerId: string,
-    answer: Named & { readonly event: CodeEvent; readonly amount: bigint; readonly bankReference: string },
-  ): Promise<{ readonly code: BankCode; readonly refusal?: 'final' | 'amount' } | undefined>
-}
+export type CheckoutCodes = Pick<Codes, 'read' | 'answer'>
 
 /** What a payer's bank shows of a text before it pays. */
 export interface BankReading {
   readonly code: QrPhCode
   /** The code that was made here, as it stands. */
-  readonly made?: BankCode
+  readonly made?: CodeAtBank
   /** Why a payment would change nothing. */
   readonly refusal?: BankRefusal
 }
@@ -89,12 +70,12 @@ export interface BankDependencies {
 export function createCodeBank({ db, clock, bank, checkout, log, figures, announce, announced }: BankDependencies) {
   /** `isUnmatched`: money that nobody knew of before is nobody's. */
   type Settled =
-    { code: BankCode; refusal?: undefined } | { refusal: BankRefusal; code: BankCode; isUnmatched: boolean }
+    { code: CodeAtBank; refusal?: undefined } | { refusal: BankRefusal; code: CodeAtBank; isUnmatched: boolean }
   type Payment = BankAnswer & { readonly amount: bigint }
 
   const insertUnmatched = (
     on: Queries,
-    { merchantId, code, at }: { merchantId: string; code: BankCode; at: Date },
+    { merchantId, code, at }: { merchantId: string; code: CodeAtBank; at: Date },
     { amount, bankReference }: Payment,
   ) =>
     store.insertUnmatched(on, {
@@ -152,7 +133,7 @@ export function createCodeBank({ db, clock, bank, checkout, log, figures, announ
     return { refusal: final(code), code, isUnmatched }
   }
 
-  const find = async (partnerId: string | null, named: Named): Promise<BankCode | undefined> => {
+  const find = async (partnerId: string | null, named: Named): Promise<CodeAtBank | undefined> => {
     const row = await store.findPayable(db, partnerId, named.id)
     if (row === undefined) return checkout.read(partnerId, named)
     return row.merchant_id === named.merchantId ? codeOf(row) : undefined
@@ -172,7 +153,7 @@ export function createCodeBank({ db, clock, bank, checkout, log, figures, announ
     },
 
     /** Settles a code under the partner as the bank says. The first to lock it wins; what changes nothing comes back with the reason. */
-    async answer(partnerId: string, answer: BankAnswer): Promise<{ code: BankCode } | { refusal: BankRefusal }> {
+    async answer(partnerId: string, answer: BankAnswer): Promise<{ code: CodeAtBank } | { refusal: BankRefusal }> {
       const read = readText(bank, answer.text)
       if (read.is === 'malformed') return { refusal: malformed(read.refusal) }
       if (read.is === 'foreign') return { refusal: foreign(read.code) }
@@ -223,7 +204,7 @@ const foreign = ({ pays }: QrPhCode): BankRefusal => ({
   message: 'This is no code of this sandbox: a real bank, or a person, would be paid. Nothing was done.',
   rule: pays === 'person' ? 'person' : 'another_bank',
 })
-const final = ({ state }: Pick<BankCode, 'state'>): BankRefusal => ({
+const final = ({ state }: Pick<CodeAtBank, 'state'>): BankRefusal => ({
   why: 'final',
   message: `This code is ${state}: it has had its one outcome.`,
   rule: state.toLowerCase(),
