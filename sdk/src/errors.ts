@@ -1,3 +1,10 @@
+/** What an error tells of its call. */
+export interface Told {
+  readonly operation: string
+  readonly idempotencyKey?: string | undefined
+  readonly transactionId?: string | undefined
+}
+
 /** What an error answer says beside its status. */
 export interface KahaErrorFields {
   readonly status: number

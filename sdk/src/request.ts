@@ -1,8 +1,8 @@
 import type { AnswerOf, Operation } from '@kaha/contract'
 import { checkedBase, checkedKey, checkInput, isObject, jsonOf, search, segment } from './arguments.ts'
-import { KahaConnectionError, KahaError } from './errors.ts'
+import { KahaConnectionError, KahaError, type Told } from './errors.ts'
 import type { InputOf } from './given.ts'
-import { isRepeatable, pause, retryAfterSecondsOf, waitBeforeRetry } from './retry.ts'
+import { beforeNextTry, isRepeatable, pause, retryAfterSecondsOf, waitBeforeRetry } from './retry.ts'
 
 /** What every client is made with. Throws TypeError or RangeError, as it is made, for what cannot be. */
 export interface ConnectionOptions {
@@ -123,10 +123,7 @@ export function createSend(
         )
       } catch (failure) {
         const waitMs = triesMade > retriesMax ? null : waitBeforeRetry(failure, triesMade, random)
-        if (waitMs === null) throw madeTold(made, failure, call.signal)
-        await wait(waitMs, call.signal).catch((left: unknown) => {
-          throw madeTold(made, left, call.signal)
-        })
+        await beforeNextTry(made, failure, waitMs, wait, call.signal)
       }
     }
   }
@@ -202,24 +199,6 @@ export const retriesOf = (maxRetries: number): number => fromZero('maxRetries', 
 function fromZero(name: string, value: number): number {
   if (!(value >= 0)) throw new RangeError(`${name} must be a number from 0 on`)
   return value
-}
-
-/** What an error tells of its call. */
-interface Told {
-  readonly operation: string
-  readonly idempotencyKey?: string | undefined
-  readonly transactionId?: string | undefined
-}
-
-/**
- * What to throw for the failure of a request that was sent. Whoever left one whose key or transactionId was made here, which `made` holds,
- * would never learn it, and do the same twice.
- */
-export function madeTold(made: Told, failure: unknown, signal: AbortSignal | undefined): unknown {
-  const { operation, idempotencyKey, transactionId } = made
-  const isLeft = signal?.aborted === true && failure === signal.reason
-  if (!isLeft || (idempotencyKey ?? transactionId) === undefined) return failure
-  return new KahaConnectionError(operation, 'ABORTED', idempotencyKey, failure, transactionId)
 }
 
 interface Prepared {

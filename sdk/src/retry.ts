@@ -1,5 +1,5 @@
 import type { Operation } from '@kaha/contract'
-import { KahaConnectionError, KahaError } from './errors.ts'
+import { KahaConnectionError, KahaError, type Told } from './errors.ts'
 
 const backOffMs = 500
 const backOffMsMax = 8_000
@@ -50,6 +50,31 @@ export function waitBeforeReopening(failure: unknown, triesMade: number, random:
   if (code !== 'UNEXPECTED_ANSWER' && status >= 400 && status < 500 && status !== 408 && status !== 429) return null
   const seconds = Math.min(retryAfterSeconds, retryAfterSecondsMax)
   return Math.max(backOff(triesMade, random), seconds * 1_000 * (1 + 0.2 * random()))
+}
+
+/** Waits until a request is to be sent again. Throws where that is never, `waitMs` null, and where the caller's signal ends the wait. */
+export async function beforeNextTry(
+  made: Told,
+  failure: unknown,
+  waitMs: number | null,
+  wait: typeof pause,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  if (waitMs === null) throw madeTold(made, failure, signal)
+  await wait(waitMs, signal).catch((left: unknown) => {
+    throw madeTold(made, left, signal)
+  })
+}
+
+/**
+ * What to throw for the failure of a request that was sent. Whoever left one whose key or transactionId was made here, which `made` holds,
+ * would never learn it, and do the same twice.
+ */
+function madeTold(made: Told, failure: unknown, signal: AbortSignal | undefined): unknown {
+  const { operation, idempotencyKey, transactionId } = made
+  const isLeft = signal?.aborted === true && failure === signal.reason
+  if (!isLeft || (idempotencyKey ?? transactionId) === undefined) return failure
+  return new KahaConnectionError(operation, 'ABORTED', idempotencyKey, failure, transactionId)
 }
 
 /** Seconds from Retry-After. A date counts from the answer's own Date, for our clock may differ. Undefined without a usable one. */

@@ -18,7 +18,6 @@ import type { BodyOf, QueryOf } from './given.ts'
 import { eachOf } from './pages.ts'
 import {
   createSend,
-  madeTold,
   retriesOf,
   unexpected,
   type CallOptions,
@@ -26,7 +25,7 @@ import {
   type Sign,
   type Timing,
 } from './request.ts'
-import { backOff, isUnanswered, pause, waitBeforeRetry } from './retry.ts'
+import { backOff, beforeNextTry, isUnanswered, pause, waitBeforeRetry } from './retry.ts'
 
 /** What a till's client is made with. */
 export interface TerminalsOptions extends ConnectionOptions {
@@ -96,10 +95,7 @@ export function createTerminals(
         } catch (failure) {
           const isToRepeat = isUnanswered(failure) && triesMade <= repeatsMax
           const waitMs = isToRepeat ? waitBeforeRetry(failure, triesMade, random) : null
-          if (waitMs === null) throw madeTold(made, failure, call.signal)
-          await wait(waitMs, call.signal).catch((left: unknown) => {
-            throw madeTold(made, left, call.signal)
-          })
+          await beforeNextTry(made, failure, waitMs, wait, call.signal)
         }
       }
     },
