@@ -1,5 +1,6 @@
 import { isIPv4, isIPv6 } from 'node:net'
 import { Fault } from './fault.ts'
+import { makeRoom } from './oldest.ts'
 
 /**
  * A token bucket per key, in this process alone. Bounded: the key seen longest ago is forgotten first, which gives it a full bucket.
@@ -21,10 +22,7 @@ export function createRateLimit(options: { perSecond: number; burst: number; wal
       const at = wall()
       const bucket = buckets.get(key) ?? { tokens: burst, at }
       buckets.delete(key)
-      if (buckets.size >= keysMax) {
-        const oldest = buckets.keys().next()
-        if (!oldest.done) buckets.delete(oldest.value)
-      }
+      makeRoom(buckets, keysMax)
       buckets.set(key, bucket)
       // A system clock that stepped back gives nothing and takes nothing.
       const passedMs = Math.max(0, at - bucket.at)

@@ -2,6 +2,7 @@ import { WebSocket } from 'ws'
 import type { Clock } from '../kernel/clock.ts'
 import type { Db } from '../kernel/db.ts'
 import { newId, randomText } from '../kernel/ids.ts'
+import { makeRoom } from '../kernel/oldest.ts'
 import type { Script } from './scripts.ts'
 import { terminalTaskStore as store, type TaskRow } from './store-terminals.ts'
 
@@ -166,7 +167,6 @@ export function createActing({
 }
 
 function remember<Value>(in_: Map<string, Value>, name: string, value: Value): void {
-  const oldest = in_.size >= rememberedMax ? in_.keys().next() : undefined
-  if (oldest?.done === false) in_.delete(oldest.value)
+  makeRoom(in_, rememberedMax)
   in_.set(name, value)
 }

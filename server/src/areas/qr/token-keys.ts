@@ -1,4 +1,5 @@
 import { tokenKey, type TokenKey } from '@kaha/qrph/token'
+import { makeRoom } from '../../kernel/oldest.ts'
 
 const keptMax = 1_000
 
@@ -8,7 +9,7 @@ export function createTokenKeys(): (key: { readonly id: string; readonly text: s
   return ({ id, text }) => {
     const known = ready.get(id) ?? tokenKey(text)
     ready.delete(id)
-    for (const oldest of ready.size >= keptMax ? ready.keys().take(1) : []) ready.delete(oldest)
+    makeRoom(ready, keptMax)
     ready.set(id, known)
     return known
   }

@@ -190,7 +190,10 @@ export function createLedger({ db, bus, clock, log, figures, waits, eventRow }: 
   const remember = (row: TransactionRow) => {
     forget(row)
     if (!isOpen(row.state)) return
-    for (const oldest of latest.size >= rememberedMax ? latest.values().take(1) : []) forget(oldest)
+    if (latest.size >= rememberedMax) {
+      const [oldest] = latest.values()
+      if (oldest !== undefined) forget(oldest)
+    }
     latest.set(row.id, row)
     byName.set(nameOf(row.group_id, row.transaction_id), row.id)
   }

@@ -1,3 +1,5 @@
+import { makeRoom } from '../../../kernel/oldest.ts'
+
 const earlyMax = 1_000
 
 export interface Early<Value> {
@@ -16,8 +18,8 @@ export function createEarly<Value>(): Early<Value> {
   return {
     note(connectionId, value) {
       kept.delete(connectionId)
+      makeRoom(kept, earlyMax)
       kept.set(connectionId, value)
-      for (const oldest of kept.size > earlyMax ? kept.keys().take(1) : []) kept.delete(oldest)
     },
     take(connectionId) {
       const value = kept.get(connectionId)

@@ -1,6 +1,7 @@
 import type { Words } from '../../../kernel/bus.ts'
 import type { Clock } from '../../../kernel/clock.ts'
 import { isAway, type Db } from '../../../kernel/db.ts'
+import { makeRoom } from '../../../kernel/oldest.ts'
 import { together } from '../../../kernel/together.ts'
 import { isOpen } from '../machine.ts'
 import { presentNow, presentTerminal } from '../present.ts'
@@ -127,7 +128,7 @@ export function createToDesktops({
 
   // Where the word of it is lost nobody else tells a till of a timeout: no row says who has heard of one, and its line holds, so that it asks nothing.
   const awaitEnd = ({ awaited }: Link, { id }: TransactionRow) => {
-    for (const oldest of awaited.size >= awaitedMax ? awaited.keys().take(1) : []) awaited.delete(oldest)
+    makeRoom(awaited, awaitedMax)
     awaited.set(id, clock.now().getTime())
   }
   const tellTimeouts = async (link: Link) => {
