@@ -19,8 +19,8 @@ import { requireGroup } from '../routes.ts'
 import type { TerminalsService } from '../service.ts'
 import type { TerminalCases } from '../service-terminal.ts'
 import { createActions, speakerOf } from './actions.ts'
-import { decline, handshake, noteRefusals } from './decline.ts'
 import { createDeliverer } from './deliver.ts'
+import { decline, handshake, isHandshake, noHandshake, noteRefusals, retrySoon } from './handshake.ts'
 import { createLinks, Link } from './links.ts'
 import { silentPingsMax, startLiveness } from './liveness.ts'
 import { startOrders } from './orders.ts'
@@ -294,21 +294,4 @@ export function createGateway(deps: GatewayDependencies): Gateway {
       server.close()
     },
   }
-}
-
-const retrySoon = { retryAfterSeconds: 2 }
-
-const noHandshake =
-  'A handshake is a GET with Sec-WebSocket-Key and Sec-WebSocket-Version 13; Sec-WebSocket-Protocol, where it is sent, names each protocol once.'
-
-/** What can become a socket (RFC 6455, 4.2.1): anything else must not take the place of the socket that its key has. */
-const isHandshake = ({ method, headers }: IncomingMessage): boolean =>
-  method === 'GET' &&
-  /^[+/0-9A-Za-z]{22}==$/.test(headers['sec-websocket-key'] ?? '') &&
-  headers['sec-websocket-version'] === '13' &&
-  areProtocols(headers['sec-websocket-protocol'])
-
-const areProtocols = (text: string | undefined): boolean => {
-  const names = text?.split(',').map((name) => name.trim()) ?? []
-  return new Set(names).size === names.length && names.every((name) => /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(name))
 }

@@ -1,4 +1,4 @@
-import { STATUS_CODES, type Server } from 'node:http'
+import { STATUS_CODES, type IncomingMessage, type Server } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { Clock } from '../../../kernel/clock.ts'
 import { Fault } from '../../../kernel/fault.ts'
@@ -10,6 +10,25 @@ import { presentError } from '../present.ts'
 
 /** How figures and the log name it. */
 export const handshake = 'terminals.connect'
+
+/** What else a refusal says that holds for now alone. */
+export const retrySoon = { retryAfterSeconds: 2 }
+
+/** What is told where `isHandshake` does not hold. */
+export const noHandshake =
+  'A handshake is a GET with Sec-WebSocket-Key and Sec-WebSocket-Version 13; Sec-WebSocket-Protocol, where it is sent, names each protocol once.'
+
+/** What can become a socket (RFC 6455, 4.2.1): anything else must not take the place of the socket that its key has. */
+export const isHandshake = ({ method, headers }: IncomingMessage): boolean =>
+  method === 'GET' &&
+  /^[+/0-9A-Za-z]{22}==$/.test(headers['sec-websocket-key'] ?? '') &&
+  headers['sec-websocket-version'] === '13' &&
+  areProtocols(headers['sec-websocket-protocol'])
+
+const areProtocols = (text: string | undefined): boolean => {
+  const names = text?.split(',').map((name) => name.trim()) ?? []
+  return new Set(names).size === names.length && names.every((name) => /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(name))
+}
 
 interface Declined {
   readonly status: number
@@ -53,7 +72,7 @@ export function declineSockets(
   const elsewhere = new Fault(
     'UNAVAILABLE',
     'This process takes no sockets: connect again, by a way that leads to one with the role gateway.',
-    { retryAfterSeconds: 2 },
+    retrySoon,
   )
   server.on('upgrade', (_request, socket) => {
     socket.on('error', () => socket.destroy())
