@@ -3,9 +3,10 @@ import fastify from 'fastify'
 import pg from 'pg'
 import { ecommerceStore } from '../../server/src/areas/ecommerce/store.ts'
 import type { Principal } from '../../server/src/identity/principal.ts'
-import { connectionConfig, type Queries } from '../../server/src/kernel/db.ts'
+import { connectionConfig } from '../../server/src/kernel/db.ts'
 import { largestId, smallestId } from '../../server/src/kernel/ids.ts'
 import { serve } from './child.ts'
+import { queriesOn } from './pg-connections.ts'
 import type { Target } from './place.ts'
 
 export interface BareRoute {
@@ -22,11 +23,7 @@ const held = new AsyncDisposableStack()
 async function listen({ target, merchantId, bytes, contentType }: BareRoute): Promise<string> {
   const pool = new pg.Pool({ ...connectionConfig(target), max: connectionsMax })
   held.defer(() => pool.end())
-  const queries: Queries = {
-    async run<Row extends object>({ name, text }: { name: string; text: string }, values: readonly unknown[]) {
-      return (await pool.query<Row>({ name, text, values: [...values] })).rows
-    },
-  }
+  const queries = queriesOn(pool)
   const principal = { level: 'merchant', entityId: merchantId } as Principal
   const filters = { before: largestId, from: smallestId, statuses: null, branchReference: null, rowsMax }
   const app = fastify({ logger: false, forceCloseConnections: true })

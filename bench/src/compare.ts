@@ -111,3 +111,7 @@ export function quantile(numbers: readonly number[], part: number): number {
   const sorted = numbers.toSorted((a, b) => a - b)
   return sorted[Math.max(0, Math.ceil(part * sorted.length) - 1)] ?? Number.NaN
 }
+
+/** Times in ms, as they are told; the middle one with so many digits. */
+export const quantiles = (ms: readonly number[], digits = 1): string =>
+  `p50 ${median(ms).toFixed(digits)} ms, p99 ${quantile(ms, 0.99).toFixed(1)} ms, most ${Math.max(...ms).toFixed(1)} ms`

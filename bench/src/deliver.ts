@@ -1,16 +1,15 @@
-import { join } from 'node:path'
 import { createKaha } from '@kaha/sdk'
 import { eventually } from '../../server/test/faults/eventually.ts'
 import { atMost, ratioAtLeast, type Bound } from './bounds.ts'
 import { startChild, type Child } from './child.ts'
-import { compare, median, quantile, type Done } from './compare.ts'
+import { compare, median, quantile, quantiles, type Done } from './compare.ts'
 import { cpuMsOf } from './cpu.ts'
-import type { Source } from './events.ts'
 import type { Options } from './options.ts'
-import { openPlace, profiling, type Place } from './place.ts'
+import { openPlace, type Place } from './place.ts'
 import type { Arrival } from './receiver-child.ts'
 import type { Posts } from './undici-loop-child.ts'
-import type { WorkerPlace, WorkerRun } from './worker-child.ts'
+import { openWorker } from './worker.ts'
+import type { WorkerRun } from './worker-child.ts'
 
 // As many as the engine has under way to one endpoint.
 const callers = 64
@@ -29,14 +28,7 @@ async function throughput({ rounds, size: eventsCount, profileDir }: Options, en
   await using place = await openPlace({ profileDir: undefined })
   const receiver = place.use(startChild('receiver-child.ts'))
   const origin = await receiver.call<string>('listen')
-  const worker = place.use(
-    startChild('worker-child.ts', { nodeArgs: await profiling(profileDir), logPath: join(place.folder, 'worker.log') }),
-  )
-  const sources = await worker.call<readonly Source[]>('open', {
-    target: place.target,
-    receiverOrigin: origin,
-    endpoints,
-  } satisfies WorkerPlace)
+  const { worker, sources } = await openWorker(place, profileDir, { receiverOrigin: origin, endpoints })
   const secrets = new Map(sources.map(({ path, secret }) => [path, secret]))
   const bare = place.use(startChild('undici-loop-child.ts'))
 
@@ -134,6 +126,3 @@ async function latency({ profileDir }: Options): Promise<Bound[]> {
   console.log(`    from its answer (below 0: the event was there first): ${quantiles(fromAnswer)}`)
   return [atMost('idle payment to receiver, from the call of the confirm, p99', quantile(fromCall, 0.99), 50, ' ms')]
 }
-
-const quantiles = (numbers: readonly number[]): string =>
-  `p50 ${median(numbers).toFixed(1)} ms, p99 ${quantile(numbers, 0.99).toFixed(1)} ms, most ${Math.max(...numbers).toFixed(1)} ms`

@@ -1,13 +1,11 @@
-import { join } from 'node:path'
 import { eventually } from '../../server/test/faults/eventually.ts'
 import { atLeast, type Bound } from './bounds.ts'
-import { startChild } from './child.ts'
 import { compare } from './compare.ts'
 import { cpuMsOf } from './cpu.ts'
 import type { Source } from './events.ts'
 import type { Options } from './options.ts'
-import { openPlace, profiling, type Place } from './place.ts'
-import type { WorkerPlace } from './worker-child.ts'
+import { openPlace, type Place } from './place.ts'
+import { openWorker } from './worker.ts'
 
 const endpoints = 10
 // As many as the engine dispatches at once.
@@ -16,16 +14,9 @@ const eventsPerStatement = 500
 /** Events to queued deliveries, against a bare loop that moves the same rows and need not find out where they go. */
 export async function dispatch({ rounds, size: eventsCount, profileDir }: Options): Promise<Bound[]> {
   await using place = await openPlace({ profileDir: undefined })
-  const worker = place.use(
-    startChild('worker-child.ts', { nodeArgs: await profiling(profileDir), logPath: join(place.folder, 'worker.log') }),
-  )
-  const sources = await worker.call<readonly Source[]>('open', {
-    target: place.target,
-    receiverOrigin: 'http://127.0.0.1:9',
-    endpoints,
-    // Nothing is sent.
-    inHandMax: 0,
-  } satisfies WorkerPlace)
+  // Nothing is sent.
+  const receivers = { receiverOrigin: 'http://127.0.0.1:9', endpoints, inHandMax: 0 }
+  const { worker, sources } = await openWorker(place, profileDir, receivers)
 
   let events: readonly { readonly id: string; readonly path: string }[] = []
   const prepare = async () => {

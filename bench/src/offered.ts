@@ -1,15 +1,13 @@
-import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { atLeast, atMost, type Bound } from './bounds.ts'
 import { startChild, type Child } from './child.ts'
 import { quantile } from './compare.ts'
 import { cpuMsOf } from './cpu.ts'
-import type { Source } from './events.ts'
 import type { Offer, Offered } from './offer-child.ts'
 import type { Options } from './options.ts'
-import { openPlace, profiling } from './place.ts'
+import { openPlace } from './place.ts'
 import type { Arrival, Expected } from './receiver-child.ts'
-import type { WorkerPlace } from './worker-child.ts'
+import { openWorker } from './worker.ts'
 
 const endpoints = 10
 const warmUpSeconds = 3
@@ -22,15 +20,8 @@ export async function offered({ seconds, size: perSecond, profileDir }: Options)
   await using place = await openPlace({ profileDir: undefined })
   const receiver = place.use(startChild('receiver-child.ts'))
   const receiverOrigin = await receiver.call<string>('listen')
-  const worker = place.use(
-    startChild('worker-child.ts', { nodeArgs: await profiling(profileDir), logPath: join(place.folder, 'worker.log') }),
-  )
   const { target } = place
-  const sources = await worker.call<readonly Source[]>('open', {
-    target,
-    receiverOrigin,
-    endpoints,
-  } satisfies WorkerPlace)
+  const { worker, sources } = await openWorker(place, profileDir, { receiverOrigin, endpoints })
   const offering = place.use(startChild('offer-child.ts'))
   await worker.call('start')
   console.log(

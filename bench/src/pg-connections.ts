@@ -30,7 +30,8 @@ export function createConnections(): Connections {
   }
 }
 
-const queriesOn = (client: pg.Client): Queries => ({
+/** A connection, or a pool of them, as what the server's own statements run on. */
+export const queriesOn = (client: Pick<pg.Client, 'query'>): Queries => ({
   async run<Row extends object>({ name, text }: { name: string; text: string }, values: readonly unknown[]) {
     return (await client.query<Row>({ name, text, values: [...values] })).rows
   },

@@ -7,7 +7,7 @@ import type { NewCode } from '../../server/src/areas/qr/store.ts'
 import type { KahaProcess } from '../../server/test/faults/kaha-process.ts'
 import { atMost, ratioAtLeast, type Bound } from './bounds.ts'
 import { startChild } from './child.ts'
-import { compare, median, quantile, type Done } from './compare.ts'
+import { compare, quantile, quantiles, type Done } from './compare.ts'
 import { cpuMsOf } from './cpu.ts'
 import type { HttpLoad } from './http-load-child.ts'
 import { callers } from './links.ts'
@@ -41,10 +41,10 @@ export async function qrCreate(options: Options): Promise<Bound[]> {
   const beside = await timesOf(() => ping(server), Infinity, load)
   // A process of its own, which has drawn none of a request yet: the first one counts too.
   const drawn = await place.use(startChild('qr-loop-child.ts')).call<Drawn[]>('draw', { texts: longestTexts(pictures) })
-  console.log(`  codes one at a time: ${quantiles(alone)}; without the server: ${quantiles(bare)}`)
-  console.log(`  pings beside ${callers} callers that make codes: ${quantiles(beside)}`)
+  console.log(`  codes one at a time: ${quantiles(alone, 2)}; without the server: ${quantiles(bare, 2)}`)
+  console.log(`  pings beside ${callers} callers that make codes: ${quantiles(beside, 2)}`)
   const pictureMs = drawn.map(({ ms }) => ms)
-  console.log(`  a picture of the longest text: ${quantiles(pictureMs)}; the first ${pictureMs[0]?.toFixed(1)} ms`)
+  console.log(`  a picture of the longest text: ${quantiles(pictureMs, 2)}; the first ${pictureMs[0]?.toFixed(1)} ms`)
   return [
     ratioAtLeast('rate of the bare loop', compared, 0.6),
     atMost('a code on an idle server, p99', quantile(alone, 0.99), 25, ' ms'),
@@ -192,6 +192,3 @@ const longestTexts = (count: number): string[] =>
       terminal: 'Ñ'.repeat(25),
     }),
   )
-
-const quantiles = (numbers: readonly number[]): string =>
-  `p50 ${median(numbers).toFixed(2)} ms, p99 ${quantile(numbers, 0.99).toFixed(1)} ms, most ${Math.max(...numbers).toFixed(1)} ms`

@@ -1,4 +1,3 @@
-import { join } from 'node:path'
 import { eventually } from '../../server/test/faults/eventually.ts'
 import { ratioAtLeast, type Bound } from './bounds.ts'
 import { startChild, type Child } from './child.ts'
@@ -7,9 +6,9 @@ import { cpuMsOf } from './cpu.ts'
 import { deliverAll } from './deliver.ts'
 import type { Source } from './events.ts'
 import type { Options } from './options.ts'
-import { openPlace, profiling, type Target } from './place.ts'
+import { openPlace, type Target } from './place.ts'
 import type { PostJob } from './post.ts'
-import type { WorkerPlace } from './worker-child.ts'
+import { openWorker } from './worker.ts'
 
 /** Where a queue of jobs works, and what for. */
 export interface QueuePlace {
@@ -33,15 +32,7 @@ export async function queues({ rounds, size: eventsCount, profileDir }: Options)
   await using place = await openPlace({ profileDir: undefined })
   const receiver = place.use(startChild('receiver-child.ts'))
   const receiverOrigin = await receiver.call<string>('listen')
-  const worker = place.use(
-    startChild('worker-child.ts', { nodeArgs: await profiling(profileDir), logPath: join(place.folder, 'worker.log') }),
-  )
-  const { target } = place
-  const sources = await worker.call<readonly Source[]>('open', {
-    target,
-    receiverOrigin,
-    endpoints,
-  } satisfies WorkerPlace)
+  const { worker, sources } = await openWorker(place, profileDir, { receiverOrigin, endpoints })
 
   let events: PostJob[] = []
   const engine = {

@@ -44,16 +44,8 @@ async function open({ target, receiverOrigin, endpoints, inHandMax }: WorkerPlac
   const at = kaha.clock.now()
   const seed = await ensureSeed(kaha)
   const [merchant] = seed.merchants
-  if (merchant === undefined) throw new Error('the seed has no merchant')
-  const above = {
-    id: merchant.id,
-    level: 'merchant' as const,
-    partner_id: seed.partner.id,
-    merchant_id: merchant.id,
-    branch_id: null,
-    name: merchant.name,
-    reference_number: null,
-  }
+  const above = merchant && (await kaha.identity.entity(merchant.id))
+  if (merchant === undefined || above === undefined) throw new Error('the seed has no merchant')
   for (let index = 0; index < endpoints; index += 1) {
     const branch = await createBranch(kaha.db, above, `Branch ${index}`, `BENCH-${index}`, at)
     const ids = { partnerId: seed.partner.id, merchantId: merchant.id, branchId: branch.id }
