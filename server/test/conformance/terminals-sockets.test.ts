@@ -90,8 +90,13 @@ test('a request that is no whole handshake is 400, and takes the place of no soc
     { ...whole, 'sec-websocket-key': 'x' },
     { ...whole, 'sec-websocket-version': '12' },
     ...[',', 'a,', 'a,,b', 'a b', '"a"', 'a, b, a'].map((names) => ({ ...whole, 'sec-websocket-protocol': names })),
-  ])
-    assertRefused(path, await call(p.url, { path, headers }), 400, 'INVALID_REQUEST')
+  ]) {
+    const answer = await call(p.url, { path, headers })
+    assertRefused(path, answer, 400, 'INVALID_REQUEST')
+    assert.equal(answer.headers['sec-websocket-version'], '13')
+  }
+  for (const twice of ['?x-api-key=a&x-api-key=b', '?x-group-id=a&x-group-id=b'])
+    assertRefused(path, await call(p.url, { path: path + twice, headers: whole }), 400, 'INVALID_REQUEST')
   assertRefused(path, await call(p.url, { method: 'POST', path, headers: whole }), 400, 'INVALID_REQUEST')
   await one.settled()
   assert.deepEqual([one.closed, (await shown()).map((terminal) => terminal.connectionId)], [null, [connectionId]])

@@ -36,7 +36,7 @@ interface Declined {
   readonly requestId: string
 }
 
-/** Refuses a handshake, in HTTP. */
+/** Refuses a handshake, in HTTP, and names the version that is spoken (RFC 6455, 4.2.2). */
 export function decline(socket: Duplex, error: unknown, at: Date): Declined {
   const fault = error instanceof Fault ? error : new Fault('INTERNAL_ERROR', 'Something failed on our side.')
   const { code, message, field, rule, retryAfterSeconds } = fault
@@ -46,7 +46,7 @@ export function decline(socket: Duplex, error: unknown, at: Date): Declined {
   const retry = retryAfterSeconds === undefined ? '' : `retry-after: ${retryAfterSeconds}\r\n`
   socket.end(
     `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\nconnection: close\r\ncontent-type: application/json; charset=utf-8\r\n` +
-      `content-length: ${Buffer.byteLength(body)}\r\nx-request-id: ${requestId}\r\n${retry}\r\n${body}`,
+      `content-length: ${Buffer.byteLength(body)}\r\nx-request-id: ${requestId}\r\nsec-websocket-version: 13\r\n${retry}\r\n${body}`,
     () => socket.destroy(),
   )
   return { status, code, requestId }
