@@ -58,8 +58,8 @@ export interface Connections {
   expire(): Promise<boolean>
   /** Those of these connections that somebody else has replaced or given up for lost. */
   missing(connectionIds: readonly string[]): Promise<string[]>
-  /** False where another connection has taken its place, whether or not this process has heard of it. */
-  isHeld(connectionId: string, keyId: string): Promise<boolean>
+  /** Whether another connection has taken its place or it was ended, whether or not this process has heard of it. */
+  isGone(connectionId: string): Promise<boolean>
   /** Connections of this process that an operator wants closed. */
   dismissed(): Promise<string[]>
   /** Notes when these connections were last heard; resolves to those that could not be noted just now. */
@@ -178,6 +178,13 @@ export function createConnections({
     restFrom: connectRestFrom,
   })
   const disconnect = together({ work: disconnectTogether, itemsMax: togetherMax })
+  const isGone = together({
+    async work(connectionIds: readonly string[]) {
+      const gone = new Set(await store.missing(db, connectionIds))
+      return connectionIds.map((id) => gone.has(id))
+    },
+    itemsMax: togetherMax,
+  })
 
   return {
     async connect(principal, connectionId, deviceId) {
@@ -220,7 +227,7 @@ export function createConnections({
 
     missing: (connectionIds) => (connectionIds.length === 0 ? Promise.resolve([]) : store.missing(db, connectionIds)),
 
-    isHeld: (connectionId, keyId) => store.isHeld(db, connectionId, keyId),
+    isGone,
     dismissed: () => store.dismissed(db, nodeId),
 
     async touch(seen) {

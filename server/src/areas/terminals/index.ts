@@ -76,7 +76,7 @@ export function createTerminals(deps: {
   }
   const service = createTerminalsService({ ...deps, ledger, waits, sending, hasActiveWebhook })
   const connections = createConnections({ db, bus, clock, ledger, nodeId: newId(clock.now()) })
-  const cases = createTerminalCases({ db, clock, ledger, log, figures })
+  const cases = createTerminalCases({ db, clock, connections, ledger, log, figures })
   return {
     service,
     webhooks,

@@ -3,12 +3,12 @@ import type { Db } from '../../kernel/db.ts'
 import { scrub, type Log } from '../../kernel/log.ts'
 import { amountMax, currencyOf, decimalToMinor } from '../../kernel/money.ts'
 import { together } from '../../kernel/together.ts'
+import type { Connections } from './connections.ts'
 import { happen, hearVoid, unchanged, type Alarm, type Result, type Step } from './course.ts'
 import { notConnected, paymentOfAnother, refuse } from './errors.ts'
 import type { TerminalFigures } from './figures.ts'
 import type { Ledger, Stepper } from './ledger.ts'
 import { isOpen, type TransactionEvent } from './machine.ts'
-import { connectionStore } from './store-connections.ts'
 import { transactionStore as store, type Named, type TransactionRow } from './store-transactions.ts'
 
 /** What a terminal says of a payment. */
@@ -42,12 +42,14 @@ const heardTogetherMax = 128
 export function createTerminalCases({
   db,
   clock,
+  connections,
   ledger,
   log,
   figures,
 }: {
   readonly db: Db
   readonly clock: Clock
+  readonly connections: Pick<Connections, 'isGone'>
   readonly ledger: Ledger
   readonly log: Pick<Log, 'info' | 'warn'>
   readonly figures: Pick<TerminalFigures, 'attention'>
@@ -58,17 +60,9 @@ export function createTerminalCases({
     effects: [{ kind: 'alarm', alarm: cause, detail: from + asDetail(said) }],
   })
 
-  /** For each connection, whether it is still one. */
-  const held = together({
-    async work(connectionIds: readonly string[]) {
-      const missing = new Set(await connectionStore.missing(db, connectionIds))
-      return connectionIds.map((id) => !missing.has(id))
-    },
-    itemsMax: heardTogetherMax,
-  })
   // The connection that took its place is asked for what this one says.
   const mustBeHeld = async ({ connectionId }: Speaker) => {
-    if (!(await held(connectionId))) throw notConnected()
+    if (await connections.isGone(connectionId)) throw notConnected()
   }
   const find = together({
     async work(those: readonly Named[]) {
@@ -204,7 +198,7 @@ export function createTerminalCases({
     /** Something that is no result, of a payment that may be this terminal's, and what is wrong with it. */
     async hearNonsense(from: Speaker, transactionId: string, said: unknown, wrong: string) {
       const row = await lookUp(from, transactionId)
-      if (row === undefined || !(await held(from.connectionId))) return
+      if (row === undefined || (await connections.isGone(from.connectionId))) return
       const words = { ...wordsOf(said), wrong }
       await ofItsOwn(from, row, words)
       await ledger.change(row.id, (course) => alarming(course, 'malformed_result', words))
@@ -212,7 +206,7 @@ export function createTerminalCases({
 
     /** A frame that nobody could read, which may have been the result of what is open at this terminal. */
     async hearUnreadable(from: Speaker, frame: string) {
-      if (!(await held(from.connectionId))) return
+      if (await connections.isGone(from.connectionId)) return
       for (const id of await store.openOf(db, [from.terminalId]))
         await ledger.change(id, (course) => alarming(course, 'malformed_result', { frame }))
     },

@@ -172,10 +172,6 @@ const missingSockets = statement(
   `select c.id from unnest($1::uuid[]) c(id) where not exists (select from terminals.sockets s where s.connection_id = c.id offset 0)`,
 )
 
-const socketExists = statement(
-  'terminals.socketExists',
-  `select exists (select from terminals.sockets where connection_id = $1 and key_id = $2) as found`,
-)
 const dismissedSockets = statement(
   'terminals.dismissedSockets',
   `select s.connection_id from terminals.sockets s where s.node_id = $1 and s.dismissed`,
@@ -284,9 +280,6 @@ export const connectionStore = {
   /** Those of these connections that are registered no more. */
   missing: async (on: Queries, connectionIds: readonly string[]) =>
     (await on.run<{ id: string }>(missingSockets, [arrayOf(connectionIds)])).map(({ id }) => id),
-  /** Whether it is still the connection of its key. */
-  isHeld: async (on: Queries, connectionId: string, keyId: string): Promise<boolean> =>
-    one(await on.run<{ found: boolean }>(socketExists, [connectionId, keyId]))?.found ?? false,
   /** Connections of a process that an operator wants closed. */
   dismissed: async (on: Queries, nodeId: string) =>
     (await on.run<{ connection_id: string }>(dismissedSockets, [nodeId])).map((row) => row.connection_id),

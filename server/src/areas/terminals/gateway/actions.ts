@@ -62,7 +62,7 @@ export interface ActionsDependencies {
   readonly identity: Pick<TerminalIdentity, 'count'>
   readonly service: TerminalsService
   readonly cases: TerminalCases
-  readonly connections: Pick<Connections, 'isHeld'>
+  readonly connections: Pick<Connections, 'isGone'>
   readonly clock: Clock
   /** Pushes what became of a payment to this link alone, after what it is answered just now; nothing where it goes on. */
   readonly tellEnd: (link: Link, row: TransactionRow) => void
@@ -86,7 +86,7 @@ export function createActions(deps: ActionsDependencies): Act {
   const desktopOnly = async ({ principal, connectionId }: Link, message: string) => {
     if (principal.role !== 'desktop') throw refuse('GROUP_MISMATCH', message)
     identity.count(principal)
-    if (!(await connections.isHeld(connectionId, principal.keyId))) throw notConnected()
+    if (await connections.isGone(connectionId)) throw notConnected()
   }
 
   const handlers: {

@@ -52,6 +52,7 @@ function gateway(run: () => Promise<never[]>, cases = {} as TerminalCases, termi
     clock,
     links,
     cases,
+    connections: { isGone: async (id) => (await run()).some((one: { id: string }) => one.id === id) },
     unsent: (ids) => void unsent.push(...ids),
     checkSoon: () => void checks.push(true),
     onError,

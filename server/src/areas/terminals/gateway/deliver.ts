@@ -3,8 +3,8 @@ import type { Clock } from '../../../kernel/clock.ts'
 import type { Db } from '../../../kernel/db.ts'
 import { together } from '../../../kernel/together.ts'
 import type { Sending } from '../dependencies.ts'
+import type { Connections } from '../connections.ts'
 import type { TerminalCases } from '../service-terminal.ts'
-import { connectionStore } from '../store-connections.ts'
 import { transactionStore as store } from '../store-transactions.ts'
 import { createEarly } from './early.ts'
 import type { Link, Links } from './links.ts'
@@ -51,6 +51,7 @@ export function createDeliverer({
   clock,
   links,
   cases,
+  connections,
   unsent,
   checkSoon,
   onError,
@@ -60,6 +61,7 @@ export function createDeliverer({
   readonly clock: Clock
   readonly links: Links
   readonly cases: TerminalCases
+  readonly connections: Pick<Connections, 'isGone'>
   readonly unsent: Sending['unsent']
   /** Has it looked up which connections of this process are none any more. */
   readonly checkSoon: () => void
@@ -90,17 +92,10 @@ export function createDeliverer({
     link.close(closeCodes[reason], reason)
   }
 
-  const isGone = together({
-    async work(connectionIds: readonly string[]) {
-      const gone = new Set(await connectionStore.missing(db, connectionIds))
-      return connectionIds.map((id) => gone.has(id))
-    },
-    itemsMax: readTogetherMax,
-  })
   // A word asks to look, and may be anybody's: closed is a connection that is none any more.
   const dismissGone = async (link: Link, reason: DisconnectReason) => {
     try {
-      if ((await isGone(link.connectionId)) && links.isOpen(link)) dismiss(link, reason)
+      if ((await connections.isGone(link.connectionId)) && links.isOpen(link)) dismiss(link, reason)
     } catch (error) {
       early.note(link.connectionId, reason)
       checkSoon()

@@ -104,6 +104,7 @@ export function createGateway(deps: GatewayDependencies): Gateway {
     clock,
     links,
     cases,
+    connections,
     unsent: noteUnsent,
     checkSoon: () => liveness.checkSoon(),
     onError,
