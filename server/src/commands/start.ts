@@ -116,8 +116,9 @@ async function openSandbox(
     await orWarn('the new address of the inbox', Promise.all(moved), ending)
   }
   const allHere = config.roles.length === 3
-  const isTold = !empty && allHere && (await takeStory(db))
-  const story = isTold ? await playStory(told, kaha, config, ending) : nothingTold
+  // Also where it is left out: a later start would play it in a sandbox that is in use.
+  const isFirst = allHere && (await takeStory(db))
+  const story = isFirst && !empty ? await playStory(told, kaha, config, ending) : nothingTold
   const link =
     empty || !config.roles.includes('api')
       ? undefined

@@ -134,7 +134,7 @@ export const startHelp = (): string =>
     'kaha start [--empty]',
     '',
     'Runs Kaha until Ctrl-C: starts the embedded database, brings its schema up to date, and serves. A new sandbox is seeded and',
-    'lives through a small story; --empty skips the story.',
+    'lives through a small story; with --empty it does not, and no later start plays the story in it.',
     '',
     'Settings are environment variables:',
     '',

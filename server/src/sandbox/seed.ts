@@ -68,7 +68,7 @@ export function ensureSeed({ db, clock, keyring }: { db: Db; clock: Clock; keyri
   })
 }
 
-/** True for the one start that is to tell the story. */
+/** True for the one start that may tell the story. */
 export const takeStory = (db: Db): Promise<boolean> => sandboxStore.takeStory(db)
 
 async function makeSeed(tx: Queries, keyring: Keyring, at: Date): Promise<Seed> {
