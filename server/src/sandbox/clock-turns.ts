@@ -22,7 +22,7 @@ export async function patiently<Value>(work: () => Promise<Value>): Promise<Valu
 
 /**
  * Runs moves of the clock one after another, whichever processes begin them. A transaction holds the turn and nothing else: what a move does is
- * stored as it goes. Throws UNAVAILABLE where another process has the turn for longer than two minutes.
+ * stored as it goes. A turn is repeatable, as a transaction is. Throws UNAVAILABLE where another process has the turn for longer than two minutes.
  */
 export function clockTurns(db: Db): (turn: () => Promise<void>) => Promise<void> {
   const inTurn = createTurns()
@@ -41,13 +41,34 @@ export function clockTurns(db: Db): (turn: () => Promise<void>) => Promise<void>
   const held = (turn: () => Promise<void>) =>
     db.tx(async (tx) => {
       await taken(tx)
-      // Where it is lost, the end of the transaction tells.
-      const hold = setInterval(() => void store.takeTurn(tx).catch(() => {}), holdEveryMs)
+      let asked: Promise<unknown> | undefined
+      // One at a time, as its connection wants it. Where the turn is lost, the end of the transaction tells.
+      const askAgain = () => {
+        asked ??= store
+          .takeTurn(tx)
+          .catch(() => {})
+          .finally(() => (asked = undefined))
+      }
+      const hold = setInterval(askAgain, holdEveryMs)
       try {
         await turn()
       } finally {
         clearInterval(hold)
+        await asked
       }
     })
-  return (turn) => inTurn(() => patiently(() => held(turn)))
+
+  /** What was done while the turn was lost is done again: somebody else may have moved the clock meanwhile. */
+  const heldToItsEnd = async (turn: () => Promise<void>) => {
+    let isDone = false
+    const noted = async () => {
+      await turn()
+      isDone = true
+    }
+    await held(noted).catch((error: unknown) => {
+      if (!isDone) throw error
+      return held(turn)
+    })
+  }
+  return (turn) => inTurn(() => patiently(() => heldToItsEnd(turn)))
 }

@@ -57,9 +57,13 @@ export function createSandboxClock({ db, bus, clock, ensurePartitions }: Sandbox
   const watchWorkers = () => {
     let askedMs = performance.now()
     let aliveMs = askedMs
+    let lookedMs = askedMs
     let dueMs: number | undefined
     return (next: Date | null) => {
       const nowMs = performance.now()
+      // A process that stood still, as its machine may, could neither ask nor hear.
+      aliveMs += Math.max(0, nowMs - lookedMs - askEveryMs)
+      lookedMs = nowMs
       if (next?.getTime() !== dueMs || !bus.connected) aliveMs = nowMs
       dueMs = next?.getTime()
       aliveMs = Math.max(aliveMs, workers.heardMs)
