@@ -71,11 +71,16 @@ export function ensureSeed({ db, clock, keyring }: { db: Db; clock: Clock; keyri
 /** True for the one start that may tell the story. */
 export const takeStory = (db: Db): Promise<boolean> => sandboxStore.takeStory(db)
 
-async function makeSeed(tx: Queries, keyring: Keyring, at: Date): Promise<Seed> {
+async function makeSeed(tx: Queries, keyring: Keyring, from: Date): Promise<Seed> {
   const issuing = { keyring, keyPrefix: 'sk_test_' } as const
-  const partner = await createPartner(tx, names.partner, at)
+  // Ids of one millisecond stand in random order: which branch is the first of its merchant would be chance.
+  let nextMs = from.getTime()
+  const next = () => new Date(nextMs++)
+  const partnerAt = next()
+  const partner = await createPartner(tx, names.partner, partnerAt)
   const merchants: SeededMerchant[] = []
   for (const named of names.merchants) {
+    const at = next()
     const merchant = await createMerchant(tx, partner.id, named.name, at)
     const groupId = await createGroup(tx, merchant.id, at)
     const desktop = await issueTerminalKey(tx, issuing, { role: 'desktop', groupId, branchId: null }, at)
@@ -83,15 +88,16 @@ async function makeSeed(tx: Queries, keyring: Keyring, at: Date): Promise<Seed> 
     const terminals: SeededMerchant['terminal_group']['terminals'][number][] = []
     for (const [index, city] of named.branches.entries()) {
       const reference = `${named.code}-${index + 1}`
-      const branch = await createBranch(tx, merchant, `${named.name}, ${city}`, reference, at)
-      const terminal = await issueTerminalKey(tx, issuing, { role: 'terminal', groupId, branchId: branch.id }, at)
+      const branchAt = next()
+      const branch = await createBranch(tx, merchant, `${named.name}, ${city}`, reference, branchAt)
+      const terminal = await issueTerminalKey(tx, issuing, { role: 'terminal', groupId, branchId: branch.id }, branchAt)
       terminals.push({ device_id: `${reference}-T1`, api_key: terminal.apiKey, api_secret: terminal.apiSecret })
       branches.push({
         id: branch.id,
         name: branch.name,
         reference_number: reference,
-        secret_key: (await issueKey(tx, issuing, { entityId: branch.id, level: 'branch', scopes }, at)).secretKey,
-        activation_code: await issueActivationCode(tx, branch.id, at),
+        secret_key: (await issueKey(tx, issuing, { entityId: branch.id, level: 'branch', scopes }, branchAt)).secretKey,
+        activation_code: await issueActivationCode(tx, branch.id, branchAt),
       })
     }
     merchants.push({
@@ -103,7 +109,7 @@ async function makeSeed(tx: Queries, keyring: Keyring, at: Date): Promise<Seed> 
       terminal_group: { id: groupId, desktop: { api_key: desktop.apiKey, api_secret: desktop.apiSecret }, terminals },
     })
   }
-  const partnerKey = await issueKey(tx, issuing, { entityId: partner.id, level: 'partner', scopes }, at)
+  const partnerKey = await issueKey(tx, issuing, { entityId: partner.id, level: 'partner', scopes }, partnerAt)
   return {
     partner: { id: partner.id, name: partner.name, secret_key: partnerKey.secretKey },
     merchants,

@@ -58,6 +58,18 @@ test('[S7.terminals.start, S7.terminals.protocol, S7.terminals.sim-approve, S7.t
   assertRefused('/sandbox/terminals', await start('sim-approve', randomUUID()), 404, 'NOT_FOUND')
 })
 
+test('a virtual terminal sells for the first branch of its merchant, which is the first of the seed: its ids have their order', async () => {
+  const { partner, merchants } = p.seed
+  const ids = [partner.id, ...merchants.flatMap(({ id, branches }) => [id, ...branches.map((branch) => branch.id)])]
+  assert.deepEqual(ids, ids.toSorted())
+  // Ids of one millisecond stand in random order.
+  assert.equal(new Set(ids.map((id) => id.slice(0, 13))).size, ids.length)
+  assert.deepEqual(await told('sim-approve-first'), [200, 'SUCCESS', 'COMPLETED'])
+  const { data } = await p.as(p.branch.secret_key).reports.listTransactions({ payment_method: 'CARD_PRESENT' })
+  assert.ok(data.some(({ terminal_details }) => terminal_details?.terminal_name === 'sim-approve-first'))
+  await stop('sim-approve-first')
+})
+
 test('a first start needs no more than one connection to the database at a time', async () => {
   const narrow = await p.another({}, { databaseConnectionsMax: 1 })
   const body = { group_id: shop.groupId, device_id: 'sim-decline' }
