@@ -12,8 +12,8 @@ import { paymentsStore as store, type CodeRow, type IntentRow } from './store.ts
 
 /** Whoever writes codes, seen from here. */
 export interface CodeWriter {
-  /** Whether a code can be written of such a payment. */
-  takes(payment: { readonly currency: string; readonly amount: bigint }): boolean
+  /** Why no code can be written of such a payment, in words for the merchant; undefined where one can. */
+  refusal(payment: { readonly currency: string; readonly amount: bigint }): string | undefined
   /** The text that the payer's bank reads. `id` is what the bank's answer names the payment by. */
   write(payment: {
     readonly id: string
@@ -132,12 +132,13 @@ export function createCodes({
   }
 
   return {
-    offered: (payment) => writer?.takes(payment) === true,
+    offered: (payment) => writer !== null && writer.refusal(payment) === undefined,
 
     async make(intent, correlationId, attemptCount) {
       attempts.refuseUnlessOpen(intent)
-      if (writer?.takes(intent) !== true)
-        throw new Fault('INVALID_PAYMENT_METHOD', 'payment_method.type: this payment cannot be made by QR Ph.', {
+      const refusal = writer === null ? 'no payment is made by QR Ph here.' : writer.refusal(intent)
+      if (writer === null || refusal !== undefined)
+        throw new Fault('INVALID_PAYMENT_METHOD', `payment_method.type: ${refusal}`, {
           field: 'payment_method.type',
           rule: 'offered',
         })

@@ -264,11 +264,17 @@ test('[C4.confirm.qrph] a confirm with qrph makes a code, and next_action leads 
   bodyOf(await payer.pay(text), 200)
   assert.equal((await merchant.readIntent(id)).status, 'SUCCEEDED')
 
-  const dollars = await merchant.newIntent({ currency: 'USD' })
-  assert.equal(
-    refusal(await merchant.confirmBy({ type: 'qrph' }, dollars.id)),
-    '400 INVALID_PAYMENT_METHOD payment_method.type offered',
-  )
+  const byAmount = /QR Ph pays an amount from 1\.00 to 99999\.99 alone\.$/
+  const refused: readonly (readonly [object, RegExp])[] = [
+    [{ amount: 99 }, byAmount],
+    [{ amount: 10_000_000 }, byAmount],
+    [{ currency: 'USD' }, /QR Ph pays in PHP alone\.$/],
+  ]
+  for (const [fields, why] of refused) {
+    const answer = await merchant.confirmBy({ type: 'qrph' }, (await merchant.newIntent(fields)).id)
+    assert.equal(refusal(answer), '400 INVALID_PAYMENT_METHOD payment_method.type offered')
+    assert.match(answer.json.error.message, why)
+  }
   const other = await merchant.newIntent()
   assert.equal(
     refusal(await merchant.confirmBy({ type: 'card' }, other.id)),

@@ -1,12 +1,14 @@
 import type { Identity } from '../../identity/service.ts'
-import { codeAmountMax, codeAmountMin, currency } from './service.ts'
+import { codeAmounts, currency, isCodeAmount } from './service.ts'
 import { codeText, type QrBank } from './text.ts'
 
 /** Writes the codes of the checkout: their texts are those of this room, how they stand is their payment's. Amounts in minor units. */
 export function createCodeWriter({ bank, identity }: { readonly bank: QrBank; readonly identity: Identity }) {
   return {
-    takes: (payment: { readonly currency: string; readonly amount: bigint }): boolean =>
-      payment.currency === currency && payment.amount >= codeAmountMin && payment.amount <= codeAmountMax,
+    refusal(payment: { readonly currency: string; readonly amount: bigint }): string | undefined {
+      if (payment.currency !== currency) return `QR Ph pays in ${currency} alone.`
+      return isCodeAmount(payment.amount) ? undefined : `QR Ph pays an amount ${codeAmounts} alone.`
+    },
 
     async write(payment: {
       readonly id: string

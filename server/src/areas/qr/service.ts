@@ -47,9 +47,11 @@ export interface Code {
 export type QrService = ReturnType<typeof createQrService>
 
 export const currency = 'PHP'
-/** Minor units. */
-export const codeAmountMin = 100n
-export const codeAmountMax = 9_999_999n
+const [codeAmountMin, codeAmountMax] = [100n, 9_999_999n]
+/** The same, for a person. */
+export const codeAmounts = 'from 1.00 to 99999.99'
+/** Of minor units. */
+export const isCodeAmount = (amount: bigint): boolean => amount >= codeAmountMin && amount <= codeAmountMax
 const lifeMs = 15 * 60_000
 
 export function createQrService({ db, clock, accounts, bank, isTold }: QrDependencies) {
@@ -123,7 +125,7 @@ function amountOf(request: CodeRequest): bigint {
   const read = decimalToMinor(request.amount, currency)
   if ('refusal' in read && read.refusal !== 'integer_digits_max')
     throw refuse('INVALID_REQUEST', 'amount: is no text with two decimals, as in 98.00.')
-  if ('refusal' in read || read.minor < codeAmountMin || read.minor > codeAmountMax)
-    throw refuse('AMOUNT_OUT_OF_RANGE', 'amount: must be from 1.00 to 99999.99.')
+  if ('refusal' in read || !isCodeAmount(read.minor))
+    throw refuse('AMOUNT_OUT_OF_RANGE', `amount: must be ${codeAmounts}.`)
   return read.minor
 }
