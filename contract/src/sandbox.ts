@@ -8,9 +8,16 @@ export const SandboxClock = Closed({
   offset_seconds: Type.Number({ description: 'How far business time is ahead of system time.' }),
 })
 
+/** Ten years of any decade, with its three leap days. */
+export const clockStepSecondsMax = 3_653 * 86_400
+
 export const AdvanceClock = Closed({
   seconds: Type.Optional(
-    Type.Integer({ minimum: 0, maximum: 315_576_000, description: 'How far to go, in seconds (ten years at most).' }),
+    Type.Integer({
+      minimum: 0,
+      maximum: clockStepSecondsMax,
+      description: 'How far to go, in seconds (ten years at most).',
+    }),
   ),
   to: Type.Optional(Timestamp('The time to go to; not before now, and ten years from now at most.')),
 })

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { clockStepSecondsMax } from '@kaha/contract'
 import type { Bus } from '../kernel/bus.ts'
 import type { Clock } from '../kernel/clock.ts'
 import type { Db } from '../kernel/db.ts'
@@ -33,7 +34,7 @@ export interface SandboxClockDependencies {
   readonly ensurePartitions: (around: Date) => Promise<void>
 }
 
-const stepMsMax = 315_576_000_000
+const stepMsMax = clockStepSecondsMax * 1_000
 const idleWaitMsMax = 120_000
 const silentMsMax = 10_000
 const askEveryMs = 1_000

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import type { ServerResponse } from 'node:http'
 import { after, test } from 'node:test'
-import { cards, platform } from '../platform.ts'
+import { cards, platform, type Platform } from '../platform.ts'
 import { sql } from '../sql.ts'
 import { until } from '../until.ts'
 import { assertRefused, call, type Call } from './call.ts'
@@ -125,7 +125,7 @@ test('[S7.clock.advance-seconds, S7.clock.advance-to] the clock goes forward by 
 test('an advance needs seconds or a time, and not both', async () => {
   const to = new Date(p.kaha.clock.now().getTime() + 1_000_000).toISOString()
   for (const body of [{}, { seconds: 1, to }]) assertRefused(advancePath, await advance(body), 400, 'BAD_REQUEST')
-  for (const seconds of [315_576_001, 1.5, '5', null])
+  for (const seconds of [315_619_201, 1.5, '5', null])
     assertRefused(advancePath, await advance({ seconds }), 400, 'INVALID_SECONDS')
   for (const wrong of ['tomorrow', '2026-02-30T00:00:00Z', null, 5])
     assertRefused(advancePath, await advance({ to: wrong }), 400, 'INVALID_TO')
@@ -183,17 +183,31 @@ test('one advance goes ten years at most', async () => {
   const inYears = (years: number) => new Date(Date.now() + years * 365.25 * 86_400_000).toISOString()
   assertRefused(advancePath, await advance({ to: inYears(11) }), 400, 'INVALID_TO')
   assertRefused(advancePath, await advance({ to: '9998-12-31T00:00:00Z' }), 400, 'INVALID_TO')
-  assertRefused(advancePath, await advance({ seconds: 315_576_001 }), 400, 'INVALID_SECONDS')
+  assertRefused(advancePath, await advance({ seconds: 315_619_201 }), 400, 'INVALID_SECONDS')
 })
+
+test('one advance goes ten whole years, whose leap days are three at most', async (t) => {
+  const its = await platform(t)
+  await leap(its, new Date('2106-06-01T00:00:00Z'))
+  const there = await advance({ to: '2116-06-01T00:00:00Z' }, its.url, its.seed.partner.secret_key)
+  assert.equal(there.status, 200, there.text)
+  await leap(its, new Date('2126-06-01T00:00:00Z'))
+  const far = await advance({ seconds: 315_619_200 }, its.url, its.seed.partner.secret_key)
+  assert.equal(far.status, 200, far.text)
+  assert.match(far.json.now, /^2136-06-01T/)
+})
+
+/** Sets the clock to where eight hundred advances lead. */
+async function leap({ kaha: { db, clock, delivery } }: Platform, to: Date): Promise<void> {
+  await delivery.ensurePartitions(to)
+  await sql(db, 'update kernel.clock set offset_ms = $1, version = version + 1', [to.getTime() - Date.now()])
+  await clock.refresh(db)
+}
 
 test('the clock goes as far as times can be written, everything still works there, and it goes no further', async (t) => {
   const its = await platform(t)
   const partner = its.seed.partner.secret_key
-  // It takes a patient person eight hundred advances to get here.
-  const near = new Date('9998-12-30T00:00:00Z')
-  await its.kaha.delivery.ensurePartitions(near)
-  await sql(its.kaha.db, 'update kernel.clock set offset_ms = $1, version = version + 1', [near.getTime() - Date.now()])
-  await its.kaha.clock.refresh(its.kaha.db)
+  await leap(its, new Date('9998-12-30T00:00:00Z'))
   for (const to of ['9999-01-01T00:00:00.001Z', '9999-12-31T23:59:59Z']) {
     assertRefused(advancePath, await advance({ to }, its.url, partner), 400, 'INVALID_TO')
   }
