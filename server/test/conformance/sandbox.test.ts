@@ -220,6 +220,10 @@ test('the clock goes as far as times can be written, everything still works ther
   assert.equal((await advance({ seconds: 86_000 }, its.url, partner)).status, 200)
   assert.equal((await its.sdk.paymentLinks.retrieve(link.id)).status, 'ACTIVE')
   assert.match((await its.sdk.paymentLinks.retrieve(link.id)).expires_at, /^9999-01-01T/)
+  await leap(its, new Date('9999-01-01T00:00:00Z'))
+  assertRefused(advancePath, await advance({ seconds: 1 }, its.url, partner), 400, 'INVALID_SECONDS')
+  const still = await advance({ seconds: 0 }, its.url, partner)
+  assert.equal(still.status, 200, still.text)
 })
 
 test('S7.clock.in-order: an advance runs every timer on the way, each at its own time, in order', async (t) => {
