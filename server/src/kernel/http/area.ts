@@ -204,7 +204,7 @@ function mountRoute<P>(room: FastifyInstance, area: Area<P>, { operation, handle
       const { 'content-encoding': encoding = 'identity' } = headers
       // Client libraries name the type of a form where they send nothing.
       if (lacksBody(headers)) delete headers['content-type']
-      else if (operation.method !== 'GET' && encoding !== 'identity') {
+      else if (operation.method !== 'GET' && encoding.toLowerCase() !== 'identity') {
         throw new Fault('UNSUPPORTED_MEDIA_TYPE', 'Send the body without a content-encoding.')
       }
     },
