@@ -144,6 +144,21 @@ test('a request whose connection is closed before its answer is whole is one lin
   assert.match(await metrics.registry.metrics(), /kaha_http_requests_total\{operation="none",status="cut"\} 2/)
 })
 
+test('CONNECT is refused as other bytes that ask for nothing here, and is one line and one measurement, too', async (t) => {
+  const lines: string[] = []
+  const metrics = createMetrics()
+  const log = createLog('info', { write: (text: string) => void lines.push(text) })
+  const http = await listening(t, { log, metrics })
+  const socket = connect(portOf(http), '127.0.0.1')
+  socket.write('CONNECT localhost:1 HTTP/1.1\r\nHost: localhost:1\r\n\r\n')
+  const answer = (await buffer(socket)).toString()
+  assert.match(answer, /^HTTP\/1\.1 400 Bad Request\r\n/)
+  assert.match(answer, /"message":"CONNECT is for proxies, and this is none\."/)
+  const { operation, status, cause } = JSON.parse(lines.join('')) as Record<string, unknown>
+  assert.deepEqual([operation, status, cause], ['none', 400, 'CONNECT'])
+  assert.match(await metrics.registry.metrics(), /kaha_http_requests_total\{operation="none",status="400"\} 1/)
+})
+
 /** An answer that begins and has no end. */
 function endless(): Readable {
   const answer = new Readable({ read: () => {} })

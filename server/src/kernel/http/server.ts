@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { Clock } from '../clock.ts'
@@ -40,6 +40,8 @@ const paramCharactersMax = 16_384
 export function createHttp(options: HttpOptions): FastifyInstance {
   const { log, metrics, clock, prefixOfHost, takesSockets, requestMsMax = requestMsUsual, leaveMs = 0 } = options
   const newCorrelationId = () => newId(new Date(clock.wall()))
+  const unreadable = (error: { readonly code?: string }, socket: Socket) =>
+    refuseUnreadable(error, socket, { log, metrics, correlationId: newCorrelationId() })
   const app: FastifyInstance = fastify({
     logger: false,
     genReqId: newCorrelationId,
@@ -63,8 +65,7 @@ export function createHttp(options: HttpOptions): FastifyInstance {
     routerOptions: { maxParamLength: paramCharactersMax, querystringParser: () => ({}) },
     // Addresses that do not decode, or are longer than any of ours.
     frameworkErrors: (error, request, reply) => void tellWhoseItIs(app, error, request, reply),
-    clientErrorHandler: (error, socket) =>
-      refuseUnreadable(error, socket, { log, metrics, correlationId: newCorrelationId() }),
+    clientErrorHandler: unreadable,
     rewriteUrl: (request: IncomingMessage) => underPrefix(request, prefixOfHost),
   })
   app.decorate('refusers', [])
@@ -84,6 +85,11 @@ export function createHttp(options: HttpOptions): FastifyInstance {
   app.addHook('onRequest', (request, _reply, done) => done(hostFaultOf(request.raw)))
   // An expectation of which nothing is known may be ignored (RFC 9110, 10.1.1); Node's refusal has no envelope.
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response))
+  // It asks for no path. Node closes the line without a word where nobody listens, and has let go of the socket where somebody does.
+  app.server.on('connect', (_request, socket) => {
+    socket.on('error', () => socket.destroy())
+    unreadable({ code: 'CONNECT' }, socket as Socket)
+  })
   refuseUnrouted(app)
   const isClosed = closeInTime(app, leaveMs)
   app.addHook('onResponse', (_request, _reply, done) => {

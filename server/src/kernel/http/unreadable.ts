@@ -3,6 +3,7 @@ import type { Socket } from 'node:net'
 import type { Edge } from './area.ts'
 
 const refusals = {
+  CONNECT: { status: 400, message: 'CONNECT is for proxies, and this is none.' },
   ERR_HTTP_REQUEST_TIMEOUT: { status: 408, message: 'The request did not come to its end in time; send it again.' },
   HPE_HEADER_OVERFLOW: {
     status: 431,
@@ -12,11 +13,11 @@ const refusals = {
 const other = { status: 400, message: 'These bytes are no HTTP/1.1 request.' }
 
 /**
- * Answers what Node's parser could not read as a request, and closes the line. It has no path, so it is told as a path outside of all areas
- * is, and counted and logged as other requests are.
+ * Answers what Node's parser could not read as a request, or does not hand on as one, and closes the line. It has no path, so it is told as a path
+ * outside of all areas is, and counted and logged as other requests are.
  */
 export function refuseUnreadable(
-  error: Error & { readonly code?: string },
+  error: { readonly code?: string },
   socket: Socket,
   { correlationId, log, metrics }: Edge & { readonly correlationId: string },
 ): void {
