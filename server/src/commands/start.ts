@@ -177,17 +177,22 @@ async function tellEnd(
     await voided()
     say(`the terminal that lost its line is back, too late: its approval of ${amount} is VOIDED`)
   } catch (error) {
-    if (!ending.aborted)
-      warn(`the end of the story was left out: ${error instanceof Error ? error.message : String(error)}`)
+    if (!ending.aborted) warn(`the end of the story was left out: ${reasonOf(error)}`)
   }
 }
 
 /** What only adorns a start does not prevent it; what a stop cuts short is not told of. */
 const orWarn = <T>(what: string, telling: Promise<T>, ending: AbortSignal): Promise<T | undefined> =>
   telling.catch((error: unknown) => {
-    if (!ending.aborted) warn(`${what} was left out: ${error instanceof Error ? error.message : String(error)}`)
+    if (!ending.aborted) warn(`${what} was left out: ${reasonOf(error)}`)
     return undefined
   })
+
+/** Of `fetch failed` the cause tells more, as that it blocks the port. */
+const reasonOf = (error: unknown): string => {
+  if (!(error instanceof Error)) return String(error)
+  return error.cause instanceof Error ? `${error.message} (${error.cause.message})` : error.message
+}
 
 const isDone = async (what: string, telling: Promise<void>, ending: AbortSignal): Promise<boolean> =>
   (await orWarn(

@@ -73,6 +73,11 @@ test('a sandbox in another currency whose webhooks go to public addresses alone 
   assert.equal(await stop(program), 0)
 })
 
+test('a sandbox on a port that fetch blocks runs, and says why it has no link to try', async (t) => {
+  const program = await start(t, join(folder(t), 'data'), { settings: { KAHA_PORT: '10080' } })
+  assert.match(program.stderr(), /^kaha: the link to try was left out: fetch failed \(bad port\)$/m)
+})
+
 test('a live installation says that it takes no card payments yet, and knows no sandbox', async (t) => {
   const dataDir = join(home, 'live')
   const settings = {
