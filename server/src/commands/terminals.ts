@@ -201,6 +201,8 @@ async function issue(
 }
 
 async function disconnect(db: Db, keyId: string, json: boolean): Promise<void> {
+  if ((await terminalKeyStore.findById(db, keyId)) === undefined)
+    throw new StartFault(`there is no key ${keyId} of a till or a terminal; \`kaha terminals list\` shows them`)
   if (!(await operatorStore.disconnect(db, keyId)))
     throw new StartFault(`the key ${keyId} has no socket just now: there is nothing to close`)
   await hintOnce(db, 'keys')

@@ -216,6 +216,7 @@ test('what `kaha terminals` does not know is told in one line, before a database
   for (const word of ['list', 'group', 'issue', 'disconnect', 'move', 'describe'])
     assert.match(terminalsHelp, new RegExp(`kaha terminals ${word}`))
   await refused(/is no merchant; `kaha entities list` shows them/, ['group', '--merchant', p.branch.id])
+  await refused(/there is no key .* of a till or a terminal; `kaha terminals list` shows them/, ['disconnect', id])
   const nobodys = ['issue', '--group', p.merchant.id, '--role', 'desktop']
   await refused(/there is no group .*; `kaha terminals list` shows them/, nobodys)
   const elsewhere = p.seed.merchants[1]?.branches[0]?.id ?? ''
