@@ -3,13 +3,14 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { call } from './conformance/call.ts'
+import { operations } from './conformance/operations.ts'
 import { platform } from './platform.ts'
 
 const page = readFileSync(join(import.meta.dirname, '../../docs/operating.md'), 'utf8')
 
 test('every series that an alert looks at is there before anything has happened, and no age is below 0', async (t) => {
   const p = await platform(t)
-  // Requests are counted once there was one.
+  // Requests are measured once there was one.
   await call(p.url, { path: '/readyz' })
   const { text } = await call(p.url, { path: '/metrics' })
   const series = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'))
@@ -28,6 +29,14 @@ test('every series that an alert looks at is there before anything has happened,
   const ages = series.filter((line) => /^kaha_delivery_oldest_\w+ /.test(line))
   assert.equal(ages.length, 3)
   for (const age of ages) assert.ok(Number(age.split(' ')[1]) >= 0, age)
+})
+
+test('requests that end in 500 or 503 are counted from the start, of each operation and of handshakes', async (t) => {
+  const p = await platform(t)
+  const { text } = await call(p.url, { path: '/metrics' })
+  for (const operation of [...operations.map(({ id }) => id), 'healthz', 'readyz', 'terminals.connect'])
+    for (const status of [500, 503])
+      assert.ok(text.includes(`\nkaha_http_requests_total{operation="${operation}",status="${status}"} 0\n`), operation)
 })
 
 test('every loop of the program is counted from the start, of whatever room it is', async (t) => {

@@ -81,7 +81,11 @@ export function createHttp(options: HttpOptions): FastifyInstance {
     done()
   })
   // From the start, for what is seen to grow must have been there before.
-  app.addHook('onRoute', ({ config }) => metrics.unexpectedErrors.inc({ where: config?.operationId ?? 'none' }, 0))
+  app.addHook('onRoute', ({ config }) => {
+    const operation = config?.operationId ?? 'none'
+    metrics.unexpectedErrors.inc({ where: operation }, 0)
+    for (const status of ['500', '503']) metrics.requests.inc({ operation, status }, 0)
+  })
   app.addHook('onRequest', (request, _reply, done) => done(hostFaultOf(request.raw)))
   // An expectation of which nothing is known may be ignored (RFC 9110, 10.1.1); Node's refusal has no envelope.
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response))

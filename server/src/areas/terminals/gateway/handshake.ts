@@ -53,12 +53,13 @@ export function decline(socket: Duplex, error: unknown, at: Date): Declined {
 }
 
 /** Counts and logs handshakes that were refused. */
-export const noteRefusals =
-  (log: Log, metrics: Metrics) =>
-  ({ status, code, requestId }: Declined): void => {
+export function noteRefusals(log: Log, metrics: Metrics): (declined: Declined) => void {
+  for (const status of ['500', '503']) metrics.requests.inc({ operation: handshake, status }, 0)
+  return ({ status, code, requestId }) => {
     metrics.requests.inc({ operation: handshake, status: String(status) })
     log.info({ operation: handshake, status, code, correlation_id: requestId }, 'a handshake was refused')
   }
+}
 
 /**
  * Where no sockets are taken a handshake is refused for now, not for good: a proxy that leads it here once may lead the next one to a process
