@@ -2,6 +2,7 @@ import type { Db } from '../kernel/db.ts'
 import type { Metrics } from '../kernel/metrics.ts'
 import type { Attempted } from './attempt.ts'
 import { claimStore, type OldestDue } from './store-claim.ts'
+import type { Disabled } from './store-settle.ts'
 
 /** What an operator sees of the room. */
 export interface Figures {
@@ -11,6 +12,8 @@ export interface Figures {
   resultLost(): void
   /** A result that cannot be stored: its attempt is repeated. */
   resultUnstored(): void
+  /** An endpoint that we disabled. */
+  disabled(cause: Disabled['cause']): void
   dispatched(lagMs: number): void
   dispatchFailed(): void
 }
@@ -56,6 +59,12 @@ export function createFigures({
     'kaha_delivery_results_unstored_total',
     'Results that could not be stored, so that their attempts are repeated.',
     [],
+  )
+  const disabled = metrics.counter(
+    'kaha_delivery_endpoints_disabled_total',
+    'Endpoints disabled by Kaha, by cause: what was queued for them is dropped.',
+    ['cause'],
+    [{ cause: 'gone' }, { cause: 'failing' }],
   )
   const lag = metrics.histogram(
     'kaha_delivery_dispatch_lag_seconds',
@@ -105,6 +114,7 @@ export function createFigures({
     leaseExpired: () => expiries.inc(),
     resultLost: () => lost.inc(),
     resultUnstored: () => unstored.inc(),
+    disabled: (cause) => disabled.inc({ cause }),
     dispatched: (lagMs) => lag.observe(lagMs / 1_000),
     dispatchFailed: () => failures.inc(),
   }

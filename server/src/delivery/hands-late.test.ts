@@ -80,7 +80,7 @@ test('a failure that is stored again, since its answer was lost, queues no retry
     [fails.event_id],
   )
   const delivered = retry.map((held) => settled(room, held))
-  assert.deepEqual(await settleStore.settle(room.workDb, delivered, []), [])
+  assert.deepEqual((await settleStore.settle(room.workDb, delivered, [])).lost, [])
   const [again, rest] = [failure, settled(room, other)]
   await room.workDb.tx(async (tx) => {
     const left = await handStore.left(tx, [fails, other])
@@ -105,7 +105,7 @@ test('a hand goes also where all that is stored again was stored before', async 
   await settleStore.settleHanded(room.workDb, [settled(room, delivered)], [], [])
   await room.workDb.tx(async (tx) => {
     assert.deepEqual([...(await handStore.left(tx, [delivered]))], [delivered])
-    assert.deepEqual(await settleStore.settleHanded(tx, [], [], [delivered.id]), [])
+    assert.deepEqual((await settleStore.settleHanded(tx, [], [], [delivered.id])).lost, [])
   })
   assert.deepEqual(await room.query('select from delivery.hands'), [])
   assert.deepEqual(await room.statuses(), { DELIVERED: 1 })

@@ -145,15 +145,15 @@ test('what is in hand is told like what is queued: SUBMITTED, pending, due', asy
 
   const first = rows.find((row) => row.destination_id === one.id)
   assert.ok(first)
-  assert.deepEqual(await settle(room, [settled(room, first)]), [])
+  assert.deepEqual((await settle(room, [settled(room, first)])).lost, [])
   assert.deepEqual(await told(), ['SUBMITTED', 1, [['DELIVERED', 1]], [['PENDING', 0]]])
   const second = rows.filter((row) => row !== first).map((row) => settled(room, row))
-  assert.deepEqual(await settle(room, second), [])
+  assert.deepEqual((await settle(room, second)).lost, [])
   assert.deepEqual(await told(), ['DELIVERED', 2, [['DELIVERED', 1]], [['DELIVERED', 1]]])
   assert.ok(await nextDue(room))
 
   const others = all.filter((row) => row.event_id !== event?.id).map((row) => settled(room, row))
-  assert.deepEqual(await settle(room, others), [])
+  assert.deepEqual((await settle(room, others)).lost, [])
   assert.equal(await nextDue(room), null)
   assert.equal(await handsLeft(room), 0)
 })
@@ -166,7 +166,7 @@ test('deliveries of one hand end, wait for a retry or go back, each by itself; t
   assert.ok(ends && retried && exhausted && setBack && back)
   const setback: SettledDelivery = { ...settled(room, setBack, null), attempt: null }
   const results = [settled(room, ends), settled(room, retried, null), settled(room, exhausted, 'EXHAUSTED'), setback]
-  assert.deepEqual(await settle(room, results), [])
+  assert.deepEqual((await settle(room, results)).lost, [])
   assert.equal(await handsLeft(room), 1)
   assert.deepEqual(await claim(room), [])
   await giveBack(room, [back])
@@ -204,7 +204,7 @@ test('of a hand whose lease has run out, what is open is queued; its worker can 
   assert.equal(await handsLeft(room), 0)
 
   assert.deepEqual(await handStore.renew(room.workDb, [late], leaseMs), [])
-  assert.deepEqual(await settle(room, [settled(room, late)]), [{ id: late.id, fence: 0 }])
+  assert.deepEqual((await settle(room, [settled(room, late)])).lost, [{ id: late.id, fence: 0 }])
   assert.equal((await room.query('select from delivery.attempts')).length, 2)
   assert.equal((await openOf(room)).length, 3)
 })

@@ -78,16 +78,16 @@ test('whoever comes after its lease can no longer settle; the owner of the next 
   assert.equal(owner.expired, true)
   assert.equal(owner.fence, late.fence + 1)
 
-  assert.equal((await settleStore.settle(room.workDb, [delivered(room, late)], [])).length, 1)
+  assert.equal((await settleStore.settle(room.workDb, [delivered(room, late)], [])).lost.length, 1)
   assert.deepEqual(await statusesOf(room), ['SUBMITTED'])
   assert.deepEqual(await room.query('select * from delivery.attempts'), [])
   assert.deepEqual(await settleStore.renew(room.workDb, [late], leaseMs), [])
 
   // The control: nothing but the fence refused it.
   const renamed = { ...late, fence: owner.fence }
-  assert.deepEqual(await settleStore.settle(room.workDb, [delivered(room, renamed)], []), [])
+  assert.deepEqual((await settleStore.settle(room.workDb, [delivered(room, renamed)], [])).lost, [])
   assert.deepEqual(await statusesOf(room), ['DELIVERED'])
-  assert.deepEqual(await settleStore.settle(room.workDb, [delivered(room, owner)], []), [
+  assert.deepEqual((await settleStore.settle(room.workDb, [delivered(room, owner)], [])).lost, [
     { id: owner.id, fence: owner.fence },
   ])
   assert.equal((await room.query('select * from delivery.attempts')).length, 1)
@@ -103,11 +103,11 @@ test('of results that are stored together, only those of deliveries that somebod
   const names = taken.map(({ id, fence }) => ({ id, fence }))
 
   const ended = rows.slice(0, 3).map((row) => delivered(room, row))
-  assert.deepEqual(await settleStore.settle(room.workDb, ended.toReversed(), []), names.slice(0, 1))
+  assert.deepEqual((await settleStore.settle(room.workDb, ended.toReversed(), [])).lost, names.slice(0, 1))
   const failed = attempt(room, { status: 500, owner: 'destination' })
   const runAt = new Date(room.clock.now().getTime() + 60_000)
   const waiting = rows.slice(3).map((held) => ({ held, end: null, runAt, attempt: failed }))
-  assert.deepEqual(await settleStore.settle(room.workDb, waiting.toReversed(), []), names.slice(1))
+  assert.deepEqual((await settleStore.settle(room.workDb, waiting.toReversed(), [])).lost, names.slice(1))
 
   const attempts = await room.query<{ event_id: string }>('select event_id from delivery.attempts')
   const stored = [rows[0], rows[2], rows[3], rows[5]].map((row) => row?.event_id)
@@ -350,7 +350,7 @@ test('workers that settle deliveries of the same events at once lose nothing', a
         (a, b) => ((Number(a.id) * 7919 + worker) % 101) - ((Number(b.id) * 7919 + worker) % 101),
       )
       for (let from = 0; from < shuffled.length; from += 30) {
-        const [lost] = await Promise.all([
+        const [{ lost }] = await Promise.all([
           settleStore.settle(
             room.workDb,
             shuffled.slice(from, from + 30).map((row) => delivered(room, row)),

@@ -30,6 +30,11 @@ const destination = async (room: DeliveryRoom, id: string) =>
     )
   )[0]
 
+const disabledIn = async (room: DeliveryRoom): Promise<string[]> =>
+  [...(await room.metrics.registry.metrics()).matchAll(/^kaha_delivery_endpoints_disabled_total\{(.*)$/gm)].map(
+    ([, series = '']) => series,
+  )
+
 test('A2.attempts.schedule, A2.events.state.submitted-exhausted: a receiver that always fails gets ten attempts on schedule, and then the event is EXHAUSTED', async () => {
   await using room = await startDeliveryRoom({ random: () => 0 })
   await using receiver = await startReceiver()
@@ -110,6 +115,7 @@ test('A2.attempts.gone, A2.attempts.disabled-closes, A2.events.state.submitted-d
   const found = await destination(room, id)
   assert.deepEqual([found?.state, found?.lane], ['DISABLED', 'CLOSED'])
   assert.match(found?.disabled_reason ?? '', /410/)
+  assert.deepEqual(await disabledIn(room), ['cause="gone"} 1', 'cause="failing"} 0'])
   assert.deepEqual(await room.statuses(), { EXHAUSTED: 6 })
   assert.deepEqual(await queue(room), [])
 
@@ -161,6 +167,7 @@ test('A2.attempts.five-days: an endpoint that has only failed for 5 days is disa
   const [one, other] = [await destination(room, dead.id), await destination(room, shaky.id)]
   assert.deepEqual([one?.state, one?.lane], ['DISABLED', 'CLOSED'])
   assert.match(one?.disabled_reason ?? '', /Every attempt since \d{4}-/)
+  assert.deepEqual(await disabledIn(room), ['cause="gone"} 0', 'cause="failing"} 1'])
   assert.deepEqual([other?.state, other?.lane, other?.failing], ['ENABLED', 'OPEN', true])
 })
 

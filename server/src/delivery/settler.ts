@@ -7,7 +7,7 @@ import type { Attempted } from './attempt.ts'
 import type { Figures } from './figures.ts'
 import { nameOf, type LeaveHands } from './held.ts'
 import { handStore } from './store-hands.ts'
-import { settleStore, type LaneChange, type SettledDelivery } from './store-settle.ts'
+import { settleStore, type LaneChange, type SettledDelivery, type Stored } from './store-settle.ts'
 
 /** A result, and what is to happen once it is stored (or is not ours to store any more). */
 export interface Result {
@@ -36,7 +36,7 @@ const gapFrom = 8
 export interface SettlerDependencies {
   readonly db: Db
   readonly log: Log
-  readonly figures: Pick<Figures, 'resultUnstored'>
+  readonly figures: Pick<Figures, 'resultUnstored' | 'disabled'>
   /** What is stored instead of a result that cannot be stored. */
   readonly setbackOf: (settlement: SettledDelivery) => SettledDelivery
   readonly leaveHands: LeaveHands
@@ -114,10 +114,19 @@ function storing(
   isAgain: () => boolean,
   done: (result: Result, ours: boolean) => void,
 ) {
-  const settle = (batch: readonly Stored[]) => {
+  const settle = async (batch: readonly Storable[]): Promise<Stored['lost']> => {
+    const { lost, disabled } = await storeAll(batch)
+    for (const { cause, ...whose } of disabled) {
+      figures.disabled(cause)
+      log.warn({ ...whose, cause }, 'an endpoint is disabled, and what is queued for it is dropped')
+    }
+    return lost
+  }
+
+  const storeAll = (batch: readonly Storable[]): Promise<Stored> => {
     const held = batch.map(({ settlement }) => settlement.held)
     if (held[0]?.hand == null) return settleStore.settle(db, settlementsOf(batch), changesOf(batch))
-    const handed = (on: Queries, some: readonly Stored[], over: readonly bigint[]) =>
+    const handed = (on: Queries, some: readonly Storable[], over: readonly bigint[]) =>
       settleStore.settleHanded(on, settlementsOf(some), changesOf(some), over)
     return leaveHands(held, (over) => {
       if (!isAgain()) return handed(db, batch, over)
@@ -154,9 +163,9 @@ function storing(
   return (batch: readonly Result[]) => inHalves(batch, store, storeAsSetback)
 }
 
-type Stored = Pick<Result, 'settlement' | 'change'>
+type Storable = Pick<Result, 'settlement' | 'change'>
 
-const settlementsOf = (batch: readonly Stored[]) => batch.map(({ settlement }) => settlement)
+const settlementsOf = (batch: readonly Storable[]) => batch.map(({ settlement }) => settlement)
 
 /** One change for each destination of a batch. */
 function changesOf(batch: readonly Pick<Attempted, 'change'>[]): LaneChange[] {

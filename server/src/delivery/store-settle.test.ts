@@ -30,18 +30,20 @@ const standing = async (room: DeliveryRoom) => {
   return row
 }
 
-test('a destination is disabled only where it has known nothing but failures for as long as that takes, whatever the worker thought', async () => {
-  for (const [failingDays, expected] of [
-    [null, { state: 'ENABLED', lane: 'OPEN' }],
-    [4, { state: 'ENABLED', lane: 'OPEN' }],
-    [6, { state: 'DISABLED', lane: 'CLOSING' }],
+test('a destination is disabled, and that is told once, only where it has known nothing but failures for as long as that takes, whatever the worker thought', async () => {
+  for (const [failingDays, expected, told] of [
+    [null, { state: 'ENABLED', lane: 'OPEN' }, 0],
+    [4, { state: 'ENABLED', lane: 'OPEN' }, 0],
+    [6, { state: 'DISABLED', lane: 'CLOSING' }, 1],
   ] as const) {
     await using room = await startDeliveryRoom()
-    const { fails } = await claimed(room)
+    const { id, fails } = await claimed(room)
     const now = room.clock.now().getTime()
     const since = failingDays === null ? null : new Date(now - failingDays * dayMs)
     await room.query('update delivery.lanes set failing_since = $1', [since])
-    assert.deepEqual(await fails(new Date(now - 5 * dayMs)), [])
+    const disabled = { destination_id: id, owner_id: room.branch.entityId, cause: 'failing' }
+    const stored = { lost: [], disabled: [disabled].slice(0, told) }
+    assert.deepEqual(await fails(new Date(now - 5 * dayMs)), stored, `${failingDays} days`)
     assert.deepEqual(await standing(room), expected, `${failingDays} days`)
   }
 })
@@ -52,7 +54,8 @@ test('a destination that was paused in the meantime closes, too, once it says th
   const change = { url: null, types: null, description: null, metadata: null, disabled: true }
   assert.ok(await room.delivery.destinations.change(room.branch, id, change))
   assert.deepEqual(await standing(room), { state: 'DISABLED', lane: 'PAUSED' })
-  assert.deepEqual(await fails(null), [])
+  const disabled = [{ destination_id: id, owner_id: room.branch.entityId, cause: 'gone' }]
+  assert.deepEqual(await fails(null), { lost: [], disabled })
   assert.deepEqual(await standing(room), { state: 'DISABLED', lane: 'CLOSING' })
 })
 
@@ -80,6 +83,6 @@ test('what is queued for a destination that is gone is closed with all of its at
   const closed = { event_id: waiting?.id, state: 'CLOSED', attempt_count: 13 }
   await settleStore.closeLanes(room.workDb)
   assert.deepEqual(await ends(), [closed])
-  assert.deepEqual(await settleStore.settle(room.workDb, [settled(room, held)], []), [])
+  assert.deepEqual((await settleStore.settle(room.workDb, [settled(room, held)], [])).lost, [])
   assert.deepEqual(await ends(), [closed, { event_id: held.event_id, state: 'DELIVERED', attempt_count: 1 }])
 })

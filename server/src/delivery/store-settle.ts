@@ -40,6 +40,20 @@ export interface Disabling {
   readonly failingBefore: Date | null
 }
 
+/** A destination that was open or paused, and that results disabled. */
+export interface Disabled {
+  readonly destination_id: string
+  readonly owner_id: string
+  readonly cause: 'gone' | 'failing'
+}
+
+/** What became of a batch of results. */
+export interface Stored {
+  /** Those that were not ours any more, of which nothing is stored. */
+  readonly lost: readonly Held[]
+  readonly disabled: readonly Disabled[]
+}
+
 // A row of the queue is ours while it has our fence and a lease: without one its result was stored before, and only the answer to that
 // was lost.
 //
@@ -87,8 +101,8 @@ const keptAndLearnt = `
       group by x.destination_id
    ),
    lane as materialized (
-     select l.destination_id, l.version, l.state, c.disable, coalesce(c.slow, l.slow) as slow, least(l.look_at, c.run_at) as look_at,
-            least(l.head_at, c.run_at) as head_at,
+     select l.destination_id, l.version, l.state, c.disable, c.at_once, d.owner_id, coalesce(c.slow, l.slow) as slow,
+            least(l.look_at, c.run_at) as look_at, least(l.head_at, c.run_at) as head_at,
             case when not c.well then coalesce(l.failing_since, c.failing_since) end as failing_since,
             d.url = c.url and (c.at_once or (c.disable is not null and not c.well and l.failing_since <= c.failing_before)) as disabling
        from (select * from changed order by destination_id) c
@@ -100,7 +114,7 @@ const keptAndLearnt = `
       ) l
        -- Held after its lane, so as it is now.
        left join lateral (
-         select d.url from delivery.destinations d where d.id = c.destination_id and c.disable is not null for no key update
+         select d.url, d.owner_id from delivery.destinations d where d.id = c.destination_id and c.disable is not null for no key update
        ) d on true
    ),
    moved as (
@@ -120,7 +134,10 @@ const keptAndLearnt = `
       where exists (select from lane c where c.disabling)
         and d.id = any (array(select c.destination_id from lane c where c.disabling)) and d.deleted_at is null
    )
-   select h.id, h.fence from held h where h.event_id is null`
+   select h.id, h.fence, null::uuid as destination_id, null::uuid as owner_id, null as cause from held h where h.event_id is null
+   union all
+   select null, null, c.destination_id, c.owner_id, case when c.at_once then 'gone' else 'failing' end
+     from lane c where c.disabling and c.state in ('OPEN', 'PAUSED')`
 
 // Rows are found by the array, in the order of ids: a condition that `is true` is asked of each, and leads to no other way to find them. The
 // join is a full one because PostgreSQL never makes those by a nested loop, which for 500 results takes 250,000 steps. The end of a delivery
@@ -326,30 +343,46 @@ const iso = (date: Date | null | undefined): string | null => date?.toISOString(
 
 const closedAtOnceMax = 1_000
 
+type StoredRow =
+  { readonly id: bigint; readonly fence: number; readonly destination_id: null } | (Disabled & { readonly id: null })
+
+function storedOf(rows: readonly StoredRow[]): Stored {
+  const [lost, disabled]: [Held[], Disabled[]] = [[], []]
+  for (const row of rows) {
+    if (row.id !== null) lost.push({ id: row.id, fence: row.fence })
+    else disabled.push({ destination_id: row.destination_id, owner_id: row.owner_id, cause: row.cause })
+  }
+  return { lost, disabled }
+}
+
 export const settleStore = {
-  /** Stores results that all end their deliveries, or none of them. Resolves to those that were not ours any more, of which nothing is stored. */
-  settle: (on: Queries, settlements: readonly SettledDelivery[], changes: readonly LaneChange[]) =>
-    on.run<Held>(settlements[0]?.end == null ? settleWaiting : settleEnded, [
-      ...columns(settlements.map(({ held }) => held)),
-      ...columnsOfResults(settlements, changes),
-    ]),
+  /** Stores results that all end their deliveries, or none of them. */
+  settle: async (on: Queries, settlements: readonly SettledDelivery[], changes: readonly LaneChange[]) =>
+    storedOf(
+      await on.run<StoredRow>(settlements[0]?.end == null ? settleWaiting : settleEnded, [
+        ...columns(settlements.map(({ held }) => held)),
+        ...columnsOfResults(settlements, changes),
+      ]),
+    ),
 
   /**
    * The same of deliveries in hands, whatever became of them. `over` are hands of which nothing is open then: their results are among these, or
-   * the caller holds them. Resolves to hands that were not ours any more.
+   * the caller holds them. Lost are hands then.
    */
-  settleHanded: (
+  settleHanded: async (
     on: Queries,
     settlements: readonly SettledDelivery[],
     changes: readonly LaneChange[],
     over: readonly bigint[],
   ) =>
-    on.run<Held>(settleHanded, [
-      numbersOf('bigint', settlements, ({ held }) => held.id),
-      arrayOf(settlements.map(({ held }) => held.event_id)),
-      ...columnsOfResults(settlements, changes),
-      arrayOf(over),
-    ]),
+    storedOf(
+      await on.run<StoredRow>(settleHanded, [
+        numbersOf('bigint', settlements, ({ held }) => held.id),
+        arrayOf(settlements.map(({ held }) => held.event_id)),
+        ...columnsOfResults(settlements, changes),
+        arrayOf(over),
+      ]),
+    ),
 
   /** Resolves to those that are still ours. */
   renew: (on: Queries, held: readonly Held[], leaseMs: number) => on.run<Held>(renew, [...columns(held), leaseMs]),

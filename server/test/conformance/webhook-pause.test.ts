@@ -229,6 +229,11 @@ test('A2.endpoint.disabled: an endpoint that we disabled tells why and when unti
   const { updated_at: _when, ...paused } = await p.pause(id)
   const { updated_at: _before, ...before } = gone
   assert.deepEqual(paused, before)
+  const told = p.logged.filter((line) => line.includes('an endpoint is disabled') && line.includes(id))
+  assert.deepEqual(
+    told.map((line) => JSON.parse(line)).map(({ level, cause, owner_id: owner }) => [level, cause, owner]),
+    [[40, 'gone', p.merchant.id]],
+  )
 
   p.receiver.answer = willing
   const resumed = await p.resume(id)
