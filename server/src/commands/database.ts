@@ -25,6 +25,7 @@ export async function openDatabase(
   config: Config,
   options: {
     log: (line: string) => void
+    warn?: (line: string) => void
     forCommand?: boolean
     onFatal?: (reason: Error) => void
     signal?: AbortSignal

@@ -48,7 +48,11 @@ export async function start(
   const database = running.use(
     await openDatabase(config, {
       log: (line) => log.info(line),
-      onFatal: (error) => asked.stop(error),
+      warn: (line) => log.warn(line),
+      onFatal(error) {
+        log.fatal(error.message)
+        asked.stop(error)
+      },
       signal: asked.signal,
     }),
   )
@@ -76,6 +80,7 @@ export async function start(
   greeted = true
 
   const reason = await asked.stopped
+  log.info('Kaha is stopping')
   if (reason === undefined) say('\nStopping…')
   await Promise.race([kaha[Symbol.asyncDispose](), sleep(drainMsMax, undefined, { ref: false })])
   if (reason !== undefined) throw reason

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
+import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { createKaha } from '@kaha/sdk'
 import { sendSignal } from '../../src/kernel/postgres/processes.ts'
-import { folder, serversIn, start, stop, type SandboxFile } from './program.ts'
+import { folder, serversIn, start, stop, type Program, type SandboxFile } from './program.ts'
 
 const dataDir = join(folder({ after }), 'data')
 const link = { type: 'multi_use', currency: 'PHP', amount: 9800 } as const
@@ -29,12 +30,39 @@ test('a sandbox that was killed with -9 starts again at once with everything tha
   assert.equal(await stop(second), 0)
 })
 
-test('a sandbox whose database is killed goes on after a moment', async (t) => {
-  const program = await start(t, dataDir, { args: ['--empty'] })
+const told = ({ stderr }: Program) =>
+  stderr()
+    .split('\n')
+    .filter((line) => line.startsWith('{'))
+    .map((line) => JSON.parse(line) as { level: number; msg: string })
+
+test('a sandbox whose database is killed goes on after a moment, and warns of it', async (t) => {
+  const program = await start(t, dataDir, { args: ['--empty'], settings: { KAHA_LOG_LEVEL: 'warn' } })
   const client = branchClient(program.sandbox)
   const made = await client.paymentLinks.create({ ...link, line_items: [mug] })
   for (const pid of serversIn(dataDir)) sendSignal(pid, 'SIGKILL')
   const patient = { maxRetries: 10 }
   assert.equal((await client.paymentLinks.retrieve(made.id, patient)).id, made.id)
   assert.equal(await stop(program), 0)
+  const [ended] = told(program).filter(({ msg }) => msg.endsWith('ended with SIGKILL; starting it again'))
+  assert.equal(ended?.level, 40)
+})
+
+test('a sandbox whose database cannot be kept running ends with a fatal line in its log, beside the one for a person', async (t) => {
+  const own = join(folder(t), 'data')
+  const program = await start(t, own, { args: ['--empty'], settings: { KAHA_LOG_LEVEL: 'warn' } })
+  rmSync(join(own, 'postgres/global/pg_control'))
+  for (const pid of serversIn(own)) sendSignal(pid, 'SIGKILL')
+  assert.equal(await program.ended, 1)
+  const why = /^PostgreSQL could not be kept running, given up after 5 attempts: .*pg_control/
+  const lines = told(program)
+  assert.deepEqual(
+    lines.filter(({ msg }) => why.test(msg)).map(({ level }) => level),
+    [60],
+  )
+  assert.equal(
+    lines.filter(({ level, msg }) => level === 40 && /^PostgreSQL did not start: .*pg_control/.test(msg)).length,
+    5,
+  )
+  assert.match(program.stderr(), /^kaha: PostgreSQL could not be kept running/m)
 })

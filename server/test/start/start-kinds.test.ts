@@ -110,6 +110,10 @@ test('a live installation says that it takes no card payments yet, and knows no 
   assert.match(await asLive.kaha('keys', 'issue', '--entity', id), /^sk_live_/)
   assert.deepEqual([existsSync(join(dataDir, 'sandbox.json')), existsSync(join(dataDir, 'master.key'))], [false, false])
   assert.equal(await stop(live), 0)
+  assert.match(
+    live.stderr(),
+    /^\{"level":30,.*"Kaha is running"\}\n(?:.*\n)*\{"level":30,.*"msg":"Kaha is stopping"\}$/m,
+  )
   const [started = ''] = live.stderr().match(/^.*"Kaha is running".*$/m) ?? []
   const { version, mode, roles, listening, base: ofMerchants, metrics } = JSON.parse(started)
   assert.match(version, /^\d+\.\d+\.\d+$/)

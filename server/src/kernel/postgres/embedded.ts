@@ -29,6 +29,8 @@ export interface EmbeddedPostgresOptions {
   /** Kaha's data directory; PostgreSQL's files are in `postgres` below it, its log is `postgres.log`. Made when missing. */
   dataDir: string
   log: (line: string) => void
+  /** What is wrong with it, until it is repaired. Default `log`. */
+  warn?: (line: string) => void
   /** False trades what a power cut leaves for speed: for tests alone. Default true. */
   fsync?: boolean
   sharedBuffersMb?: number
@@ -89,6 +91,7 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
       cluster,
       serverLog,
       log,
+      warn: options.warn ?? log,
       onFatal: options.onFatal,
       signal,
     }),

@@ -24,11 +24,13 @@ export async function keepRunning(options: {
   cluster: string
   serverLog: ServerLog
   log: (line: string) => void
+  /** What is wrong, until it is repaired. */
+  warn: (line: string) => void
   onFatal: ((reason: Error) => void) | undefined
   /** Cancels the first start. */
   signal: AbortSignal | undefined
 }): Promise<Keeper> {
-  const { cluster, serverLog, log } = options
+  const { cluster, serverLog, log, warn } = options
   const stopping = new AbortController()
   const stopped = new Promise<undefined>((resolve) => {
     stopping.signal.addEventListener('abort', () => resolve(undefined), { once: true })
@@ -56,7 +58,7 @@ export async function keepRunning(options: {
       const quick = performance.now() - readyAt < quickRunMsMax
       quickRuns = quick ? quickRuns + 1 : 0
       failedRuns = quick && ending !== 'SIGKILL' ? failedRuns + 1 : 0
-      log(`PostgreSQL (process ${postmaster.pid}) ended with ${ending}; starting it again`)
+      warn(`PostgreSQL (process ${postmaster.pid}) ended with ${ending}; starting it again`)
       await startAgain()
       log(`PostgreSQL (process ${postmaster.pid}) takes connections again`)
     }
@@ -75,15 +77,15 @@ export async function keepRunning(options: {
         if (stopping.signal.aborted) throw error
         lastError = error as Error
         failedRuns += 1
-        log(lastError.message)
+        warn(lastError.message)
       }
     }
   }
 
   const watching = watch().catch((error: Error) => {
     if (stopping.signal.aborted) return
-    log(error.message)
-    options.onFatal?.(error)
+    if (options.onFatal === undefined) warn(error.message)
+    else options.onFatal(error)
   })
 
   return {

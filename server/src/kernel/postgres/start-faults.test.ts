@@ -71,6 +71,7 @@ test('a server that ends by itself again and again is given up with its last wor
     cluster: here,
     serverLog,
     log: () => {},
+    warn: () => {},
     onFatal: fatal.resolve,
     signal: undefined,
   })
