@@ -5,7 +5,8 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { migrateOrExplain } from './database.ts'
+import { readConfig } from '../config.ts'
+import { migrateOrExplain, openDatabase } from './database.ts'
 import { StartFault } from '../kernel/fault.ts'
 
 /** An ErrorResponse of PostgreSQL's protocol. */
@@ -34,4 +35,28 @@ test('a command whose database is stopped under it says so in a line', async (t)
       error instanceof StartFault &&
       /^the database is lost \(.*shutting down\): .*try again when it has$/.test(error.message),
   )
+})
+
+test('an address whose password has a bare / or ? is refused before anything of it is shown', async () => {
+  for (const password of ['/hunter2', '12/hunter2', '12?hunter2', '12#hunter2', 'p@ss/hunter2']) {
+    const config = readConfig({ KAHA_DATABASE_URL: `postgres://kaha:${password}@127.0.0.1:5432/shop` })
+    await assert.rejects(
+      async () => openDatabase(config, { log: () => {} }),
+      (error) =>
+        error instanceof StartFault &&
+        /^KAHA_DATABASE_URL is no address; .* written as %40, %3A, %2F and %3F$/.test(error.message) &&
+        !error.message.includes('hunter2'),
+      password,
+    )
+  }
+})
+
+test('signs that are written as they must be are taken', async () => {
+  for (const url of [
+    'postgres://kaha:%2Fp%40ss%3A%3F@127.0.0.1:5432/shop',
+    'postgres://127.0.0.1/shop?sslrootcert=/etc/kaha%40live/ca.pem',
+  ]) {
+    await using opened = await openDatabase(readConfig({ KAHA_DATABASE_URL: url }), { log: () => {} })
+    assert.deepEqual(opened.target, { url })
+  }
 })

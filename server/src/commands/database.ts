@@ -32,9 +32,9 @@ export async function openDatabase(
   },
 ): Promise<OpenDatabase> {
   if (config.databaseUrl !== null) {
-    if (!URL.canParse(config.databaseUrl)) {
+    if (!isAddress(config.databaseUrl)) {
       throw new StartFault(
-        'KAHA_DATABASE_URL is no address; it looks like postgres://USER:PASSWORD@HOST:PORT/DATABASE, with signs such as @ and : in a password written as %40 and %3A',
+        'KAHA_DATABASE_URL is no address; it looks like postgres://USER:PASSWORD@HOST:PORT/DATABASE, with signs such as @, :, / and ? in a password, and every other @, written as %40, %3A, %2F and %3F',
       )
     }
     return { target: { url: config.databaseUrl }, [Symbol.asyncDispose]: async () => {} }
@@ -50,6 +50,13 @@ export async function openDatabase(
     target: { socketDir: postgres.socketDir, user: postgres.user, database },
     [Symbol.asyncDispose]: () => postgres.stop(),
   }
+}
+
+/** A password with a bare / or ? ends the host where the password begins: the rest, up to its @, would be a path, and be shown. */
+function isAddress(text: string): boolean {
+  if (!URL.canParse(text)) return false
+  const { pathname, search, hash } = new URL(text)
+  return !`${pathname}${search}${hash}`.includes('@')
 }
 
 /**
