@@ -6,7 +6,7 @@ import { join } from 'node:path'
 
 /** Why what needs certificates is left out; undefined where they can be made. */
 export const noCertificates: string | undefined =
-  spawnSync('openssl', ['version']).error === undefined ? undefined : 'TLS to NATS: there is no openssl'
+  spawnSync('openssl', ['version']).error === undefined ? undefined : 'TLS: there is no openssl'
 
 /** An authority that nobody knows yet, and what it has signed: paths of PEM files, gone when disposed. */
 export interface Authority extends AsyncDisposable {

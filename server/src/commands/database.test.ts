@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { createServer } from 'node:net'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { createServer, type AddressInfo, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { TLSSocket } from 'node:tls'
+import { createAuthority, noCertificates } from '../../test/certificates.ts'
 import { readConfig } from '../config.ts'
 import { migrateOrExplain, openDatabase } from './database.ts'
 import { StartFault } from '../kernel/fault.ts'
@@ -59,4 +61,40 @@ test('signs that are written as they must be are taken', async () => {
     await using opened = await openDatabase(readConfig({ KAHA_DATABASE_URL: url }), { log: () => {} })
     assert.deepEqual(opened.target, { url })
   }
+})
+
+test('a database with which TLS does not come about is told by the reason, not as one that is to be started', async (t) => {
+  if (noCertificates !== undefined) return t.skip(noCertificates)
+  await using authority = await createAuthority()
+  const { cert, key } = authority.sign('localhost')
+  const identity = { cert: await readFile(cert), key: await readFile(key) }
+  const withTls = (socket: Socket) => new TLSSocket(socket, { isServer: true, ...identity }).on('error', () => {})
+  let answer: (socket: Socket) => unknown = withTls
+  const server = createServer((socket) => {
+    socket.on('error', () => {})
+    socket.once('data', () => {
+      socket.write('S')
+      answer(socket)
+    })
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.after(() => server.close())
+  const { port } = server.address() as AddressInfo
+  const refused = (host: string, query: string, line: RegExp) =>
+    assert.rejects(migrateOrExplain({ url: `postgres://kaha@${host}:${port}/shop?${query}` }), (error) => {
+      assert.ok(error instanceof StartFault)
+      assert.match(error.message, line)
+      return true
+    })
+  const mend = `\\): mend that, or correct KAHA_DATABASE_URL$`
+  const trusted = `sslmode=verify-full&sslrootcert=${authority.ca}`
+  await refused('127.0.0.1', trusted, new RegExp(`cannot be used \\(Hostname/IP does not match .*${mend}`))
+  await refused(
+    'localhost',
+    'sslmode=verify-full',
+    new RegExp(`cannot be used \\(.*verify the first certificate.*${mend}`),
+  )
+  answer = (socket) => socket.once('data', () => socket.write('no TLS at all'))
+  await refused('localhost', trusted, new RegExp(`cannot be used \\(.*wrong version number[^)]*${mend}`))
 })

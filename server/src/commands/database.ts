@@ -176,7 +176,8 @@ function refusalOf(error: unknown, { hostname, host, port, pathname }: URL): str
     return `the database at ${place} takes no changes, as a standby does: correct KAHA_DATABASE_URL to the one that takes them`
   if (code === '53300')
     return `the database at ${place} lets nobody else in (${message}): let it have more connections, or end some`
-  const isReached = code === undefined ? !unreached.test(message) : !/^(E[A-Z_]+|57P03)$/.test(code)
+  // EPROTO and the codes with ERR_ are of a TLS that did not come about.
+  const isReached = code === undefined ? !unreached.test(message) : !/^(E(?!RR_|PROTO$)[A-Z_]+|57P03)$/.test(code)
   // A file that the address names, such as a certificate.
   if (isReached || syscall === 'open')
     return `the database at ${place} cannot be used (${message}): mend that, or correct KAHA_DATABASE_URL`
