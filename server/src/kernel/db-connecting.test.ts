@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { createServer, type AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { test } from 'node:test'
 import pg from 'pg'
 import { freshDatabase, startTestCluster, targetOf } from '../../test/cluster.ts'
@@ -97,4 +100,40 @@ test('options of an address stand beside the limits of a statement, not in their
     `select current_setting('statement_timeout') as limit_, current_setting('geqo') as geqo`,
   )
   assert.deepEqual(await db.run(shown, []), [{ limit_: '10s', geqo: 'off' }])
+})
+
+test('a file of an address that cannot be read for a moment fails the connections of that moment, and nothing else', async (t) => {
+  await using database = await freshDatabase()
+  const home = await mkdtemp(join(tmpdir(), 'kaha-ca-'))
+  t.after(() => rm(home, { recursive: true }))
+  const ca = join(home, 'ca.pem')
+  await writeFile(ca, 'read, and of no use without TLS')
+  const url = new URL(urlOf(database.target))
+  url.searchParams.set('sslmode', 'disable')
+  url.searchParams.set('sslrootcert', ca)
+  const told: unknown[] = []
+  await using db = createDb({
+    target: { url: url.href },
+    connectionsMax: 1,
+    acquireWaitMsMax: 30_000,
+    onError: assert.fail,
+    onAway: (error) => told.push(error),
+  })
+  const one = statement('test.one', 'select 1 as one')
+  const unavailable = (error: unknown) => error instanceof Fault && error.code === 'UNAVAILABLE'
+  let waiting = Promise.resolve()
+  const ended = db.tx(async (tx) => {
+    await tx.run(one, [])
+    await rm(ca)
+    waiting = assert.rejects(db.run(one, []), unavailable)
+    // The pool has only now a place, for whoever waits.
+    await tx.run(statement('test.end', 'select pg_terminate_backend(pg_backend_pid())'), [])
+  })
+  await assert.rejects(ended, unavailable)
+  await waiting
+  await assert.rejects(db.run(one, []), unavailable)
+  assert.equal(db.stats().total, 0)
+  await writeFile(ca, 'renewed')
+  assert.deepEqual(await db.run(one, []), [{ one: 1 }])
+  assert.equal(told.length, 1)
 })

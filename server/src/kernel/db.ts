@@ -1,3 +1,4 @@
+import { Socket } from 'node:net'
 import pg from 'pg'
 import { Fault } from './fault.ts'
 
@@ -100,6 +101,22 @@ function addressWith(address: string, options: string): string {
   return url.href
 }
 
+/**
+ * The driver reads the files that an address names for each connection anew, where it makes one. One that cannot be read just now fails that
+ * connection: the pool also makes one when another has closed, and what is thrown there would end this process.
+ */
+class Client extends pg.Client {
+  constructor(config?: pg.ClientConfig) {
+    try {
+      super(config)
+    } catch (error) {
+      const stream = new Socket()
+      stream.connect = () => stream.destroy(error as Error)
+      super({ ...ofSocket, stream: () => stream })
+    }
+  }
+}
+
 const begin = { name: 'kernel.begin', text: 'begin' }
 
 /** Makes `begin` go along with a query, before it: where that fails, the query is not run. The connection has prepared it. */
@@ -133,6 +150,7 @@ export function createDb(options: DbOptions): Db {
   }
   const pool = new pg.Pool({
     ...connectionConfig(options.target, settings, options.sessionName),
+    Client,
     max: options.connectionsMax ?? 8,
     connectionTimeoutMillis: options.acquireWaitMsMax ?? 2_000,
     idleTimeoutMillis: 60_000,
