@@ -17,7 +17,11 @@ export interface LineProxy extends AsyncDisposable {
   becomes(behaviour: Behaviour): void
 }
 
-export async function startLineProxy(upstream: NetConnectOpts): Promise<LineProxy> {
+/** `alter` may change in place what goes upstream. */
+export async function startLineProxy(
+  upstream: NetConnectOpts,
+  alter: (chunk: Buffer) => void = () => {},
+): Promise<LineProxy> {
   const open = new Set<Socket>()
   let behaviour: Behaviour = 'passes'
   let tried = 0
@@ -38,6 +42,7 @@ export async function startLineProxy(upstream: NetConnectOpts): Promise<LineProx
     const hand = (to: Socket) => (chunk: Buffer) => {
       if (behaviour !== 'silent') to.write(chunk)
     }
+    near.on('data', alter)
     near.on('data', hand(far))
     far.on('data', hand(near))
     if (behaviour === 'held') for (const socket of [near, far]) socket.pause()

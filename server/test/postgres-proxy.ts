@@ -21,7 +21,15 @@ const throughPort = (target: DbTarget, port: number): DbTarget => {
   return { url: url.href }
 }
 
-export async function startPostgresProxy(target: DbTarget): Promise<PostgresProxy> {
-  const line = await startLineProxy(upstreamOf(target))
+export async function startPostgresProxy(target: DbTarget, alter?: (chunk: Buffer) => void): Promise<PostgresProxy> {
+  const line = await startLineProxy(upstreamOf(target), alter)
   return Object.assign(line, { target: throughPort(target, line.port) })
 }
+
+/** A pooler that takes what sessions ask for and does not hand it on, as PgBouncer with `ignore_startup_parameters=options`. */
+export const startDeafPooler = (target: DbTarget): Promise<PostgresProxy> =>
+  startPostgresProxy(target, (chunk) => {
+    const name = Buffer.from('\0options\0')
+    const at = chunk.indexOf(name)
+    if (at > 0) chunk.fill(' ', at + name.length, chunk.indexOf(0, at + name.length))
+  })

@@ -6,6 +6,7 @@ import { test, type TestContext } from 'node:test'
 import pg from 'pg'
 import { freshDatabase } from '../../test/cluster.ts'
 import { startMutePostgres } from '../../test/mute-servers.ts'
+import { startDeafPooler, startPostgresProxy } from '../../test/postgres-proxy.ts'
 import { connectionConfig, type DbTarget } from './db.ts'
 import { StartFault } from './fault.ts'
 import { migrate } from './migrate.ts'
@@ -185,4 +186,17 @@ test('a server that lets us in and then says nothing is found out in time', asyn
   await using mute = await startMutePostgres()
   const target = { url: `postgres://kaha@127.0.0.1:${mute.port}/kaha` }
   await assert.rejects(migrate(target, { answerMsMax: 200 }), /timeout/)
+})
+
+test('a pooler that drops what sessions ask for is refused before anything is done, and one that hands it on is not', async (t) => {
+  const { target, client } = await empty(t)
+  await using deaf = await startDeafPooler(target)
+  const dropped =
+    'what Kaha asks for its sessions does not reach the database, as through PgBouncer, which drops or refuses it: let KAHA_DATABASE_URL lead to PostgreSQL itself'
+  for (const may of ['look', 'begin', 'upgrade'] as const)
+    await assert.rejects(migrate(deaf.target, { may }), new StartFault(dropped))
+  const made = await client.query(`select to_regnamespace('kernel') is not null as is_there`)
+  assert.deepEqual(made.rows, [{ is_there: false }])
+  await using line = await startPostgresProxy(target)
+  assert.deepEqual(await migrate(line.target), files)
 })

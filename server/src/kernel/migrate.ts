@@ -10,6 +10,8 @@ const lockId = 5_242_001
 const serverVersionMin = 150_000
 // Whatever the database has for its sessions: a large table takes as long as it takes, and so does whoever is at it.
 const unlimited = { statement_timeout: '0', lock_timeout: '0', idle_in_transaction_session_timeout: '0' }
+// Nobody else sets it: where it is not there, nothing that our sessions ask for has arrived.
+const heard = 'kaha.heard'
 
 /** What may be done to a schema that is not this program's: bring up an older one, make one where there is none, or neither. */
 export type MayMigrate = 'upgrade' | 'begin' | 'look'
@@ -17,7 +19,7 @@ export type MayMigrate = 'upgrade' | 'begin' | 'look'
 /**
  * Brings the schema up to this program's version, one transaction per file, and resolves to the names applied. Safe to run from
  * several processes at once: an advisory lock lets one through. Throws a StartFault when the database is older than PostgreSQL 15,
- * keeps text as anything but UTF-8, is newer than this program, was given another text of a file than the one here, or is not as it must
+ * keeps text as anything but UTF-8, does not hear what sessions ask for, is newer than this program, was given another text of a file than the one here, or is not as it must
  * be for what `may` allows. `onWait` is called where another process has the lock; the signal ends the wait, and a migration that is under
  * way, of which nothing is kept.
  */
@@ -30,7 +32,10 @@ export async function migrate(
     answerMsMax = 5_000,
   }: { signal?: AbortSignal | undefined; may?: MayMigrate; onWait?: () => void; answerMsMax?: number } = {},
 ): Promise<string[]> {
-  const client = new pg.Client({ ...connectionConfig(target, unlimited), connectionTimeoutMillis: answerMsMax })
+  const client = new pg.Client({
+    ...connectionConfig(target, { ...unlimited, [heard]: 'yes' }),
+    connectionTimeoutMillis: answerMsMax,
+  })
   // A connection that breaks also fails the query in hand, and that is where it is told.
   client.on('error', () => {})
   const stop = () => void client.end()
@@ -61,11 +66,11 @@ function soon(answerMsMax: number, text: string, values: unknown[] = []): pg.Que
 }
 
 async function refuseUnfit(client: pg.Client, answerMsMax: number): Promise<void> {
-  const { rows } = await client.query<{ number: string; version: string; encoding: string }>(
+  const { rows } = await client.query<{ number: string; version: string; encoding: string; is_heard: boolean }>(
     soon(
       answerMsMax,
       `select current_setting('server_version_num') as number, current_setting('server_version') as version,
-              current_setting('server_encoding') as encoding`,
+              current_setting('server_encoding') as encoding, current_setting('${heard}', true) is not null as is_heard`,
     ),
   )
   if (Number(rows[0]?.number) < serverVersionMin) {
@@ -77,6 +82,12 @@ async function refuseUnfit(client: pg.Client, answerMsMax: number): Promise<void
   if (rows[0]?.encoding !== 'UTF8') {
     throw new StartFault(
       `the database keeps text as ${rows[0]?.encoding}; Kaha needs UTF8: make one with \`create database NAME encoding 'UTF8' template template0\``,
+    )
+  }
+  // Without its time limits and its isolation level a payment would hang, or fail where it need not.
+  if (!rows[0].is_heard) {
+    throw new StartFault(
+      'what Kaha asks for its sessions does not reach the database, as through PgBouncer, which drops or refuses it: let KAHA_DATABASE_URL lead to PostgreSQL itself',
     )
   }
 }
