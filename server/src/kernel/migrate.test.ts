@@ -9,12 +9,19 @@ import { startMutePostgres } from '../../test/mute-servers.ts'
 import { startDeafPooler, startPostgresProxy } from '../../test/postgres-proxy.ts'
 import { connectionConfig, type DbTarget } from './db.ts'
 import { StartFault } from './fault.ts'
-import { migrate } from './migrate.ts'
+import { migrate, schemas } from './migrate.ts'
 
 const beside = (target: DbTarget, database: string): DbTarget => {
   if (!('url' in target)) return { ...target, database }
   const url = new URL(target.url)
   url.pathname = `/${database}`
+  return { url: url.href }
+}
+
+const as = (target: DbTarget, user: string): DbTarget => {
+  if (!('url' in target)) return { ...target, user }
+  const url = new URL(target.url)
+  url.username = user
   return { url: url.href }
 }
 
@@ -54,11 +61,11 @@ test('an empty database gets every migration in order, and a second time none', 
 
 test('whoever only looks leaves a database as it is, and who begins leaves one of an older program', async (t) => {
   const { target, client } = await empty(t)
-  const schemas = async () =>
+  const kernelThere = async () =>
     (await client.query(`select 1 from information_schema.schemata where schema_name = 'kernel'`)).rowCount
   const nothing = 'there is nothing of Kaha in this database: start Kaha with it first, or correct KAHA_DATABASE_URL'
   await assert.rejects(migrate(target, { may: 'look' }), new StartFault(nothing))
-  assert.equal(await schemas(), 0)
+  assert.equal(await kernelThere(), 0)
   assert.deepEqual(await migrate(target, { may: 'begin' }), files)
   assert.deepEqual(await migrate(target, { may: 'look' }), [])
 
@@ -199,4 +206,36 @@ test('a pooler that drops what sessions ask for is refused before anything is do
   assert.deepEqual(made.rows, [{ is_there: false }])
   await using line = await startPostgresProxy(target)
   assert.deepEqual(await migrate(line.target), files)
+})
+
+test('a database that somebody else owns is refused before it is worked with; for a look, and for one of the owners, it will do', async (t) => {
+  const { target, client } = await empty(t)
+  await migrate(target)
+  const made = await client.query<{ name: string }>(
+    `select nspname as name from pg_namespace where nspname !~ '^pg_' and nspname not in ('public', 'information_schema') order by 1`,
+  )
+  assert.deepEqual(
+    made.rows.map(({ name }) => name),
+    schemas.toSorted(),
+  )
+  const role = `guest_${randomUUID().slice(0, 8)}`
+  await client.query(`create role ${role} login`)
+  await using held = new AsyncDisposableStack()
+  held.defer(async () => void (await client.query(`drop owned by ${role}; drop role ${role}`)))
+  await client.query(`
+    grant usage on schema ${schemas.join()} to ${role};
+    grant all on all tables in schema ${schemas.join()} to ${role}`)
+  const asGuest = as(target, role)
+  assert.deepEqual(await migrate(asGuest, { may: 'look' }), [])
+  const { rows } = await client.query<{ owner: string }>('select current_user as owner')
+  await assert.rejects(migrate(asGuest), (error) => {
+    assert.ok(error instanceof StartFault)
+    assert.match(
+      error.message,
+      /^delivery\.\w+ in the database belongs to \w+, and Kaha is there as guest_\w+, who .* make guest_\w+ the owner/,
+    )
+    return error.message.includes(` belongs to ${rows[0]?.owner},`)
+  })
+  await client.query(`grant ${rows[0]?.owner} to ${role}`)
+  assert.deepEqual(await migrate(asGuest), [])
 })

@@ -13,15 +13,18 @@ const unlimited = { statement_timeout: '0', lock_timeout: '0', idle_in_transacti
 // Nobody else sets it: where it is not there, nothing that our sessions ask for has arrived.
 const heard = 'kaha.heard'
 
+/** What migrations make. */
+export const schemas = ['kernel', 'identity', 'delivery', 'payments', 'ecommerce', 'sandbox', 'terminals', 'qr']
+
 /** What may be done to a schema that is not this program's: bring up an older one, make one where there is none, or neither. */
 export type MayMigrate = 'upgrade' | 'begin' | 'look'
 
 /**
  * Brings the schema up to this program's version, one transaction per file, and resolves to the names applied. Safe to run from
  * several processes at once: an advisory lock lets one through. Throws a StartFault when the database is older than PostgreSQL 15,
- * keeps text as anything but UTF-8, does not hear what sessions ask for, is newer than this program, was given another text of a file than the one here, or is not as it must
- * be for what `may` allows. `onWait` is called where another process has the lock; the signal ends the wait, and a migration that is under
- * way, of which nothing is kept.
+ * keeps text as anything but UTF-8, does not hear what sessions ask for, is newer than this program, was given another text of a file
+ * than the one here, or is not as it must be for what `may` allows: to bring it up takes whoever owns it. `onWait` is called where another
+ * process has the lock; the signal ends the wait, and a migration that is under way, of which nothing is kept.
  */
 export async function migrate(
   target: DbTarget,
@@ -92,6 +95,21 @@ async function refuseUnfit(client: pg.Client, answerMsMax: number): Promise<void
   }
 }
 
+/** Partitions are made while Kaha runs, and only owners make them: where somebody else restored the database, payments would fail a few weeks later. */
+async function refuseForeign(client: pg.Client): Promise<void> {
+  const { rows } = await client.query<{ place: string; owner: string; user: string }>(
+    `select format('%I.%I', n.nspname, c.relname) as place, pg_get_userbyid(c.relowner) as owner, current_user as user
+       from pg_class c join pg_namespace n on n.oid = c.relnamespace
+      where n.nspname = any($1) and not pg_has_role(c.relowner, 'USAGE') order by place limit 1`,
+    [schemas],
+  )
+  if (rows[0] === undefined) return
+  const { place, owner, user } = rows[0]
+  throw new StartFault(
+    `${place} in the database belongs to ${owner}, and Kaha is there as ${user}, who can neither migrate it nor make its partitions: restore it as ${user}, or make ${user} the owner of all in Kaha's schemas`,
+  )
+}
+
 async function applyMissing(client: pg.Client, may: MayMigrate): Promise<string[]> {
   const { rows: found } = await client.query<{ is_there: boolean }>(
     `select to_regclass('kernel.migrations') is not null as is_there`,
@@ -128,6 +146,7 @@ async function applyMissing(client: pg.Client, may: MayMigrate): Promise<string[
         `the database was migrated by another Kaha, whose ${name} is not this one's: start that version, or use another database`,
       )
   }
+  if (may === 'upgrade') await refuseForeign(client)
   const missing = files.filter((name) => !applied.has(name))
   if (missing[0] !== undefined && applied.size > 0 && may !== 'upgrade')
     throw new StartFault(
