@@ -8,6 +8,7 @@ import { test } from 'node:test'
 import pg from 'pg'
 import { freshDatabase, startTestCluster, targetOf } from '../../test/cluster.ts'
 import { urlOf } from '../../test/faults/database-of.ts'
+import { postgresBus } from './bus-postgres.ts'
 import { connectionConfig, createDb, isAway, statement, type DbTarget } from './db.ts'
 import { Fault } from './fault.ts'
 
@@ -136,4 +137,26 @@ test('a file of an address that cannot be read for a moment fails the connection
   await writeFile(ca, 'renewed')
   assert.deepEqual(await db.run(one, []), [{ one: 1 }])
   assert.equal(told.length, 1)
+})
+
+test('a connection that waits for work is not ended by a limit that the database has for idle ones, nor is the line for hints', async () => {
+  await using database = await freshDatabase()
+  const { target } = database
+  await using before = createDb({ target, onError: assert.fail })
+  for (const rule of ['idle_session_timeout = 200', 'standard_conforming_strings = off'])
+    await before.run(
+      statement('', `do $$ begin execute format('alter database %I set ${rule}', current_database()); end $$`),
+      [],
+    )
+  await using db = createDb({ target, onError: assert.fail })
+  const shown = `select current_setting('idle_session_timeout') as idle, current_setting('standard_conforming_strings') as plain`
+  assert.deepEqual(await db.run(statement('test.shown', shown), []), [{ idle: '0', plain: 'on' }])
+  const lost: Error[] = []
+  await using bus = await postgresBus({ db, target, pingMs: 60_000, onLost: (error) => lost.push(error) })
+  // Who came later and has the database's own limit is ended after the line would have been.
+  const other = new pg.Client('url' in target ? target.url : { ...target, host: target.socketDir })
+  const ended = new Promise((resolve) => other.on('error', resolve))
+  await other.connect()
+  await ended
+  assert.deepEqual([lost, bus.connected], [[], true])
 })

@@ -66,14 +66,15 @@ function timeOf(text: string): Date | number {
 
 // What is left out or empty the driver takes from PGPORT, PGSSLMODE and the like, which are meant for another database.
 const ofSocket = { port: 5432, ssl: false, sslnegotiation: 'postgres' } satisfies pg.ClientConfig
-const noOptions = ' '
+// Whatever a database has for its sessions: a connection that waits for work, or for hints, is not to end, and our texts are as written.
+const always = { idle_session_timeout: '0', standard_conforming_strings: 'on' }
 
 export function connectionConfig(
   target: DbTarget,
   settings: Readonly<Record<string, string>> = {},
   sessionName = 'kaha',
 ): pg.ClientConfig {
-  const options = Object.entries(settings)
+  const options = Object.entries({ ...always, ...settings })
     .map(([name, value]) => `-c ${name}=${value}`)
     .join(' ')
   const where =
@@ -84,7 +85,7 @@ export function connectionConfig(
           host: target.socketDir,
           user: target.user,
           database: target.database,
-          options: options || noOptions,
+          options,
         }
   return { ...where, types, application_name: sessionName }
 }

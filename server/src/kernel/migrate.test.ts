@@ -90,9 +90,9 @@ test('who waits for another process that migrates says so, and stops waiting whe
   assert.deepEqual(await migrate(target, { onWait: () => assert.fail('nobody is at it') }), files)
 })
 
-test('who waits, and who migrates, is not ended by limits that the database has for its sessions', async (t) => {
+test('who waits, and who migrates, is not ended by what the database has for its sessions', async (t) => {
   const { target, client } = await empty(t)
-  for (const limit of ['statement_timeout = 1', 'lock_timeout = 1'])
+  for (const limit of ['statement_timeout = 1', 'lock_timeout = 1', 'standard_conforming_strings = off'])
     await client.query(`do $$ begin execute format('alter database %I set ${limit}', current_database()); end $$`)
   await client.query('select pg_advisory_lock(5242001)')
   const waiting = Promise.withResolvers<void>()
