@@ -39,7 +39,7 @@ test(
     assert.equal(await focused(page), 'stay')
     await page.keyboard.press('Enter')
     assert.equal(await focused(page), 'return')
-    await page.clock.runFor(20_000)
+    await page.clock.runFor(40_000)
     assert.equal(await outcomeOf(page), 'succeeded')
   },
 )

@@ -15,7 +15,7 @@ test(
     await payWith(page)
     await page.getByRole('button', { name: 'Stay on this page' }).click()
     const stayed = async () => {
-      await page.clock.runFor(20_000)
+      await page.clock.runFor(40_000)
       assert.equal(await outcomeOf(page), 'succeeded')
       assert.equal(await page.locator('#leaving:visible').count(), 0)
     }
@@ -46,6 +46,32 @@ test('without scripts a payer who stays on the receipt stays there in the other 
     await page.getByRole('heading', { name: heading }).waitFor()
     assert.equal(await page.locator('meta[http-equiv]').count(), 0)
   }
+})
+
+test('a receipt that is opened again stays, and so does one whose payment was given back', { skip }, async (t) => {
+  const { page } = await shop.payer(t)
+  await page.clock.install()
+  const opened = async (url: string) => {
+    await page.goto(url)
+    await page.clock.runFor(40_000)
+    assert.equal(await outcomeOf(page), 'succeeded')
+    assert.equal(await page.locator('#leaving').count(), 0)
+    assert.equal(await page.locator('#return').getAttribute('href'), shop.thanksUrl)
+  }
+  const link = await shop.link({ redirect_urls: { success: shop.thanksUrl } })
+  await page.goto(link.url)
+  await payWith(page)
+  await page.getByRole('button', { name: 'Stay on this page' }).click()
+  await shop.advance(60)
+  await opened(link.url)
+
+  const url = (await shop.link({ redirect_urls: { success: shop.thanksUrl } })).url
+  await page.goto(url)
+  await payWith(page)
+  await page.getByRole('button', { name: 'Stay on this page' }).waitFor()
+  const [paid] = await shop.sql<{ id: string }>('select id from payments.intents order by id desc limit 1')
+  await shop.sdk.refunds.create({ payment_intent_id: paid?.id ?? '', amount: 100 })
+  await opened(page.url())
 })
 
 test('what a page tells of a use that was not free, it tells in the other language too', { skip }, async (t) => {

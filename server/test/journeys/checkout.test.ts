@@ -12,7 +12,7 @@ const merchant = skip === false ? await subscribed() : ({} as Merchant)
 
 /** How a payer may come back to the merchant from the page of a payment that succeeded. */
 const leave = {
-  countdown: (page: Page) => page.clock.runFor(10_000),
+  countdown: (page: Page) => page.clock.runFor(22_000),
   'timer of the browser': async () => {},
   'button, after staying': async (page: Page) => {
     await page.getByRole('button', { name: 'Stay on this page' }).click()

@@ -57,7 +57,7 @@ const result: ResultView = {
   amount: '₱1,234.50',
   message: 'Your payment was approved.',
   receipt,
-  redirect: { url: 'https://shop.example/thanks?a=1&b=2', seconds: 8, stayUrl: '/i/abc?stay=1' },
+  redirect: { url: 'https://shop.example/thanks?a=1&b=2', seconds: 20, stayUrl: '/i/abc?stay=1' },
   retryUrl: '/l/abc',
   following: { seconds: 3, stayUrl: '/i/abc?stay=1', attempts: 1 },
   sandbox: false,
@@ -276,10 +276,14 @@ test('a payer who came by no link is told of no link, in each language', () => {
 test('a payer goes back to the merchant without scripts too, by a timer or by the link', () => {
   const page = resultPage(result)
   const timer =
-    '<noscript><meta http-equiv="refresh" content="8;url=https://shop.example/thanks?a=1&amp;b=2"></noscript>'
+    '<noscript><meta http-equiv="refresh" content="20;url=https://shop.example/thanks?a=1&amp;b=2"></noscript>'
   assert.ok(page.includes(timer))
   assert.match(page, /<a class="button second" id="return" href="https:\/\/shop\.example\/thanks\?a=1&amp;b=2"/)
   assert.match(page, /<noscript><a class="link" href="\/i\/abc\?stay=1">Stay on this page<\/a><\/noscript>/)
+})
+
+test('that a page leaves by itself is told before the receipt', () => {
+  assert.match(resultPage(result), /in <span id="seconds">20<\/span> seconds[^]*<section class="receipt"/)
 })
 
 test('a redirect without seconds waits for the payer', () => {

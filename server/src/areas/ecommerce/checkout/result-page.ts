@@ -64,6 +64,7 @@ export function resultPage(view: ResultView): string {
 <p class="sum">${sentence(words.amountTo, { amount: html`<b>${pageAmount(amount)}</b>`, merchant: isolated(view.merchantName) })}</p>`,
     sheet: html`<p class="message">${view.message}</p>
 ${view.notice !== undefined && html`<p class="message">${view.notice}</p>`}
+${returnUrl !== undefined && redirectNotice(view, words)}
 ${view.receipt && receipt(view.receipt, view, words)}
 ${actions(view, returnUrl, words)}`,
     otherLanguageUrl: view.otherLanguageUrl,
@@ -119,8 +120,7 @@ function actions(view: ResultView, returnUrl: string | undefined, words: Texts):
   const retry = retryUrl !== undefined && html`<a class="button" href="${retryUrl}">${words.retry}</a>`
   // The first action is the filled button; next to a retry, going back is the quieter one.
   const look = retry === false ? 'button' : 'button second'
-  return html`${returnUrl !== undefined && redirectNotice(view, words)}
-${goOnUrl !== undefined && html`<a class="button" href="${goOnUrl}" rel="noreferrer">${words.goOn}</a>`}
+  return html`${goOnUrl !== undefined && html`<a class="button" href="${goOnUrl}" rel="noreferrer">${words.goOn}</a>`}
 ${retry}
 ${
   returnUrl !== undefined &&
@@ -128,6 +128,7 @@ ${
 }`
 }
 
+// Before the receipt, for who reads it must know that it goes away.
 function redirectNotice(view: ResultView, words: Texts): HtmlPart {
   const { seconds, stayUrl } = view.redirect ?? {}
   if (seconds === undefined) return null

@@ -37,9 +37,15 @@ export interface Payee {
   readonly merchantName: string
 }
 
-const redirectSeconds = 8
+// As long as a payer must have to stop it (WCAG 2.2.1).
+const redirectSeconds = 20
 const followSeconds = 3
 const challengeFollowSeconds = 10
+
+// Who opens a receipt again wants to read it, and a payment that was given back is no success to lead back from.
+const newsMs = 60_000
+const leadsBackByItself = ({ readAt, shown }: Intent, refunded: bigint): boolean =>
+  refunded === 0n && readAt.getTime() - shown.updatedAt.getTime() < newsMs
 
 const lines = (link: LinkRow, language: Language): LineItemView[] =>
   link.line_items.map((item) => ({
@@ -252,14 +258,15 @@ export function resultViewOfIntent(
       const back = intent.redirectUrls?.['success']
       const { receipt } = intent
       const given = refunded > 0n ? formatMoney(refunded, intent.currency, address.language) : undefined
+      const timer =
+        !stay && leadsBackByItself(intent, refunded)
+          ? { seconds: redirectSeconds, stayUrl: urlWith(address, 'stay') }
+          : {}
       return {
         ...base,
         kind: 'succeeded',
         receipt: receipt === null ? undefined : { ...receipt, card: cardOf(receipt), refunded: given },
-        redirect:
-          back === undefined
-            ? undefined
-            : { url: back, ...(stay ? {} : { seconds: redirectSeconds, stayUrl: urlWith(address, 'stay') }) },
+        redirect: back === undefined ? undefined : { url: back, ...timer },
       }
     }
     case 'PROCESSING': {
