@@ -94,7 +94,7 @@ test(
     ] as const) {
       await form.evaluate((element, to) => element.setAttribute('data-given-at', to), at)
       await page.locator('#expiry').fill('01 / 40')
-      await page.locator('#expiry').blur()
+      await page.locator('#name').focus()
       assert.deepEqual(await told(), words)
     }
     await page.getByRole('button', { name: 'Pay ₱98.00' }).click()
@@ -130,7 +130,7 @@ test('the month of an expiry can be corrected where it stands, to each of the tw
   // Left half typed, it is what the server reads.
   await expiry.evaluate((input: Field) => input.setSelectionRange(0, 2))
   await page.keyboard.type('1')
-  await expiry.blur()
+  await page.locator('#name').focus()
   assert.deepEqual(await page.locator('.error:visible').allTextContents(), [])
   // At the end of the field it is filled up as before.
   for (const typed of ['1/31', '0131', '01 / 2031']) {

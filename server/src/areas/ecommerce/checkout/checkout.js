@@ -149,17 +149,24 @@ function showFault(form, name) {
   return found !== undefined
 }
 
+/** Says it to a screen reader too, which reads another field meanwhile. */
+function tellFault(form, name) {
+  showFault(form, name)
+  document.getElementById('status').textContent = document.getElementById(`${name}-error`).textContent
+}
+
 /** Tells what is wrong beside its field, and lets one submission through, once. */
 function checkBeforeSubmit(form) {
   const names = ['number', 'expiry', 'cvc']
   form.noValidate = true
   for (const name of names) {
     const input = form.elements[name]
-    input.addEventListener('blur', () => {
-      if (input.value !== '') showFault(form, name)
+    // The words move down what lies below them: a button under a finger would miss its click. What it submits is told all the same.
+    input.addEventListener('blur', ({ relatedTarget: next }) => {
+      if (input.value !== '' && next?.form === form && next.type === 'text') tellFault(form, name)
     })
     input.addEventListener('input', () => {
-      if (input.hasAttribute('aria-invalid') && fault(form, name) === undefined) showFault(form, name)
+      if (input.hasAttribute('aria-invalid') && fault(form, name) === undefined) tellFault(form, name)
     })
   }
   const button = form.querySelector('button[type=submit]')
@@ -191,7 +198,7 @@ function checkBeforeSubmit(form) {
     form.toggleAttribute('data-sent', now)
     button.setAttribute('aria-disabled', String(now))
     words.replaceChildren(...(now ? [form.dataset.paying] : payWords))
-    document.getElementById('paying').textContent = now ? form.dataset.paying : ''
+    document.getElementById('status').textContent = now ? form.dataset.paying : ''
   }
 }
 

@@ -161,7 +161,7 @@ ${field(view, 'cvc', words.cvc, hint(words.cvcHint), { ...numeric, autocomplete:
 </div>
 ${field(view, 'name', words.name, hint(words.nameHint), { autocomplete: 'cc-name', autocapitalize: 'words', maxlength: 100 })}
 <button class="button" type="submit">${lineIcon('lock')}<span>${sentence(words.payButton, { amount: pageAmount(view.amount) })}</span></button>
-<p class="unseen" role="status" id="paying"></p>
+<p class="unseen" role="status" id="status"></p>
 <p class="assurance">${words.assurance}</p>
 </form>
 ${view.sandbox && testCards(words)}
