@@ -58,7 +58,7 @@ test(
     assert.deepEqual(await page.locator('.error:visible').allTextContents(), [
       'Enter your card number.',
       'Enter the expiry date.',
-      'Enter the 3 digits on the back of the card.',
+      'Enter the 3 or 4 digits of the CVC.',
     ])
     await typeCard(page, '4242424242424241')
     await page.getByRole('button', { name: 'Pay ₱98.00' }).click()

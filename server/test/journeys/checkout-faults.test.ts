@@ -55,3 +55,23 @@ test(
     assert.deepEqual([await told(page), await said(page)], [[], ''])
   },
 )
+
+test('what is wrong with a CVC goes by the card, also where that changes later', { skip }, async (t) => {
+  const { page } = await shop.payer(t)
+  await page.goto((await shop.link()).url)
+  const [number, cvc] = [page.locator('#number'), page.locator('#cvc')]
+  const ofCvc = () => page.locator('#cvc-error').textContent()
+  const typed = async (digits: string) => {
+    await number.fill('')
+    await number.pressSequentially(digits)
+  }
+  await payButton(page).click()
+  assert.equal(await ofCvc(), 'Enter the 3 or 4 digits of the CVC.')
+  await typed('378')
+  assert.equal(await ofCvc(), 'Enter the 4 digits on the front of the card.')
+  await typed('424')
+  assert.equal(await ofCvc(), 'Enter the 3 digits on the back of the card.')
+  await cvc.fill('1234')
+  await typed('378282246310005')
+  assert.deepEqual([await ofCvc(), await cvc.getAttribute('aria-invalid')], ['', null])
+})

@@ -119,7 +119,7 @@ function fault(form, name) {
   }
   if (name === 'cvc') {
     if (brand) return digits.length === brand.cvc ? undefined : brand.cvc === 4 ? 'cvcFour' : 'cvcThree'
-    return digits.length === 3 || digits.length === 4 ? undefined : 'cvcThree'
+    return digits.length === 3 || digits.length === 4 ? undefined : 'cvcWrong'
   }
   return undefined
 }
@@ -167,6 +167,8 @@ function checkBeforeSubmit(form) {
     })
     input.addEventListener('input', () => {
       if (input.hasAttribute('aria-invalid') && fault(form, name) === undefined) tellFault(form, name)
+      // How many digits of which side they are goes by the card.
+      if (name === 'number' && form.elements.cvc.hasAttribute('aria-invalid')) showFault(form, 'cvc')
     })
   }
   const button = form.querySelector('button[type=submit]')

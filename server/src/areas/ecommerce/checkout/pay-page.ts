@@ -210,6 +210,7 @@ function scriptMessages(words: Texts): Record<string, string> {
     'data-expiry-missing': words.expiryMissing,
     'data-expiry-wrong': words.expiryWrong,
     'data-expiry-past': words.expiryPast,
+    'data-cvc-wrong': words.cvcWrong,
     'data-cvc-three': words.cvcThree,
     'data-cvc-four': words.cvcFour,
   }
