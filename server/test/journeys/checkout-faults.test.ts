@@ -75,3 +75,14 @@ test('what is wrong with a CVC goes by the card, also where that changes later',
   await typed('378282246310005')
   assert.deepEqual([await ofCvc(), await cvc.getAttribute('aria-invalid')], ['', null])
 })
+
+test('on the narrowest phone expiry and CVC stand side by side, in each language', { skip }, async (t) => {
+  const { page } = await shop.payer(t)
+  const { url } = await shop.link()
+  await page.setViewportSize({ width: 320, height: 568 })
+  for (const language of ['en', 'fil']) {
+    await page.goto(`${url}?lang=${language}`)
+    const [expiry, cvc] = [await page.locator('#expiry').boundingBox(), await page.locator('#cvc').boundingBox()]
+    assert.equal(expiry?.y, cvc?.y, language)
+  }
+})

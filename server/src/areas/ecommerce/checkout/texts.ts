@@ -183,7 +183,7 @@ const fil: Texts = {
   expiry: 'Expiry',
   expiryHint: 'MM / YY',
   cvc: 'CVC',
-  cvcHint: '3 o 4 na numero',
+  cvcHint: '3–4 numero',
   name: 'Pangalan sa card',
   nameHint: 'opsyonal',
   payButton: 'Magbayad ng {amount}',
