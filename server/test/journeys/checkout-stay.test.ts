@@ -51,10 +51,10 @@ test('without scripts a payer who stays on the receipt stays there in the other 
 test('a receipt that is opened again stays, and so does one whose payment was given back', { skip }, async (t) => {
   const { page } = await shop.payer(t)
   await page.clock.install()
-  const opened = async (url: string) => {
+  const opened = async (url: string, outcome = 'succeeded') => {
     await page.goto(url)
     await page.clock.runFor(40_000)
-    assert.equal(await outcomeOf(page), 'succeeded')
+    assert.equal(await outcomeOf(page), outcome)
     assert.equal(await page.locator('#leaving').count(), 0)
     assert.equal(await page.locator('#return').getAttribute('href'), shop.thanksUrl)
   }
@@ -70,8 +70,13 @@ test('a receipt that is opened again stays, and so does one whose payment was gi
   await payWith(page)
   await page.getByRole('button', { name: 'Stay on this page' }).waitFor()
   const [paid] = await shop.sql<{ id: string }>('select id from payments.intents order by id desc limit 1')
-  await shop.sdk.refunds.create({ payment_intent_id: paid?.id ?? '', amount: 100 })
+  const refund = (amount?: number) =>
+    shop.sdk.refunds.create({ payment_intent_id: paid?.id ?? '', ...(amount === undefined ? {} : { amount }) })
+  await refund(100)
   await opened(page.url())
+  assert.equal(await page.getByText('A part of the amount was given back to you.').count(), 1)
+  await refund()
+  await opened(page.url(), 'refunded')
 })
 
 test('what a page tells of a use that was not free, it tells in the other language too', { skip }, async (t) => {

@@ -162,6 +162,21 @@ export const laterResults = (shop: Shop): States => {
         await paid(cards.approved, { redirect_urls: { success: shop.thanksUrl } })(page)
       },
     },
+    'a payment that was given back in full': {
+      outcome: 'refunded',
+      heading: /Payment refunded/,
+      async arrive(page) {
+        const { id, checkout_url: url } = await shop.sdk.paymentIntents.create({
+          amount: 9800,
+          currency: 'PHP',
+          merchant_branch_reference_number: shop.branch.reference_number,
+        })
+        await page.goto(url)
+        await payWith(page)
+        await shop.sdk.refunds.create({ payment_intent_id: id })
+        await page.reload()
+      },
+    },
     'a link that another pays just now': {
       outcome: 'fully_reserved',
       heading: /Someone is paying/,

@@ -75,6 +75,7 @@ ${actions(view, returnUrl, words)}`,
 
 const emblems: Readonly<Record<ResultKind, HtmlText>> = {
   succeeded: lineIcon('done'),
+  refunded: lineIcon('back'),
   declined: lineIcon('refused'),
   failed: lineIcon('attention'),
   processing: kahaMark(44),

@@ -100,7 +100,8 @@ function createShowIntent({
       refunded: await ecommerce.refundedOf(intent),
       challengeUrl: challengeUrl === undefined ? undefined : inLanguage(request, challengeUrl),
     })
-    if (result !== undefined) return send(reply, resultPage({ ...result, notice }), intent.redirectUrls)
+    if (result !== undefined)
+      return send(reply, resultPage({ ...result, notice: notice ?? result.notice }), intent.redirectUrls)
     const own = intent.linkId === null ? undefined : await ownPayment(request, intent.linkId, intent)
     if (own?.waits === true && problem === undefined) return redirect(reply, own)
     if (!(await ecommerce.takesPayments(intent.branchId)))

@@ -4,6 +4,7 @@ import type { Language } from '../../../kernel/language.ts'
 /** How a payment, or the link to it, can stand for the payer. */
 export const resultKinds = [
   'succeeded',
+  'refunded',
   'declined',
   'failed',
   'processing',
@@ -87,6 +88,7 @@ const en = {
   testCardsHint: 'Any expiry date in the future, any CVC.',
   result: {
     succeeded: 'Payment complete',
+    refunded: 'Payment refunded',
     declined: 'Payment declined',
     failed: 'Payment not completed',
     processing: 'Confirming your payment',
@@ -113,6 +115,8 @@ const en = {
     'This payment was tried too many times. You have not been charged. Please ask the merchant for a new link.',
   tooManyTriesAfterCode:
     'This payment was tried too many times. We have heard of no payment by QR Ph. If your bank took the money, do not pay again: ask the merchant. If not, please ask for a new link.',
+  refunded: 'The whole amount was given back to you. It may take your bank some days to show it.',
+  refundedInPart: 'A part of the amount was given back to you.',
   receipt: 'Receipt',
   receiptPaidTo: 'Paid to',
   receiptAmount: 'Amount',
@@ -211,6 +215,7 @@ const fil: Texts = {
   testCardsHint: 'Kahit anong expiry na hindi pa lumilipas, kahit anong CVC.',
   result: {
     succeeded: 'Nabayaran na',
+    refunded: 'Naibalik na ang bayad',
     declined: 'Hindi tinanggap ang bayad',
     failed: 'Hindi natuloy ang bayad',
     processing: 'Kinukumpirma ang iyong bayad',
@@ -237,6 +242,8 @@ const fil: Texts = {
     'Napakaraming beses nang sinubukan ang bayad na ito. Hindi ka siningil. Humingi ng bagong link sa merchant.',
   tooManyTriesAfterCode:
     'Napakaraming beses nang sinubukan ang bayad na ito. Wala kaming natanggap na bayad gamit ang QR Ph. Kung kinuha na ng iyong bangko ang pera, huwag nang magbayad ulit: magtanong sa merchant. Kung hindi, humingi ng bagong link.',
+  refunded: 'Ibinalik na sa iyo ang buong halaga. Maaaring ilang araw pa bago ito makita sa iyong bangko.',
+  refundedInPart: 'Ibinalik na sa iyo ang isang bahagi ng halaga.',
   receipt: 'Resibo',
   receiptPaidTo: 'Ibinayad sa',
   receiptAmount: 'Halaga',

@@ -262,9 +262,12 @@ export function resultViewOfIntent(
         !stay && leadsBackByItself(intent, refunded)
           ? { seconds: redirectSeconds, stayUrl: urlWith(address, 'stay') }
           : {}
+      const { refunded: message, refundedInPart } = texts(address.language)
       return {
         ...base,
-        kind: 'succeeded',
+        ...(refunded >= intent.amount
+          ? { kind: 'refunded', message }
+          : { kind: 'succeeded', notice: given && refundedInPart }),
         receipt: receipt === null ? undefined : { ...receipt, card: cardOf(receipt), refunded: given },
         redirect: back === undefined ? undefined : { url: back, ...timer },
       }
