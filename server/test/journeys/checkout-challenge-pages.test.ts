@@ -1,6 +1,8 @@
+import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { cards } from '../platform.ts'
 import { examine, waysInto, type State } from './looks.ts'
+import { toChallenge } from './payers.ts'
 import { openShop } from './shop.ts'
 
 const { shop, skip } = await openShop({ after })
@@ -33,3 +35,20 @@ for (const [state, described] of Object.entries(states)) {
     (t) => examine(t, shop, state, described),
   )
 }
+
+test("the bank's page breaks none of its labels beside a merchant whose name is long", { skip }, async (t) => {
+  const { page } = await shop.payer(t)
+  await toChallenge(page, (await shop.link()).url)
+  await page.setViewportSize({ width: 360, height: 740 })
+  const linesOfLabels = () =>
+    page.evaluate(`[...document.querySelectorAll('dt')].map((label) => {
+      const range = document.createRange()
+      range.selectNodeContents(label)
+      return range.getClientRects().length
+    })`)
+  for (const language of ['English', 'Filipino']) {
+    if (language === 'Filipino') await page.getByRole('link', { name: language }).click()
+    await page.locator('dd bdi').evaluate((name) => (name.textContent = 'Panaderya at Kapihan '.repeat(12)))
+    assert.deepEqual(await linesOfLabels(), [1, 1, 1], language)
+  }
+})
