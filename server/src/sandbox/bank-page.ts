@@ -19,10 +19,13 @@ export interface BankPlace {
   readonly otherLanguageUrl: string
 }
 
-/** The empty bank app, or what was wrong with what it was given. */
-export function scanPage(place: BankPlace, given: { readonly problem?: string; readonly text?: string } = {}): string {
+/** The empty bank app, or what was wrong with what it was given; `isEmpty`: that was nothing, neither a picture nor a text. */
+export function scanPage(
+  place: BankPlace,
+  given: { readonly problem?: string; readonly text?: string; readonly isEmpty?: boolean } = {},
+): string {
   const words = bankWords[place.language]
-  const { problem, text = '' } = given
+  const { problem, text = '', isEmpty = false } = given
   const about = problem === undefined ? 'about' : 'problem'
   return documentOf(
     place,
@@ -40,7 +43,7 @@ ${frame}
 <p class="or"><span>${words.or}</span></p>
 <div class="field">
 <label for="code">${words.text}</label>
-<textarea${attributes({ id: 'code', name: 'code', rows: 3, maxlength: 2048, autocomplete: 'off', autocapitalize: 'off', spellcheck: 'false', placeholder: words.textHint })}>${text}</textarea>
+<textarea${attributes({ id: 'code', name: 'code', rows: 3, maxlength: 2048, autocomplete: 'off', autocapitalize: 'off', spellcheck: 'false', placeholder: words.textHint, 'aria-invalid': isEmpty ? 'true' : undefined, 'aria-describedby': isEmpty ? 'problem' : undefined })}>${text}</textarea>
 </div>
 <button class="button" type="submit">${words.read}</button>
 </form>`,

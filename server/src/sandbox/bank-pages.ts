@@ -83,7 +83,7 @@ export async function mountBank(app: FastifyInstance, { bank, addresses, log }: 
       return send(reply, scanPage(place, { problem, text }), 422)
     }
     if (text !== '') return showCode(request, reply, text)
-    return send(reply, scanPage(place, { problem: bankWords[place.language].nothingGiven }), 422)
+    return send(reply, scanPage(place, { problem: bankWords[place.language].nothingGiven, isEmpty: true }), 422)
   }
 
   /** Does what the payer chose. Whatever came of it, or came before it, the page of the code tells. */

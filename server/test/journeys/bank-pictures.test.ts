@@ -35,6 +35,24 @@ test('the bank app reads a JPEG, a text that is typed, and a picture that is pas
   await review()
 })
 
+test(
+  'who gives the bank app nothing is told so at the text too, and not where only a picture was wrong',
+  { skip },
+  async (t) => {
+    const { page } = await shop.payer(t)
+    const text = page.getByLabel('Text of the code')
+    const ofText = async () => [await text.getAttribute('aria-invalid'), await text.getAttribute('aria-describedby')]
+    await page.goto(bank.home)
+    assert.deepEqual(await ofText(), [null, null])
+    await page.getByRole('button', { name: 'Read the code' }).click()
+    await page.locator('#problem').waitFor()
+    assert.deepEqual(await ofText(), ['true', 'problem'])
+    await bank.give(page, { name: 'a.png', mimeType: 'image/png', buffer: Buffer.from('hello') })
+    await page.getByText('neither a PNG nor a JPEG').waitFor()
+    assert.deepEqual(await ofText(), [null, null])
+  },
+)
+
 test('a picture without a code, and a file that is none, are refused with the reason', { skip }, async (t) => {
   const { page } = await shop.payer(t)
   const problem = async (picture: Picture) => {
