@@ -33,6 +33,21 @@ test(
   },
 )
 
+test('on paper a code stands without what only a screen can do, in each language', { skip }, async (t) => {
+  const { page } = await shop.payer(t)
+  await page.goto((await shop.link()).url)
+  await showCode(page)
+  for (const language of ['en', 'fil']) {
+    await page.goto(`${page.url().split('?')[0]}?lang=${language}`)
+    const shown = () => page.locator('.sheet :is(img, button, a, summary, .hint):visible').count()
+    assert.ok((await shown()) > 5)
+    await page.emulateMedia({ media: 'print' })
+    assert.equal(await shown(), 1)
+    assert.ok(await page.getByRole('img').isVisible())
+    await page.emulateMedia({ media: 'screen' })
+  }
+})
+
 test('a payer at a desktop without scripts pays by QR Ph: the page looks again by itself', { skip }, async (t) => {
   const link = await shop.link()
   const { page } = await shop.payer(t, { scripts: false, size: desktop })
