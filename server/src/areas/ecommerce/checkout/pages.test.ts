@@ -245,6 +245,13 @@ test('a problem is told first, in the title and beside its field', () => {
   assert.equal(invalid[0]?.attributes.get('aria-describedby'), 'expiry-error')
 })
 
+test('news of a payment that may be tried again is told under its own heading, and not as an error', () => {
+  const news = { message: 'Another was under way.', heading: 'You can try again now' }
+  const page = payPage({ ...pay, problem: news })
+  assert.match(page, /<title>You can try again now: Pay ₱1,234\.50 to Kape Tala<\/title>/)
+  assert.match(page, /<div class="problem news" role="alert"[^>]*>\n<svg class="icon" data-icon="waiting"/)
+})
+
 test('a payer whose card was refused is told why, and may try again at once', () => {
   const page = payPage({ ...pay, declined: true, problem: { message: 'Your bank refused this payment.' } })
   assert.match(page, /<title>Declined: /)

@@ -26,7 +26,7 @@ export interface PayView {
   readonly csrf: string
   /** Business time of the form: by it a script tells whether a card has expired, whatever the clock of the browser says. */
   readonly givenAt: Date
-  /** Why the last submission did not pay; tied to its field where it has one. */
+  /** Why the last submission did not pay; tied to its field where it has one. With a heading of its own it is news, and no error. */
   readonly problem?:
     | { readonly message: string; readonly field?: CardField | undefined; readonly heading?: string | undefined }
     | undefined
@@ -54,10 +54,12 @@ export interface LineItemView {
 export function payPage(view: PayView): string {
   const words = texts(view.language)
   const title = plainSentence(words.payTitle, { amount: view.amount, merchant: view.merchantName })
+  const news = view.problem?.heading
   const titleOfProblem = view.declined === true ? words.declinedTitle : words.problemTitle
+  const titleTold = news === undefined ? plainSentence(titleOfProblem, { title }) : `${news}: ${title}`
   return page({
     language: view.language,
-    title: view.problem === undefined ? title : plainSentence(titleOfProblem, { title }),
+    title: view.problem === undefined ? title : titleTold,
     sandbox: view.sandbox,
     shape: 'split',
     outcome: 'open',
@@ -122,8 +124,8 @@ function problemSummary(view: PayView, words: Texts): HtmlPart {
   if (view.problem === undefined) return null
   const { message, field: wrong, heading: own } = view.problem
   const heading = own ?? (view.declined === true ? words.declinedHeading : words.problemHeading)
-  return html`<div class="problem" role="alert" tabindex="-1" autofocus aria-labelledby="problem-heading">
-${lineIcon('problem')}
+  return html`<div class="${own === undefined ? 'problem' : 'problem news'}" role="alert" tabindex="-1" autofocus aria-labelledby="problem-heading">
+${lineIcon(own === undefined ? 'problem' : 'waiting')}
 <div><h2 id="problem-heading">${heading}</h2>
 <p>${wrong === undefined ? message : html`<a href="#${wrong}">${message}</a>`}</p></div>
 </div>`
