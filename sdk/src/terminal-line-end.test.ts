@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import type { Socket } from 'node:net'
 import { test, type TestContext } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
@@ -120,3 +121,26 @@ test('a connect takes ten seconds at most, also where nothing or a drop after th
     assert.ok(failsBy('TIMEOUT', /undefined/)(failure))
   }
 })
+
+test(
+  'a line on which nothing comes for 45 seconds is taken for lost, and a ping alone keeps it',
+  { timeout: 20_000 },
+  async (t) => {
+    const silenceMs = 45_000
+    t.mock.timers.enable({ apis: ['setTimeout'] })
+    const { line, opened, becomes } = await lineOf(t, 'opens')
+    const [socket] = opened
+    assert.ok(socket !== undefined)
+    for (let pings = 0; pings < 2; pings += 1) {
+      t.mock.timers.tick(silenceMs - 1)
+      const heard = once(socket, 'pong')
+      socket.ping()
+      await heard
+    }
+    const lost = assert.rejects(line.ask('ping', {}), KahaConnectionError)
+    socket.removeAllListeners('message')
+    assert.equal(line.state, 'open')
+    t.mock.timers.tick(silenceMs)
+    await Promise.all([lost, becomes('reconnecting')])
+  },
+)

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { test } from 'node:test'
+import { peer } from '../test/peer.ts'
 import { createKaha, KahaConnectionError } from './index.ts'
 
 // What a call says that reached nobody.
@@ -39,4 +40,27 @@ test('what a cause says is not told where it may hold an address or a secret', a
     const { message } = await thrownAt('http://x', () => Promise.reject(new TypeError('fetch failed', { cause })))
     assert.equal(message, 'retrievePaymentIntent: no answer (RangeError)', said)
   }
+})
+
+test('an export whose answer does not begin within timeoutMs is a TIMEOUT, as a call is', async () => {
+  await using server = await peer('hang')
+  const { reports } = createKaha({ baseUrl: server.url, apiKey })
+  const isTimeout = (error: unknown) => error instanceof KahaConnectionError && error.reason === 'TIMEOUT'
+  await assert.rejects(reports.exportTransactions({}, { timeoutMs: 250 }), isTimeout)
+})
+
+test('an answer without an end is left after 64 MiB, and is no answer of the platform', async () => {
+  const chunk = new Uint8Array(1024 * 1024).fill(0x20)
+  let [read, isLeft] = [0, false]
+  const endless = new ReadableStream<Uint8Array>({
+    pull(controller) {
+      read += 1
+      if (read > 100) controller.error(new Error('far too much is read'))
+      else controller.enqueue(chunk)
+    },
+    cancel: () => void (isLeft = true),
+  })
+  const { paymentIntents } = createKaha({ baseUrl: 'http://x', apiKey, fetch: async () => new Response(endless) })
+  await assert.rejects(paymentIntents.retrieve(id), { code: 'UNEXPECTED_ANSWER', status: 200 })
+  assert.ok(isLeft)
 })
