@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { surely } from './db.ts'
+import { isAway, surely } from './db.ts'
 import { Fault } from './fault.ts'
 
 const away = () => new Fault('UNAVAILABLE', 'away')
@@ -25,4 +25,14 @@ test('what the database did not answer is done once more, and no third time', as
 test('what the database refused is not done again', async () => {
   const refused = new Fault('CONFLICT', 'There is one already.')
   await assert.rejects(surely(failing(refused)), refused)
+})
+
+test('a database that has no room, no memory or no right to write is away, whatever it was asked; one that refuses what it was asked is not', () => {
+  const coded = (code: string) => isAway(Object.assign(new Error('said by PostgreSQL or the system'), { code }))
+  const codes = ['08006', '57P01', '57P03', '57014', '25P03', '25006', '53100', '53200', '53300', 'ECONNRESET', 'EPIPE']
+  assert.deepEqual(
+    codes.filter((code) => !coded(code)),
+    [],
+  )
+  assert.deepEqual(['23505', '22P02', '42P01', '40P01', '55P03', 'P0001', ''].filter(coded), [])
 })

@@ -217,3 +217,17 @@ test('C4.refund-create.resumed: of five who resume a refund whose process died o
   assert.deepEqual([told.state, told.calling], ['PENDING', false])
   assert.deepEqual(processor.asked, ['refund'])
 })
+
+test('what a payment says of its last change never goes back: a process whose clock is behind refunds it', async () => {
+  const { refunds } = room.payments(processorThat())
+  const intentId = await paid()
+  const of = `where id = (select id from payments.attempts where intent_id = $1)`
+  const ahead = await rowsOf<{ updated_at: Date }>(
+    room,
+    `update payments.transactions set updated_at = kernel.now() + interval '1 hour' ${of} returning updated_at`,
+    [intentId],
+  )
+  assert.equal((await refunds.carryOut(await reserved(refunds, 4_000n, intentId))).state, 'SUCCEEDED')
+  const told = `select updated_at, status from payments.transactions ${of}`
+  assert.deepEqual(await rowsOf(room, told, [intentId]), [{ ...ahead[0], status: 'PARTIALLY_REFUNDED' }])
+})
