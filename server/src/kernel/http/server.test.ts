@@ -5,6 +5,7 @@ import { connect, type Socket } from 'node:net'
 import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import { test, type TestContext } from 'node:test'
+import { setImmediate } from 'node:timers/promises'
 import { until } from '../../../test/until.ts'
 import { createClock } from '../clock.ts'
 import { createLog } from '../log.ts'
@@ -26,6 +27,7 @@ async function listening(t: TestContext, options: Partial<HttpOptions> = {}) {
   })
   t.after(() => http.close())
   http.post('/', async () => 'done')
+  http.get('/endless', (_request, reply) => reply.send(endless()))
   await http.listen({ port: 0, host: '127.0.0.1' })
   return http
 }
@@ -101,6 +103,23 @@ test('who keeps a connection to a server that is to close is told so with an ans
   assert.deepEqual(await ask(), { status: 200, connection: 'close', reused: false })
   await closed
   await assert.rejects(ask(), { code: 'ECONNREFUSED' })
+})
+
+test('whoever takes an answer without an end does not keep the server from closing', { timeout: 20_000 }, async (t) => {
+  const http = await listening(t)
+  const socket = connect(portOf(http), '127.0.0.1').on('error', () => {})
+  t.after(() => socket.destroy())
+  socket.write('GET /endless HTTP/1.1\r\nHost: localhost\r\n\r\n')
+  await once(socket, 'data')
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const closed = http.close()
+  while (http.server.listening) {
+    t.mock.timers.tick(1)
+    await setImmediate()
+  }
+  assert.equal(socket.closed, false, 'what is under way has time to end')
+  t.mock.timers.tick(3_000)
+  await Promise.all([once(socket, 'close'), closed])
 })
 
 test('a request whose connection is closed before its answer is whole is one line and one measurement, too', async (t) => {
