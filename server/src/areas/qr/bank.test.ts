@@ -124,3 +124,15 @@ for (const [whose, made] of kinds)
       assert.equal('refusal' in answer && answer.refusal?.why, 'unknown')
     assert.ok('code' in (await says(text)))
   })
+
+for (const [whose, made] of kinds)
+  test(`S7.bank.expire: the time of a code ${whose} that its bank ends before it is over ends then, for whoever reads it`, async () => {
+    const text = await made()
+    const ended = await codeBank.answer(room.seed.partner.id, { text, event: 'expires', bankReference: '4' })
+    assert.ok('code' in ended)
+    const reading = await codeBank.read(null, text)
+    assert.ok('made' in reading && reading.made !== undefined)
+    const { state, stateAt, expiresAt } = reading.made
+    assert.deepEqual([state, expiresAt], ['EXPIRED', stateAt])
+    assert.deepEqual([ended.code.state, ended.code.expiresAt], ['EXPIRED', stateAt])
+  })
