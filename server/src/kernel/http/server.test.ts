@@ -163,20 +163,29 @@ test('a request whose connection is closed before its answer is whole is one lin
   assert.match(await metrics.registry.metrics(), /kaha_http_requests_total\{operation="none",status="cut"\} 2/)
 })
 
-test('CONNECT is refused as other bytes that ask for nothing here, and is one line and one measurement, too', async (t) => {
-  const lines: string[] = []
-  const metrics = createMetrics()
-  const log = createLog('info', { write: (text: string) => void lines.push(text) })
-  const http = await listening(t, { log, metrics })
-  const socket = connect(portOf(http), '127.0.0.1')
-  socket.write('CONNECT localhost:1 HTTP/1.1\r\nHost: localhost:1\r\n\r\n')
-  const answer = (await buffer(socket)).toString()
-  assert.match(answer, /^HTTP\/1\.1 400 Bad Request\r\n/)
-  assert.match(answer, /"message":"CONNECT is for proxies, and this is none\."/)
-  const { operation, status, cause } = JSON.parse(lines.join('')) as Record<string, unknown>
-  assert.deepEqual([operation, status, cause], ['none', 400, 'CONNECT'])
-  assert.match(await metrics.registry.metrics(), /kaha_http_requests_total\{operation="none",status="400"\} 1/)
-})
+for (const [bytes, cause, words] of [
+  [
+    'CONNECT localhost:1 HTTP/1.1\r\nHost: localhost:1\r\n\r\n',
+    'CONNECT',
+    /CONNECT is for proxies, and this is none\./,
+  ],
+  ['hello\r\n\r\n', 'HPE_INVALID_METHOD', /These bytes are no HTTP\/1\.1 request\./],
+] as const)
+  test(`${bytes.slice(0, 7)} asks for nothing here: it is refused, and is one line and one measurement, too, whose name the answer has`, async (t) => {
+    const lines: string[] = []
+    const metrics = createMetrics()
+    const log = createLog('info', { write: (text: string) => void lines.push(text) })
+    const http = await listening(t, { log, metrics })
+    const socket = connect(portOf(http), '127.0.0.1', () => socket.end(bytes))
+    const answer = (await buffer(socket)).toString()
+    assert.match(answer, /^HTTP\/1\.1 400 Bad Request\r\n/)
+    assert.match(answer, words)
+    await until('the line', () => lines.length === 1)
+    const { operation, status, cause: told, correlation_id: id } = JSON.parse(lines[0] ?? '') as Record<string, unknown>
+    assert.deepEqual([operation, status, told], ['none', 400, cause])
+    assert.ok(answer.includes(`\r\nx-correlation-id: ${String(id)}\r\n`))
+    assert.match(await metrics.registry.metrics(), /kaha_http_requests_total\{operation="none",status="400"\} 1/)
+  })
 
 /** An answer that begins and has no end. */
 function endless(): Readable {
