@@ -92,3 +92,13 @@ test('[B3.branches.merchant-canonical, B3.branches.page-size-default, B3.branche
   for (const size of ['0', '-1', `-${'9'.repeat(400)}`, '1.0', '2.5', 'ten', ''])
     assertRefused(branches, await ask(`page_size=${size}`), 400, 'BAD_REQUEST')
 })
+
+test('B3.branches.merchant: a page of the branches of one merchant goes on with that merchant alone', async () => {
+  const { reports } = p.as(p.seed.partner.secret_key)
+  const ofOne = { merchant_id: p.merchant.id, page_size: 1 }
+  const { next_cursor: cursor } = (await reports.listBranches(ofOne)).pagination
+  assert.ok(cursor !== null)
+  assert.equal((await reports.listBranches({ ...ofOne, cursor })).data[0]?.merchant_id, p.merchant.id)
+  for (const query of [{}, { merchant_id: people.otherMerchant.id }])
+    await assert.rejects(reports.listBranches({ ...query, cursor }), { status: 400, code: 'BAD_REQUEST' })
+})

@@ -103,6 +103,22 @@ test('[B3.transactions.cursor] a cursor is good for its own parameters and entit
   const others = ['', 'status=DECLINED', 'status=CAPTURED&sort_by=amount', 'status=CAPTURED&sort_order=asc']
   for (const query of others) assertRefused(path, await list(`page_size=2&${query}&${at}`), 400, 'BAD_REQUEST')
   assertRefused(path, await list(`status=CAPTURED&${at}`, p.branch.secret_key), 400, 'BAD_REQUEST')
+  const { next_cursor: plain } = (await list('page_size=1')).json.pagination
+  for (const parameter of [
+    `merchant_id=${p.merchant.id}`,
+    `branch_id=${p.branch.id}`,
+    `activation_code=${p.branch.activation_code}`,
+    'payment_method=CARD_NOT_PRESENT',
+    'card_brand=VISA',
+    `date_from=2020-01-01T00:00:00Z`,
+    `date_to=2100-01-01T00:00:00Z`,
+  ]) {
+    const { status, json } = await list(`page_size=1&${parameter}`)
+    assert.deepEqual([status, typeof json.pagination.next_cursor], [200, 'string'], parameter)
+    const [own, none] = [json.pagination.next_cursor as string, plain as string].map(encodeURIComponent)
+    assertRefused(path, await list(`page_size=1&cursor=${own}`), 400, 'BAD_REQUEST')
+    assertRefused(path, await list(`page_size=1&${parameter}&cursor=${none}`), 400, 'BAD_REQUEST')
+  }
   const altered = (cursor.startsWith('A') ? 'B' : 'A') + cursor.slice(1)
   for (const text of [cursor.slice(0, -1), `${cursor}A`, 'x', altered])
     assertRefused(path, await list(`status=CAPTURED&cursor=${encodeURIComponent(text)}`), 400, 'BAD_REQUEST')
