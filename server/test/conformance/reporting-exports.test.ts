@@ -11,6 +11,7 @@ import { heldLock } from '../held-lock.ts'
 import { cards, platform } from '../platform.ts'
 import { until } from '../until.ts'
 import { assertRefused, call } from './call.ts'
+import { keyFor } from './people.ts'
 import { transactionsPath as path } from './reports.ts'
 import { rowsOf } from './shop.ts'
 
@@ -73,6 +74,8 @@ test('[B3.csv.at-once] a third export of an entity and a fifth in all are 429 wi
   assertRefused(path, third, 429, 'RATE_LIMITED')
   assert.equal(third.headers['retry-after'], '5')
   assert.match(third.json.error.message, /of your entity/)
+  const { secretKey: another } = await keyFor(p, { id: p.merchant.id, level: 'merchant' }, { scopes: ['reports.read'] })
+  assert.equal((await short(another)).status, 429, 'whichever of its keys asks')
   assert.equal((await call(p.url, { path, key: ofMerchant })).status, 200)
 
   await Promise.all([held(t, ofPartner), held(t, ofPartner)])
