@@ -72,6 +72,12 @@ test('[B3.csv.accept, B3.csv.form, B3.csv.nested] the CSV has a header row of th
 })
 
 test('[B3.csv.accept] whoever prefers JSON gets JSON, and the entity and the filters count for both', async () => {
+  const typeFor = async (accept: string): Promise<string> => {
+    const { headers } = await csv('', accept)
+    // Or whoever keeps answers on the way would give the one for the other.
+    assert.equal(headers.vary, 'accept')
+    return String(headers['content-type'])
+  }
   for (const accept of [
     '*/*',
     'application/json',
@@ -80,7 +86,7 @@ test('[B3.csv.accept] whoever prefers JSON gets JSON, and the entity and the fil
     'application/json, text/csv;q=0.5',
     'text/csv;q=0.5, */*',
   ])
-    assert.match(String((await csv('', accept)).headers['content-type']), /^application\/json/, accept)
+    assert.match(await typeFor(accept), /^application\/json/, accept)
   for (const accept of [
     'text/csv',
     'Text/CSV; charset=utf-8',
@@ -88,7 +94,7 @@ test('[B3.csv.accept] whoever prefers JSON gets JSON, and the entity and the fil
     'application/json;q=0.5, text/csv',
     'text/csv, */*',
   ])
-    assert.match(String((await csv('', accept)).headers['content-type']), /^text\/csv/, accept)
+    assert.match(await typeFor(accept), /^text\/csv/, accept)
   assert.equal(parse((await csv('?status=DECLINED')).text).length, 2)
   assert.equal(parse((await csv('?status=VOIDED')).text).length, 1)
   assert.equal(parse((await csv('', 'text/csv', p.merchant.branches[1]?.secret_key)).text).length, 1)
@@ -126,6 +132,36 @@ test('[B3.csv.formula, B3.csv.form] a cell that a spreadsheet could run is text,
       'terminal_details.serial_number',
     ]
     for (const column of foreign) assert.equal(row?.[header?.indexOf(column) ?? -1], safe, column)
+  }
+})
+
+test('B3.csv.formula: one cell that a spreadsheet could run is text where no other of its line is one', async () => {
+  const merchant = await p.kaha.identity.entity(p.merchant.id)
+  assert.ok(merchant)
+  const branch = await createBranch(p.kaha.db, merchant, 'plain', newKey(), p.kaha.clock.now())
+  const { secretKey } = await keyFor(p, branch)
+  const sdk = p.as(secretKey)
+  const intent = await sdk.paymentIntents.create({ amount: 1, currency: 'PHP' })
+  await sdk.paymentIntents.confirm(intent.id, { payment_method: { type: 'card', card: cardOf() } })
+  const ofPayment = (column: string) =>
+    `update payments.transactions set ${column} = $2 where branch_id = $1 returning ${column} as before`
+  const nameOf = (level: string) =>
+    `update identity.entities e set name = $2 from identity.entities b, identity.entities o
+      where b.id = $1 and e.id = b.${level}_id and o.id = e.id returning o.name as before`
+  await rowsOf(p, ofPayment('terminal_device_id'), [branch.id, 'plain'])
+  for (const [column, change] of [
+    ['receipt.receipt_number', ofPayment('receipt_number')],
+    ['receipt.approval_code', ofPayment('approval_code')],
+    ['receipt.reference_number', ofPayment('reference_number')],
+    ['terminal_details.terminal_name', ofPayment('terminal_device_id')],
+    ['merchant_details.partner_name', nameOf('partner')],
+    ['merchant_details.merchant_name', nameOf('merchant')],
+    ['merchant_details.branch_name', nameOf('branch')],
+  ] as const) {
+    const [was] = await rowsOf<{ before: string }>(p, change, [branch.id, '=1'])
+    const [header, row] = parse((await csv('', 'text/csv', secretKey)).text)
+    assert.equal(row?.[header?.indexOf(column) ?? -1], "'=1", column)
+    await rowsOf(p, change, [branch.id, was?.before === '=1' ? 'plain' : was?.before])
   }
 })
 

@@ -160,6 +160,25 @@ test('[B3.csv.at-once] the place of an export is free when the page is over that
   await assert.rejects(service.exportTransactions(principal, {}), limited)
 })
 
+test('[B3.csv.at-once] what is created after an export began is left out of it, so that it ends, whatever end it was given', async () => {
+  const { db, clock, keyring } = p.kaha
+  const service = createReportingService({ db, clock, cursors: createCursors(keyring) })
+  const principal = await p.kaha.identity.authenticate(ofMerchant)
+  for (const end of [{}, { date_to: '2100-01-01T00:00:00Z' }]) {
+    await using pages = await service.exportTransactions(principal, { sort_order: 'asc', ...end })
+    await p.pay({ card: cards.declined })
+    const [newest] = (await service.listTransactions(principal, { page_size: 1 })).rows
+    assert.ok(newest)
+    let [lines, isThere] = [0, false]
+    for await (const page of pages)
+      for (const { lines: text } of page) {
+        lines += text.split('\r\n').length - 1
+        isThere ||= text.includes(newest.id)
+      }
+    assert.deepEqual([lines > rows, isThere], [true, false])
+  }
+})
+
 test('[B3.csv.stalled] an export of which nothing is taken for a while is ended, whatever its caller sends; one that is taken slowly is not', async (t) => {
   const { localUrl } = await p.another({}, { exportStalledMsMax: 900 })
   const socket = connect(Number(new URL(localUrl).port), '127.0.0.1')
