@@ -64,5 +64,6 @@ test('a sandbox whose database cannot be kept running ends with a fatal line in 
     lines.filter(({ level, msg }) => level === 40 && /^PostgreSQL did not start: .*pg_control/.test(msg)).length,
     5,
   )
-  assert.match(program.stderr(), /^kaha: PostgreSQL could not be kept running/m)
+  assert.match(program.stderr(), /^kaha: PostgreSQL could not be kept running.*then start again/m)
+  assert.deepEqual(serversIn(own), [])
 })
