@@ -10,7 +10,7 @@ import { migrateOrExplain } from '../../src/commands/database.ts'
 import { StartFault } from '../../src/kernel/fault.ts'
 import { startTestCluster } from '../cluster.ts'
 import { startReceiver } from '../receiver.ts'
-import { finish, folder, freePort, launch, serversIn, start, stop } from './program.ts'
+import { commandsUnder, finish, folder, freePort, launch, serversIn, start, stop } from './program.ts'
 
 const home = folder({ after })
 const port = await freePort()
@@ -121,6 +121,26 @@ test('a database that lets us in and is of no use is told by its cause and the w
     { KAHA_DATABASE_URL: urlOf('lonely').replace(/\/\/[^@]*@/, '//lonely@') },
     /could not be used \(too many conn/,
   )
+})
+
+test('commands leave a database that is of an older Kaha, or of none, as it is', async () => {
+  await sql(adminUrl, 'create database of_nobody')
+  const [newest] = await sql<{ name: string }>(urlOf('shop'), 'select max(name) as name from kernel.migrations')
+  await sql(urlOf('shop'), `delete from kernel.migrations where name = '${newest?.name}'`)
+  const nobody = '0199a000-0000-7000-8000-000000000000'
+  for (const [database, words] of [
+    ['shop', /the database is of an older Kaha, and lacks /],
+    ['of_nobody', /there is nothing of Kaha in this database: /],
+  ] as const) {
+    const settings = { KAHA_DATA_DIR: join(home, 'shop'), KAHA_DATABASE_URL: urlOf(database) }
+    const command = commandsUnder({ after }, settings)
+    for (const args of [['keys'], ['entities', 'lock', nobody], ['attention'], ['terminals'], ['processes']])
+      await command.refused(words, ...args)
+  }
+  const left = `select to_regclass('kernel.migrations') is null as is_none`
+  assert.deepEqual(await sql(urlOf('of_nobody'), left), [{ is_none: true }])
+  const later = `select from kernel.migrations where name >= '${newest?.name}'`
+  assert.deepEqual(await sql(urlOf('shop'), later), [])
 })
 
 test('what Node or a library warns of is a line of the log as any other', async () => {
