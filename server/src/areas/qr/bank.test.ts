@@ -136,3 +136,15 @@ for (const [whose, made] of kinds)
     assert.deepEqual([state, expiresAt], ['EXPIRED', stateAt])
     assert.deepEqual([ended.code.state, ended.code.expiresAt], ['EXPIRED', stateAt])
   })
+
+for (const [whose, made] of kinds)
+  test(`a bank app is told before it pays that a code ${whose} whose text was changed to another amount cannot be paid`, async () => {
+    const text = await made()
+    const named = readText(bank, text)
+    assert.ok(named.is === 'ours')
+    const { id, merchantId } = named
+    const rest = { merchantName: room.merchant.name, branchReference: 'KAPE1', currency: 'PHP' }
+    const reading = await codeBank.read(null, codeText(bank, { id, merchantId, ...rest, amount: 100n }))
+    assert.deepEqual([reading.refusal?.why, 'made' in reading && reading.made?.state], ['amount', 'PENDING'])
+    assert.equal((await codeBank.read(null, text)).refusal, undefined)
+  })
