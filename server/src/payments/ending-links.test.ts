@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { startPayer } from '../../test/conformance/code-payer.ts'
-import { bodyOf, jump, refusal, rowsOf } from '../../test/conformance/shop.ts'
+import { bodyOf, hourMs, jump, refusal, rowsOf } from '../../test/conformance/shop.ts'
 import { aChallenge, card, paymentsRoom, processorThat, runDue } from '../../test/payments-room.ts'
 
 // Links that end with more open intents than are ended while a payer waits. No worker runs.
@@ -175,4 +175,17 @@ test('what is left of a link that was used up is CONSUMED: it takes no challenge
   assert.deepEqual(await room.attempts(open.id), [])
   assert.equal((await room.read(open.id)).shown.status, 'CONSUMED')
   assert.equal(refusal(await room.shop.cancelIntent(open.id)), '409 INVALID_STATE')
+})
+
+test('what is left of a link that was cancelled ends with it, also where its own time is over before that is stored', async () => {
+  const link = bodyOf(await room.shop.createLink({ type: 'multi_use' }), 201)
+  await crowd(link.id, 2_500)
+  bodyOf(await room.shop.cancelLink(link.id), 200)
+  assert.deepEqual(await statesOf(link.id), [
+    ['ACTIVE', 1_501, 0],
+    ['CANCELLED', 1_000, 1],
+  ])
+  await jump(room, 48 * hourMs)
+  while ((await payments.sweep()) === 0);
+  assert.deepEqual(await statesOf(link.id), [['CANCELLED', 2_501, 1]])
 })

@@ -2,8 +2,9 @@ import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { bodyOf, fromNow, hourMs, jump, rowsOf } from '../../test/conformance/shop.ts'
 import { cards } from '../../test/platform.ts'
-import { paymentsRoom, processorThat } from '../../test/payments-room.ts'
+import { card, paymentsRoom, processorThat } from '../../test/payments-room.ts'
 import { sql } from '../../test/sql.ts'
+import { until } from '../../test/until.ts'
 import type { Queries } from '../kernel/db.ts'
 import { paymentsStore } from './store.ts'
 
@@ -113,4 +114,20 @@ test('a code that was made in the moment in which its intent expired ends after 
   const [uses] = await rowsOf(room, 'select reserved_count from ecommerce.links where id = $1', [link.id])
   assert.deepEqual([uses, (await room.attempts(intent.id))[0]?.state], [{ reserved_count: 0 }, 'ABANDONED'])
   assert.equal((await room.read(intent.id)).shown.status, 'EXPIRED')
+})
+
+test('who looks after payments hears at once of one that the processor has not answered: it falls due sooner than anything before it', async () => {
+  let heard = 0
+  room.kaha.bus.listen('payments', () => (heard += 1))
+  const processors = [
+    processorThat({ authorize: async () => ({ kind: 'pending' }) }),
+    processorThat({ authorize: () => Promise.reject(new Error('connection reset')) }),
+  ]
+  for (const processor of processors) {
+    const { id } = await room.intent()
+    const before = heard
+    const { shown } = await room.payments(processor).confirm(await room.read(id), card, null)
+    assert.equal(shown.status, 'PROCESSING')
+    await until('the hint', () => heard > before)
+  }
 })
