@@ -9,7 +9,10 @@ import { ownerOf, paymentsRoom, processorThat } from '../../test/payments-room.t
 import { until } from '../../test/until.ts'
 import { startEcommerceTimers } from '../areas/ecommerce/index.ts'
 import { startQrTimers } from '../areas/qr/index.ts'
+import type { Db, Statement } from '../kernel/db.ts'
+import { Fault } from '../kernel/fault.ts'
 import { createLog } from '../kernel/log.ts'
+import { atOnceOrOneByOne, oneByOne } from './put-off.ts'
 
 // Ends that fail, more of them than a round takes, and all before one that could be made.
 const room = await paymentsRoom({ after })
@@ -129,4 +132,24 @@ test('codes whose end fails, more than a round takes, keep none behind them from
     async () => (await count(`qr.codes where id = '${id}' and state = 'EXPIRED'`)) === 1,
   )
   await mend()
+})
+
+test('while the database is away nothing is put off and no other is tried: all of it is as due as before when it is back', async () => {
+  const asked: string[] = []
+  const run = async (query: Statement) => {
+    asked.push(query.name)
+    return []
+  }
+  const lost = { run } as unknown as Db
+  const away = () => Promise.reject(new Fault('UNAVAILABLE', 'The database is away for a moment.'))
+  const tried: string[] = []
+  const one = ({ id }: { readonly id: string }) => {
+    tried.push(id)
+    return away()
+  }
+  await assert.rejects(oneByOne(lost, [{ id: 'a' }, { id: 'b' }], one), { code: 'UNAVAILABLE' })
+  await assert.rejects(atOnceOrOneByOne(lost, { atOnce: away, due: async () => [{ id: 'c' }], one }), {
+    code: 'UNAVAILABLE',
+  })
+  assert.deepEqual([tried, asked], [['a'], []])
 })
