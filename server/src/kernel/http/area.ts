@@ -346,11 +346,6 @@ function refuse<P>(
           rule: fault.rule,
           correlationId: request.id,
         }
-  // Fastify closes the connection under who is still sending, who then sees no answer: what is left is read for nobody.
-  if (known?.code === 'PAYLOAD_TOO_LARGE') {
-    reply.removeHeader('connection')
-    request.raw.resume()
-  }
   if (fault?.retryAfterSeconds !== undefined) reply.header('retry-after', String(fault.retryAfterSeconds))
   if (status === 401 && area.challenge !== undefined) reply.header('www-authenticate', area.challenge)
   if (area.headersOf !== undefined) reply.headers(area.headersOf(request.id))

@@ -67,6 +67,15 @@ test('a request that does not come to its end in time is told so, wherever it st
   }
 })
 
+test('whoever sends on what was refused as too large is answered once, on a line that he may use again, and cut off when his time is over', async (t) => {
+  const send = await slowly(t)
+  const answer = await send(`${json}Content-Length: 2000000\r\n\r\n`, ' ')
+  // There is no area here that would tell it as 413.
+  assert.match(answer, /^HTTP\/1\.1 404 /)
+  assert.doesNotMatch(answer, /^connection: close/im)
+  assert.equal(answer.match(/^HTTP\/1\.1 /gm)?.length, 1)
+})
+
 test('a request that comes to its end while the server closes is answered as any other', async (t) => {
   const http = await listening(t)
   const socket = connect(portOf(http), '127.0.0.1')

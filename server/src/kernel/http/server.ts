@@ -40,8 +40,12 @@ const paramCharactersMax = 16_384
 export function createHttp(options: HttpOptions): FastifyInstance {
   const { log, metrics, clock, prefixOfHost, takesSockets, requestMsMax = requestMsUsual, leaveMs = 0 } = options
   const newCorrelationId = () => newId(new Date(clock.wall()))
-  const unreadable = (error: { readonly code?: string }, socket: Socket) =>
-    refuseUnreadable(error, socket, { log, metrics, correlationId: newCorrelationId() })
+  // Lines whose request was answered before all of it had come.
+  const answered = new WeakSet<Socket>()
+  const unreadable = (error: { readonly code?: string }, socket: Socket) => {
+    if (answered.has(socket)) socket.destroy()
+    else refuseUnreadable(error, socket, { log, metrics, correlationId: newCorrelationId() })
+  }
   const app: FastifyInstance = fastify({
     logger: false,
     genReqId: newCorrelationId,
@@ -93,6 +97,15 @@ export function createHttp(options: HttpOptions): FastifyInstance {
   app.server.on('connect', (_request, socket) => {
     socket.on('error', () => socket.destroy())
     unreadable({ code: 'CONNECT' }, socket as Socket)
+  })
+  // Fastify closes the connection under who is still sending a body that is too large, and who then sees no answer; Node reads what is left of it.
+  app.addHook('onSend', ({ raw }, reply, _payload, done) => {
+    if (!raw.complete) {
+      if (!isClosed()) reply.removeHeader('connection')
+      answered.add(raw.socket)
+      raw.once('close', () => answered.delete(raw.socket))
+    }
+    done()
   })
   refuseUnrouted(app)
   const isClosed = closeInTime(app, leaveMs)
