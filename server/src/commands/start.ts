@@ -121,8 +121,8 @@ async function openSandbox(
     await orWarn('the new address of the inbox', Promise.all(moved), ending)
   }
   const allHere = config.roles.length === 3
-  // Also where it is left out: a later start would play it in a sandbox that is in use.
-  const isFirst = allHere && (await takeStory(db))
+  // Also where it is not played: a later start would play it in a sandbox that is in use.
+  const isFirst = (await takeStory(db)) && allHere
   const story = isFirst && !empty ? await playStory(told, kaha, config, ending) : nothingTold
   const link =
     empty || !config.roles.includes('api')

@@ -151,7 +151,7 @@ test('what Node or a library warns of is a line of the log as any other', async 
   )
 })
 
-test('two processes share the work: one serves, the other delivers', async (t) => {
+test('two processes share the work: one serves, the other delivers, and no later start of all roles plays the story there', async (t) => {
   const settings = { KAHA_DATABASE_URL: urlOf('fleet'), KAHA_MASTER_KEY: masterKey }
   const api = await start(t, join(home, 'api'), { args: ['--empty'], settings: { ...settings, KAHA_ROLES: 'api' } })
   const receiver = await startReceiver()
@@ -193,6 +193,9 @@ test('two processes share the work: one serves, the other delivers', async (t) =
     /Kaha is running on .*\nThis process has the role api, and listens on 127\.0\.0\.1:\d+\.\n/,
   )
   assert.deepEqual([await stop(worker, 'SIGTERM'), await stop(api, 'SIGTERM')], [0, 0])
+  const all = await start(t, join(home, 'api'), { settings })
+  assert.doesNotMatch(all.stdout(), /A first order/)
+  assert.equal(await stop(all), 0)
 })
 
 async function sql<Row extends object>(url: string, text: string): Promise<Row[]> {
