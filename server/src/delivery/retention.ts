@@ -1,6 +1,6 @@
 import type { Bus } from '../kernel/bus.ts'
 import type { Clock } from '../kernel/clock.ts'
-import { isLockedOut, type Db } from '../kernel/db.ts'
+import { isAway, isLockedOut, type Db } from '../kernel/db.ts'
 import type { Log } from '../kernel/log.ts'
 import { startLoop } from '../kernel/loop.ts'
 import { onceIn } from '../kernel/pace.ts'
@@ -38,7 +38,11 @@ export async function keepPartitions({ db, bus, clock, log }: Parts): Promise<As
   const keep = (around: number) => ensurePartitions(db, new Date(around))
   const keptAt = clock.now().getTime()
   await keep(keptAt)
-  return startLoop('delivery.partitions', { log, bus, wokenBy: ['clock'] }, onceIn(day, clock, keep, keptAt))
+  return startLoop(
+    'delivery.partitions',
+    { log, bus, wokenBy: ['clock'] },
+    onceIn(day, clock, keep, { doneAt: keptAt }),
+  )
 }
 
 /** Once an hour of business time, by a worker: partitions whose time is up are dropped whole. */
@@ -73,5 +77,7 @@ export function startRetention(
     if (dropped.length > 0) log.info({ dropped }, 'retention dropped what was kept for long enough')
   }
 
-  return startLoop('delivery.retention', { log, bus, wokenBy: ['clock'] }, onceIn(hour, clock, drop))
+  // Whatever else is in the way is there in a moment too, and each try holds up who writes.
+  const turn = onceIn(hour, clock, drop, { isRepeated: isAway })
+  return startLoop('delivery.retention', { log, bus, wokenBy: ['clock'] }, turn)
 }

@@ -43,7 +43,7 @@ test('work that is due once in a time is done at once, and then when that time h
 
 test('work that was done before its first turn is not due at once', async () => {
   const { at, done, work, clock } = dial()
-  const turn = onceIn(1_000, clock, work, at.now - 400)
+  const turn = onceIn(1_000, clock, work, { doneAt: at.now - 400 })
   assert.equal(await turn(), 600)
   at.now += 600
   assert.equal(await turn(), 1_000)
@@ -59,4 +59,17 @@ test('work that failed is due until it is done', async () => {
   at.now += 5
   assert.equal(await turn(), 1_000)
   assert.deepEqual(done, [10_005])
+})
+
+test('work whose failure would be there again waits for its next time', async () => {
+  const { at, failing, done, work, clock } = dial()
+  const turn = onceIn(1_000, clock, work, { isRepeated: () => false })
+  failing.now = true
+  await assert.rejects(turn(), /broken/)
+  failing.now = false
+  at.now += 400
+  assert.equal(await turn(), 600)
+  at.now += 600
+  assert.equal(await turn(), 1_000)
+  assert.deepEqual(done, [11_000])
 })

@@ -17,20 +17,28 @@ export function createPace(): (turn: { readonly moved: boolean; readonly waitMs:
 }
 
 /**
- * The turn of a loop that does its work once in so many ms of business time: at once, or that long after `doneAt`. What fails is not done, and
- * the next turn tries it again. Resolves to ms until it is due.
+ * The turn of a loop that does its work once in so many ms of business time: at once, or that long after `doneAt`. What fails is tried again by
+ * the next turn, or where it is none of what `isRepeated` names, when it is due again. Resolves to ms until it is due.
  */
 export function onceIn(
   ms: number,
   clock: Pick<Clock, 'now'>,
   work: (now: number) => Promise<void>,
-  doneAt = -Infinity,
+  {
+    doneAt = -Infinity,
+    isRepeated = () => true,
+  }: { readonly doneAt?: number; readonly isRepeated?: (error: unknown) => boolean } = {},
 ): () => Promise<number> {
   let lastAt = doneAt
   return async () => {
     const now = clock.now().getTime()
     if (now - lastAt < ms) return lastAt + ms - now
-    await work(now)
+    try {
+      await work(now)
+    } catch (error) {
+      if (!isRepeated(error)) lastAt = now
+      throw error
+    }
     lastAt = now
     return ms
   }
