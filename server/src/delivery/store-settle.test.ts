@@ -7,20 +7,20 @@ import { settleStore } from './store-settle.ts'
 const url = 'http://127.0.0.1:9/hook'
 const dayMs = 86_400_000
 
-/** A destination with a delivery in the hands of a worker. */
-async function claimed(room: DeliveryRoom) {
+/** A destination with a delivery in the hands of a worker, or with several. */
+async function claimed(room: DeliveryRoom, count = 1) {
   const { id } = await room.endpoint(url)
-  await room.happen()
-  await dispatchStore.dispatchDue(room.workDb, 1)
-  const [held] = await claim(room)
+  for (let made = 0; made < count; made += 1) await room.happen()
+  await dispatchStore.dispatchDue(room.workDb, count)
+  const [held, ...others] = await claim(room)
   assert.ok(held)
   /** Stores that the attempt failed, and that the destination is to be disabled for it. */
-  const fails = (failingBefore: Date | null) => {
+  const fails = (failingBefore: Date | null, of = held) => {
     const disable = { reason: 'It has had its time.', url, failingBefore }
     const change = { destinationId: id, slow: null, failingSince: null, disable }
-    return settleStore.settle(room.workDb, [settled(room, held, null)], [change])
+    return settleStore.settle(room.workDb, [settled(room, of, null)], [change])
   }
-  return { id, held, fails }
+  return { id, held, others, fails }
 }
 
 const standing = async (room: DeliveryRoom) => {
@@ -30,7 +30,7 @@ const standing = async (room: DeliveryRoom) => {
   return row
 }
 
-test('a destination is disabled, and that is told once, only where it has known nothing but failures for as long as that takes, whatever the worker thought', async () => {
+test('a destination is disabled, and that is told, only where it has known nothing but failures for as long as that takes, whatever the worker thought', async () => {
   for (const [failingDays, expected, told] of [
     [null, { state: 'ENABLED', lane: 'OPEN' }, 0],
     [4, { state: 'ENABLED', lane: 'OPEN' }, 0],
@@ -48,15 +48,16 @@ test('a destination is disabled, and that is told once, only where it has known 
   }
 })
 
-test('a destination that was paused in the meantime closes, too, once it says that it is gone', async () => {
+test('a destination that was paused in the meantime closes, too, once it says that it is gone, which is told once however often it says so', async () => {
   await using room = await startDeliveryRoom()
-  const { id, fails } = await claimed(room)
+  const { id, others, fails } = await claimed(room, 2)
   const change = { url: null, types: null, description: null, metadata: null, disabled: true }
   assert.ok(await room.delivery.destinations.change(room.branch, id, change))
   assert.deepEqual(await standing(room), { state: 'DISABLED', lane: 'PAUSED' })
   const disabled = [{ destination_id: id, owner_id: room.branch.entityId, cause: 'gone' }]
   assert.deepEqual(await fails(null), { lost: [], disabled })
   assert.deepEqual(await standing(room), { state: 'DISABLED', lane: 'CLOSING' })
+  assert.deepEqual(await fails(null, others[0]), { lost: [], disabled: [] })
 })
 
 test('setbacks are counted from the last attempt on', async () => {
