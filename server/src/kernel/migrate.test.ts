@@ -236,6 +236,53 @@ test('a database that somebody else owns is refused before it is worked with; fo
     )
     return error.message.includes(` belongs to ${rows[0]?.owner},`)
   })
+  const tables = await client.query<{ name: string }>(
+    `select c.oid::regclass::text as name from pg_class c join pg_namespace n on n.oid = c.relnamespace
+      where n.nspname = any($1) and c.relkind in ('r', 'p')`,
+    [schemas],
+  )
+  for (const { name } of tables.rows) await client.query(`alter table ${name} owner to ${role}`)
+  await assert.rejects(
+    migrate(asGuest),
+    /: the schema delivery in the database belongs to \w+, and Kaha is there as guest_/,
+  )
+  for (const { name } of tables.rows) await client.query(`alter table ${name} owner to current_user`)
   await client.query(`grant ${rows[0]?.owner} to ${role}`)
   assert.deepEqual(await migrate(asGuest), [])
+})
+
+test('owners and their members go on with what each of them makes, and with what others have made beside it', async (t) => {
+  const { target, client } = await empty(t)
+  const [owner, member, stranger] = ['owner', 'member', 'stranger'].map((name) => `${name}_${randomUUID().slice(0, 8)}`)
+  await client.query(
+    `create role ${owner} login; create role ${member} login in role ${owner}; create role ${stranger}`,
+  )
+  await using held = new AsyncDisposableStack()
+  held.defer(async () => {
+    const all = `${owner}, ${member}, ${stranger}`
+    await client.query(`drop owned by ${all} cascade`)
+    await client.query(`drop role ${all}`)
+  })
+  await client.query(
+    `grant create on database ${(await client.query('select current_database() as name')).rows[0]?.name} to ${owner}`,
+  )
+  await migrate(as(target, owner ?? ''))
+  assert.deepEqual(await migrate(as(target, member ?? '')), [])
+
+  const byMember = new pg.Client(connectionConfig(as(target, member ?? '')))
+  await byMember.connect()
+  held.defer(() => byMember.end())
+  const made = await byMember.query<{ number: number }>(
+    `select delivery.ensure_partitions('2031-01-06', '2031-01-13') as number`,
+  )
+  assert.deepEqual(made.rows, [{ number: 4 }])
+  const partitions = `select distinct pg_get_userbyid(relowner) as name from pg_class where relname like '%2031w02' and relispartition`
+  assert.deepEqual((await client.query(partitions)).rows, [{ name: owner }])
+
+  // Those of before were left to who made them.
+  await client.query(`alter table delivery.events_2031w02 owner to ${member}`)
+  await client.query(
+    `create view payments.of_theirs as select 1 as one; alter view payments.of_theirs owner to ${stranger}`,
+  )
+  for (const user of [owner, member]) assert.deepEqual(await migrate(as(target, user ?? '')), [])
 })

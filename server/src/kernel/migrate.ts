@@ -95,18 +95,27 @@ async function refuseUnfit(client: pg.Client, answerMsMax: number): Promise<void
   }
 }
 
-/** Partitions are made while Kaha runs, and only owners make them: where somebody else restored the database, payments would fail a few weeks later. */
+/**
+ * Partitions are made while Kaha runs, and only owners make them: where somebody else restored the database, payments would fail a few weeks
+ * later. What others have made beside Kaha's tables, as a view of theirs, is none of this, and a partition is whoever's made it.
+ */
 async function refuseForeign(client: pg.Client): Promise<void> {
   const { rows } = await client.query<{ place: string; owner: string; user: string }>(
-    `select format('%I.%I', n.nspname, c.relname) as place, pg_get_userbyid(c.relowner) as owner, current_user as user
-       from pg_class c join pg_namespace n on n.oid = c.relnamespace
-      where n.nspname = any($1) and not pg_has_role(c.relowner, 'USAGE') order by place limit 1`,
+    `with foreign_to_us as (
+       select format('the schema %I', n.nspname) as place, n.nspowner as owner
+         from pg_namespace n where n.nspname = any($1) and not has_schema_privilege(n.oid, 'CREATE')
+       union all
+       select format('%I.%I', n.nspname, c.relname), c.relowner
+         from pg_class c join pg_namespace n on n.oid = c.relnamespace
+        where n.nspname = any($1) and c.relkind in ('r', 'p') and not c.relispartition and not pg_has_role(c.relowner, 'USAGE')
+     )
+     select f.place, pg_get_userbyid(f.owner) as owner, current_user as user from foreign_to_us f order by f.place limit 1`,
     [schemas],
   )
   if (rows[0] === undefined) return
   const { place, owner, user } = rows[0]
   throw new StartFault(
-    `${place} in the database belongs to ${owner}, and Kaha is there as ${user}, who can neither migrate it nor make its partitions: restore it as ${user}, or make ${user} the owner of all in Kaha's schemas`,
+    `${place} in the database belongs to ${owner}, and Kaha is there as ${user}, who may not change it, as migrations and new partitions do: restore it as ${user}, or make ${user} the owner of Kaha's schemas and of all in them`,
   )
 }
 
