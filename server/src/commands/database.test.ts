@@ -39,6 +39,24 @@ test('a command whose database is stopped under it says so in a line', async (t)
   )
 })
 
+test('a database of before PostgreSQL 14, which does not know what sessions ask for, is told by the version that it takes', async (t) => {
+  const unknown = 'unrecognized configuration parameter "idle_session_timeout"'
+  const ancient = createServer((socket) => {
+    socket.on('error', () => {})
+    socket.once('data', () => socket.end(fatal('42704', unknown)))
+  })
+  ancient.listen(0, '127.0.0.1')
+  await once(ancient, 'listening')
+  t.after(() => ancient.close())
+  const { port } = ancient.address() as AddressInfo
+  await assert.rejects(
+    migrateOrExplain({ url: `postgres://kaha@127.0.0.1:${port}/shop` }),
+    new StartFault(
+      'the database is PostgreSQL 13 or older; Kaha needs 15 or newer: upgrade it, or unset KAHA_DATABASE_URL',
+    ),
+  )
+})
+
 test('an address whose password has a bare / or ? is refused before anything of it is shown', async () => {
   for (const password of ['/hunter2', '12/hunter2', '12?hunter2', '12#hunter2', 'p@ss/hunter2']) {
     const config = readConfig({ KAHA_DATABASE_URL: `postgres://kaha:${password}@127.0.0.1:5432/shop` })

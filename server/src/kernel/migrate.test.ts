@@ -195,6 +195,23 @@ test('a server that lets us in and then says nothing is found out in time', asyn
   await assert.rejects(migrate(target, { answerMsMax: 200 }), /timeout/)
 })
 
+test('a database of before PostgreSQL 15 is refused by its version before anything is done', async (t) => {
+  const { target, client } = await empty(t)
+  const asked = `current_setting('server_version_num')`
+  await using old = await startPostgresProxy(target, (chunk) => {
+    const at = chunk.indexOf(asked)
+    if (at > 0) chunk.write(`'140022'`.padEnd(asked.length), at)
+  })
+  for (const may of ['look', 'begin', 'upgrade'] as const)
+    await assert.rejects(migrate(old.target, { may }), (error) => {
+      assert.ok(error instanceof StartFault)
+      assert.match(error.message, /^the database is PostgreSQL [^;]+; Kaha needs 15 or newer: upgrade it, /)
+      return true
+    })
+  const made = await client.query(`select to_regnamespace('kernel') is not null as is_there`)
+  assert.deepEqual(made.rows, [{ is_there: false }])
+})
+
 test('a pooler that drops what sessions ask for is refused before anything is done, and one that hands it on is not', async (t) => {
   const { target, client } = await empty(t)
   await using deaf = await startDeafPooler(target)

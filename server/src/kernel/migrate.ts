@@ -44,7 +44,7 @@ export async function migrate(
   const stop = () => void client.end()
   signal?.addEventListener('abort', stop, { once: true })
   try {
-    await client.connect()
+    await client.connect().catch(refuseAncient)
     await refuseUnfit(client, answerMsMax)
     const tryLock = soon(answerMsMax, 'select pg_try_advisory_lock($1) as taken', [lockId])
     const { rows } = await client.query<{ taken: boolean }>(tryLock)
@@ -66,6 +66,17 @@ export async function migrate(
 function soon(answerMsMax: number, text: string, values: unknown[] = []): pg.QueryConfig {
   const query = { text, values, query_timeout: answerMsMax }
   return query
+}
+
+/** PostgreSQL has what we ask for its sessions from version 14 on, and ends the connection of who asks for what it has not: its version cannot be asked for. */
+function refuseAncient(error: unknown): never {
+  if (error instanceof pg.DatabaseError && error.code === '42704' && error.message.includes('idle_session_timeout')) {
+    throw new StartFault(
+      'the database is PostgreSQL 13 or older; Kaha needs 15 or newer: upgrade it, or unset KAHA_DATABASE_URL',
+      { cause: error },
+    )
+  }
+  throw error
 }
 
 async function refuseUnfit(client: pg.Client, answerMsMax: number): Promise<void> {
