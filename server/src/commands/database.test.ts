@@ -58,7 +58,16 @@ test('a database of before PostgreSQL 14, which does not know what sessions ask 
 })
 
 test('an address whose password has a bare / or ? is refused before anything of it is shown', async () => {
-  for (const password of ['/hunter2', '12/hunter2', '12?hunter2', '12#hunter2', 'p@ss/hunter2']) {
+  for (const password of [
+    '/hunter2',
+    '12/hunter2',
+    '12?hunter2',
+    '12#hunter2',
+    'p@ss/hunter2',
+    '12?y=hunter2',
+    'p@12?y=hunter2',
+    '12/?user=a&hunter2',
+  ]) {
     const config = readConfig({ KAHA_DATABASE_URL: `postgres://kaha:${password}@127.0.0.1:5432/shop` })
     await assert.rejects(
       async () => openDatabase(config, { log: () => {} }),
@@ -71,10 +80,13 @@ test('an address whose password has a bare / or ? is refused before anything of 
   }
 })
 
-test('signs that are written as they must be are taken', async () => {
+test('signs that are written as they must be are taken, and an @ in what an address sets by name', async () => {
   for (const url of [
     'postgres://kaha:%2Fp%40ss%3A%3F@127.0.0.1:5432/shop',
     'postgres://127.0.0.1/shop?sslrootcert=/etc/kaha%40live/ca.pem',
+    'postgres://kaha@127.0.0.1/shop?sslmode=verify-full&sslrootcert=/etc/kaha@live/ca.pem',
+    'postgres://127.0.0.1/shop?user=kaha@srv1&password=p@ss?word',
+    'postgres://kaha@127.0.0.1/shop?application_name=kaha@eu',
   ]) {
     await using opened = await openDatabase(readConfig({ KAHA_DATABASE_URL: url }), { log: () => {} })
     assert.deepEqual(opened.target, { url })

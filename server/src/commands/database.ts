@@ -34,7 +34,7 @@ export async function openDatabase(
   if (config.databaseUrl !== null) {
     if (!isAddress(config.databaseUrl)) {
       throw new StartFault(
-        'KAHA_DATABASE_URL is no address; it looks like postgres://USER:PASSWORD@HOST:PORT/DATABASE, with signs such as @, :, / and ? in a password, and every other @, written as %40, %3A, %2F and %3F',
+        'KAHA_DATABASE_URL is no address; it looks like postgres://USER:PASSWORD@HOST:PORT/DATABASE, with signs such as @, :, / and ? in a password or a name written as %40, %3A, %2F and %3F',
       )
     }
     return { target: { url: config.databaseUrl }, [Symbol.asyncDispose]: async () => {} }
@@ -52,11 +52,17 @@ export async function openDatabase(
   }
 }
 
-/** A password with a bare / or ? ends the host where the password begins: the rest, up to its @, would be a path, and be shown. */
+// Accounts, labels and files may have an @ in their names, and what else there is of settings has none.
+const settingsWithAt = /[?&](?:application_name|host|options|password|sslcert|sslkey|sslrootcert|user)=[^&]*/g
+
+/**
+ * A password with a bare / or ? ends the host where the password begins: the rest, up to its @, would be a path, and be shown. So does one
+ * that has a = after its ?, and what is before that would be shown as a port: only settings by name have an @.
+ */
 function isAddress(text: string): boolean {
   if (!URL.canParse(text)) return false
   const { pathname, search, hash } = new URL(text)
-  return !`${pathname}${search}${hash}`.includes('@')
+  return !`${pathname}${search.replaceAll(settingsWithAt, '')}${hash}`.includes('@')
 }
 
 /**
