@@ -77,6 +77,8 @@ test('a receipt that is opened again stays, and so does one whose payment was gi
   assert.equal(await page.getByText('A part of the amount was given back to you.').count(), 1)
   await refund()
   await opened(page.url(), 'refunded')
+  assert.match(await page.title(), /^Payment refunded: ₱98\.00 from /)
+  assert.match((await page.locator('.sum').textContent()) ?? '', /^₱98\.00 from /)
 })
 
 test('what a page tells of a use that was not free, it tells in the other language too', { skip }, async (t) => {

@@ -37,7 +37,7 @@ export function codePage(view: CodeView): string {
   const { amount, merchantName: merchant } = view
   return page({
     language: view.language,
-    title: plainSentence(words.resultTitle, { outcome: words.codeHeading, amount, merchant }),
+    title: `${words.codeHeading}: ${plainSentence(words.amountTo, { amount, merchant })}`,
     sandbox: view.sandbox,
     shape: 'slip',
     outcome: 'code',

@@ -52,16 +52,17 @@ export function resultPage(view: ResultView): string {
   const own: Partial<Record<ResultKind, string>> = view.withoutLink === true ? words.resultWithoutLink : {}
   const outcome = own[view.kind] ?? words.result[view.kind]
   const { amount } = view
+  const sum = view.kind === 'refunded' ? words.amountFrom : words.amountTo
   const returnUrl = webAddress(view.redirect?.url)?.href
   return page({
     language: view.language,
-    title: plainSentence(words.resultTitle, { outcome, amount, merchant: view.merchantName }),
+    title: `${outcome}: ${plainSentence(sum, { amount, merchant: view.merchantName })}`,
     sandbox: view.sandbox,
     shape: 'slip',
     outcome: view.kind,
     lid: html`<div class="emblem">${emblems[view.kind]}</div>
 <h1>${outcome}</h1>
-<p class="sum">${sentence(words.amountTo, { amount: html`<b>${pageAmount(amount)}</b>`, merchant: isolated(view.merchantName) })}</p>`,
+<p class="sum">${sentence(sum, { amount: html`<b>${pageAmount(amount)}</b>`, merchant: isolated(view.merchantName) })}</p>`,
     sheet: html`<p class="message">${view.message}</p>
 ${view.notice !== undefined && html`<p class="message">${view.notice}</p>`}
 ${returnUrl !== undefined && redirectNotice(view, words)}

@@ -104,8 +104,8 @@ const en = {
     expired: 'The time for this payment is over',
     cancelled: 'This payment was cancelled',
   } satisfies Partial<Record<ResultKind, string>>,
-  resultTitle: '{outcome}: {amount} to {merchant}',
   amountTo: '{amount} to {merchant}',
+  amountFrom: '{amount} from {merchant}',
   processing: 'This can take a moment. Please do not pay again: this page follows the payment by itself.',
   processingStopped: 'This can take a moment. Please do not pay again.',
   challenge:
@@ -230,8 +230,8 @@ const fil: Texts = {
     expired: 'Tapos na ang oras para sa bayad na ito',
     cancelled: 'Kinansela ang bayad na ito',
   },
-  resultTitle: '{outcome}: {amount} sa {merchant}',
   amountTo: '{amount} sa {merchant}',
+  amountFrom: '{amount} mula sa {merchant}',
   processing:
     'Maaaring tumagal ito nang sandali. Huwag munang magbayad ulit: kusang sinusundan ng pahinang ito ang bayad.',
   processingStopped: 'Maaaring tumagal ito nang sandali. Huwag munang magbayad ulit.',
