@@ -5,7 +5,8 @@ import { soakArguments } from '../faults/soak-arguments.ts'
 const { terminals, strangers, waves, frames, seconds } = soakArguments({
   terminals: 5_000,
   strangers: 5_000,
-  waves: 100,
+  // V8 takes some hundred of them to come to the size at which it stays.
+  waves: 400,
   frames: 10_000,
   seconds: 10,
 })

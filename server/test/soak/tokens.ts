@@ -33,7 +33,7 @@ const token = await sealToken(await tokenKey(merchant.encryption_key), { currenc
 const texts = new Set<string>()
 
 /** What JSON cannot carry never gets to be a token. */
-const isCarried = (one: string): boolean => one !== '' && one.isWellFormed() && !one.includes('\0')
+const isCarried = (one: string): boolean => one.isWellFormed() && !one.includes('\0')
 
 async function send(left: string[], from: number): Promise<void> {
   for (let Token = left.pop(); Token !== undefined; Token = left.pop()) {
