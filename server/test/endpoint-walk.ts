@@ -155,9 +155,9 @@ async function begin(p: Platform) {
     const fresh = arrivals.slice(seen)
     seen += fresh.length
     const struck = fresh.some(({ eventId }) => isGone(eventId))
-    // What a 410 means is stored a moment after it was answered.
+    // What a 410 means is stored while its event is still in flight, moments or rounds after it was answered.
     assertReachable(before, moves, now, struck || struckBefore)
-    struckBefore = struck
+    struckBefore = struck || (struckBefore && held.inFlight.size > 0)
     assertArrivals(before, moves, { before: heldBefore, after: held }, fresh)
   }
 
