@@ -227,8 +227,10 @@ test('C4.idempotency.in-progress: while the first request still runs the same ke
   // The control is the second request: with another key it gets as far as the first one.
   const other = () => merchant.createIntent({})
   const [first, beside] = await whileHeld(p, lockOf('payments.intents'), [create, other], async () => {
-    for (const fields of [{}, { amount: 1 }])
-      assert.equal(refusal(await merchant.createIntent(fields, { idempotencyKey })), '409 IDEMPOTENCY_IN_PROGRESS')
+    for (const fields of [{}, { amount: 1 }]) {
+      const told = await merchant.createIntent(fields, { idempotencyKey })
+      assert.deepEqual([refusal(told), told.headers['retry-after']], ['409 IDEMPOTENCY_IN_PROGRESS', '1'])
+    }
   })
   bodyOf(beside, 201)
   const intent = bodyOf(first, 201)

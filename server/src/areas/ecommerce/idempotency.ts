@@ -1,3 +1,4 @@
+import type { EcommerceCode } from '@kaha/contract'
 import type { Principal } from '../../identity/principal.ts'
 import type { Db, Queries } from '../../kernel/db.ts'
 import { Fault } from '../../kernel/fault.ts'
@@ -124,5 +125,9 @@ export function createIdempotency({ db, keyring }: { db: Db; keyring: Keyring })
 }
 
 /** What a repeat gets while the first request with its key goes on. */
-export const stillRunning = () =>
-  refuse('IDEMPOTENCY_IN_PROGRESS', 'The first request with this key is still running; try again in a moment.')
+export const stillRunning = () => {
+  const code: EcommerceCode = 'IDEMPOTENCY_IN_PROGRESS'
+  return new Fault(code, 'The first request with this key is still running; try again in a moment.', {
+    retryAfterSeconds: 1,
+  })
+}
