@@ -37,12 +37,16 @@ test('on paper a code stands without what only a screen can do, in each language
   const { page } = await shop.payer(t)
   await page.goto((await shop.link()).url)
   await showCode(page)
-  for (const language of ['en', 'fil']) {
+  const follows = { en: /follows the payment by itself/, fil: /Kusang sinusundan/ }
+  for (const [language, said] of Object.entries(follows)) {
     await page.goto(`${page.url().split('?')[0]}?lang=${language}`)
+    const sheet = page.locator('.sheet')
     const shown = () => page.locator('.sheet :is(img, button, a, summary, .hint):visible').count()
     assert.ok((await shown()) > 5)
+    assert.match(await sheet.innerText(), said)
     await page.emulateMedia({ media: 'print' })
     assert.equal(await shown(), 1)
+    assert.doesNotMatch(await sheet.innerText(), said)
     assert.ok(await page.getByRole('img').isVisible())
     await page.emulateMedia({ media: 'screen' })
   }

@@ -66,7 +66,7 @@ function picture(view: CodeView, words: Texts): HtmlText {
     width: pictureSide,
     height: pictureSide,
   })
-  return html`<p class="message">${words.codeSteps}${'seconds' in view.following && ` ${words.codeFollows}`}</p>
+  return html`<p class="message">${words.codeSteps}${'seconds' in view.following && html`<span class="follows"> ${words.codeFollows}</span>`}</p>
 <p class="code-picture"><img${shown}></p>
 <p class="message"><b>${sentence(words.codeUntil, { time: moment(view.language, view.expiresAt) })}</b></p>
 <div class="saving"><a class="button"${attributes({ href: url, download: 'qrph.png' })}>${words.codeSave}</a>
