@@ -314,12 +314,11 @@ function responseOf(
     if (!isSealed && !(one.code in own))
       shared.examples.set(one.code, { value: refusalExample(page, { ...one, area }) })
   }
-  const passes = status === 429 || status === 503 || codes.some(({ code }) => code === 'IDEMPOTENCY_IN_PROGRESS')
   const response = {
     description: codes.map(({ code, wire }) => `- \`${wire}\`: ${meaningOf(code, area)}`).join('\n'),
     headers: {
       ...correlationOf(page),
-      ...(passes ? { 'Retry-After': header('RetryAfter') } : {}),
+      ...(status === 429 || status === 503 ? { 'Retry-After': header('RetryAfter') } : {}),
     },
     content: json({
       schema: { $ref: `#/components/schemas/${isSealed ? 'SealedError' : 'Error'}` },
