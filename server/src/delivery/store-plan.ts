@@ -8,6 +8,5 @@
 export const byIndex: Readonly<Record<string, string>> = {
   enable_seqscan: 'off',
   enable_bitmapscan: 'off',
-  jit: 'off',
   plan_cache_mode: 'force_generic_plan',
 }

@@ -139,18 +139,18 @@ test('a file of an address that cannot be read for a moment fails the connection
   assert.equal(told.length, 1)
 })
 
-test('a connection that waits for work is not ended by a limit that the database has for idle ones, nor is the line for hints', async () => {
+test('a connection that waits for work is not ended by a limit that the database has for idle ones, nor is the line for hints, and no statement is compiled', async () => {
   await using database = await freshDatabase()
   const { target } = database
   await using before = createDb({ target, onError: assert.fail })
-  for (const rule of ['idle_session_timeout = 200', 'standard_conforming_strings = off'])
+  for (const rule of ['idle_session_timeout = 200', 'standard_conforming_strings = off', 'jit = on'])
     await before.run(
       statement('', `do $$ begin execute format('alter database %I set ${rule}', current_database()); end $$`),
       [],
     )
   await using db = createDb({ target, onError: assert.fail })
-  const shown = `select current_setting('idle_session_timeout') as idle, current_setting('standard_conforming_strings') as plain`
-  assert.deepEqual(await db.run(statement('test.shown', shown), []), [{ idle: '0', plain: 'on' }])
+  const shown = `select current_setting('idle_session_timeout') as idle, current_setting('standard_conforming_strings') as plain, current_setting('jit') as jit`
+  assert.deepEqual(await db.run(statement('test.shown', shown), []), [{ idle: '0', plain: 'on', jit: 'off' }])
   const lost: Error[] = []
   await using bus = await postgresBus({ db, target, pingMs: 60_000, onLost: (error) => lost.push(error) })
   // Who came later and has the database's own limit is ended after the line would have been.

@@ -66,8 +66,9 @@ function timeOf(text: string): Date | number {
 
 // What is left out or empty the driver takes from PGPORT, PGSSLMODE and the like, which are meant for another database.
 const ofSocket = { port: 5432, ssl: false, sslnegotiation: 'postgres' } satisfies pg.ClientConfig
-// Whatever a database has for its sessions: a connection that waits for work, or for hints, is not to end, and our texts are as written.
-const always = { idle_session_timeout: '0', standard_conforming_strings: 'on' }
+// Whatever a database has for its sessions: a connection that waits for work, or for hints, is not to end, and our texts are as written. To
+// compile a statement takes longer than any of ours, and where it is kept from reading a whole table PostgreSQL takes even a small one for dear.
+const always = { idle_session_timeout: '0', standard_conforming_strings: 'on', jit: 'off' }
 
 export function connectionConfig(
   target: DbTarget,

@@ -52,7 +52,6 @@ export function serverSettings(options: {
     // Statements and the rows of a broken constraint can carry what no log may hold; the client still gets all of it.
     log_error_verbosity: 'terse',
     log_min_error_statement: 'panic',
-    jit: 'off',
     // Its default starts worker processes, which are of no use to a database this small.
     ...(options.major >= 18 ? { io_method: 'sync' } : {}),
   }
