@@ -101,7 +101,7 @@ export const transactionDetail: { data: Static<typeof TransactionDetail> } = {
         event_type: 'CREATED',
         created_at: '2026-01-15T10:31:00.000Z',
         amount: '9800',
-        description: 'The payment was begun.',
+        description: `A payment of intent ${exampleIds.ownIntent} was begun.`,
         reason: null,
       },
       {
@@ -115,14 +115,14 @@ export const transactionDetail: { data: Static<typeof TransactionDetail> } = {
         event_type: 'REFUND_REQUESTED',
         created_at: '2026-01-15T11:00:00.000Z',
         amount: '4900',
-        description: 'A refund was asked for.',
+        description: `Refund ${exampleIds.refund} was asked for.`,
         reason: 'One of two cups broke',
       },
       {
         event_type: 'REFUNDED',
         created_at: '2026-01-15T11:00:00.000Z',
         amount: '4900',
-        description: 'A refund was made.',
+        description: `Refund ${exampleIds.refund} was made.`,
         reason: 'One of two cups broke',
       },
       {

@@ -128,7 +128,7 @@ const transaction = {
   payment_method: OneOf(paymentMethods, 'How it was paid.'),
   created_at: Timestamp('When the attempt began.'),
   updated_at: Timestamp(
-    'When its status or an amount of it last changed; a refund that is asked for or fails changes neither.',
+    'When its status, an amount of it or its settlement_status last changed; a refund that is asked for or fails changes none.',
   ),
   card_brand: Type.Optional(OneOf(cardBrands, 'The scheme of the card, where it is known.')),
   card_last_four: text('The last four digits of the card.'),
@@ -145,7 +145,9 @@ export const TransactionEvent = Closed({
   event_type: OneOf(eventTypes, 'What happened.'),
   created_at: Timestamp('When it happened.'),
   amount: Type.String({ pattern: '^\\d+$', description: 'What it was about, in minor units, as text.' }),
-  description: Type.String({ description: 'The same in a sentence.' }),
+  description: Type.String({
+    description: 'The same in a sentence, with the id of the intent that was begun to be paid, or of the refund.',
+  }),
   reason: Nullable(
     Type.String({ description: 'Why, where there is a reason to tell: a failure_category, or that of a refund.' }),
   ),
@@ -288,7 +290,7 @@ export const listSettlements = operation({
   path: '/reports/v1/settlements',
   summary: 'List settlements',
   description:
-    'The daily batches of the entity of the key and of everything under it, the latest first; one for each currency of a day. A day on which nothing was settled has none.',
+    'The daily batches of the entity of the key and of everything under it, the latest first; one for each currency of a day. A day on which nothing was settled or given back has none.',
   query: Closed(page),
   success: { 200: { description: 'A page of settlements.', schema: Page(Settlement), example: settlementPage } },
   errors: [],

@@ -3,7 +3,6 @@ import { readFileSync } from 'node:fs'
 import type { Area } from '@kaha/contract'
 import addFormats from 'ajv-formats'
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
-import { isUuid } from '../../src/kernel/ids.ts'
 import type { Answer, Call } from './call.ts'
 
 /** Where the examples of the documents are at home. */
@@ -138,6 +137,13 @@ const forms: Readonly<Record<string, RegExp>> = {
 }
 const time = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/
 
+function learn(known: Known, id: string, real: string | undefined, at: string): void {
+  if (known.has(id)) return
+  assert.ok(real !== undefined, `${at} has no id`)
+  assert.ok(![...known.values()].includes(real), `${at}: ${real} is something else already`)
+  known.set(id, real)
+}
+
 /**
  * What was answered is what the example shows: the same fields, and the same values but for ids, times and what nobody can foretell. An id
  * stands for the same thing throughout; a time is a time, and the others have the form of their field.
@@ -147,16 +153,12 @@ export function assertLike(example: unknown, real: unknown, known: Known, at = '
   if (typeof example !== 'object' || example === null) {
     assert.equal(typeof real, typeof example, at)
     if (typeof example !== 'string' || typeof real !== 'string') return assert.equal(real, example, at)
-    if (isUuid(example)) {
-      assert.ok(isUuid(real), `${at}: ${real} is no id`)
-      if (!known.has(example)) {
-        assert.ok(![...known.values()].includes(real), `${at}: ${real} is something else already`)
-        known.set(example, real)
-      }
-      return assert.equal(real, known.get(example), at)
-    }
     const form = example === '' ? undefined : (forms[field] ?? (time.test(example) ? time : undefined))
-    if (form === undefined) return assert.equal(real, example, at)
+    if (form === undefined) {
+      const found = real.match(ids) ?? []
+      for (const [index, id] of (example.match(ids) ?? []).entries()) learn(known, id, found[index], at)
+      return assert.equal(real, translated(example, known), at)
+    }
     for (const one of [example, real]) assert.match(one, form, at)
     return
   }

@@ -79,7 +79,7 @@ test('[B3.transaction.ok, B3.transaction.card, B3.transaction.correlation, B3.tr
         event_type: 'CREATED',
         created_at: createdAt,
         amount: '12345',
-        description: 'The payment was begun.',
+        description: `A payment of intent ${intent.id} was begun.`,
         reason: null,
       },
       {
@@ -114,9 +114,13 @@ test('[B3.status.refunded, B3.detail.events, B3.transaction.amount-details] refu
     [899, 'PARTIALLY_REFUNDED', 900],
     [100, 'REFUNDED', 1_000],
   ] as const) {
-    await p.sdk.refunds.create({ payment_intent_id: id, amount })
+    const refund = await p.sdk.refunds.create({ payment_intent_id: id, amount })
     await p.idle()
     const detail = await only(p, transaction)
+    assert.deepEqual(
+      detail.events.slice(-2).map(({ description }) => description),
+      [`Refund ${refund.id} was asked for.`, `Refund ${refund.id} was made.`],
+    )
     assert.deepEqual([detail.status, detail.amount_details.amount_refunded], [status, refunded])
     assert.deepEqual([detail.amount, detail.amount_details.amount_received], [1_000, 1_000])
     assert.deepEqual([detail.events.at(-1)?.event_type, detail.events.at(-1)?.amount], ['REFUNDED', String(amount)])

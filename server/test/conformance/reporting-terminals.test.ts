@@ -89,7 +89,7 @@ test('[B3.status.pending.terminals, B3.status.failed.terminals, B3.status.declin
 test('B3.settlement.sum: a settled sale has a receipt with the number of its batch, in the list and in the CSV, so that a batch is the sum of its rows', async () => {
   const terminal = await shop.connect(shop.second)
   const { transactionId, paying } = await begin(terminal)
-  assert.equal((await lastSale()).receipt, undefined)
+  assert.deepEqual((await lastSale()).receipt, { reference_number: transactionId })
   terminal.send(result(transactionId))
   await paying
   const { approval_code } = (await lastSale()).receipt ?? {}
@@ -123,7 +123,8 @@ test('[B3.settlement.voids, B3.settlement.sum] a sale that is voided after it wa
     const { transactionId, paying } = await begin(terminal)
     terminal.send(result(transactionId))
     await paying
-    return { transactionId, id: (await lastSale()).id }
+    const { id, receipt } = await lastSale()
+    return { transactionId, id, receipt }
   }
   const voided = async (transactionId: string) => {
     const voiding = shop.voids(transactionId)
@@ -149,7 +150,8 @@ test('[B3.settlement.voids, B3.settlement.sum] a sale that is voided after it wa
   const unsettled = await detail(early.id)
   assert.deepEqual([unsettled.status, unsettled.settlement_status], ['VOIDED', 'NOT_APPLICABLE'])
   const { amount_received: none, amount_refunded: nothing } = unsettled.amount_details
-  assert.deepEqual([none, nothing, unsettled.receipt], [0, 0, undefined])
+  assert.deepEqual([none, nothing, unsettled.receipt], [0, 0, early.receipt])
+  assert.equal(early.receipt?.reference_number, early.transactionId)
   const before = await detail(late.id)
   assert.deepEqual(await figures(day), [2, 30_000, 0, 30_000])
 

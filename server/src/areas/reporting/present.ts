@@ -63,18 +63,17 @@ export function presentTransaction(row: TransactionRow): Shown {
   }
 }
 
-const receiptOf = (row: TransactionRow): Pick<Shown, 'receipt'> =>
-  row.amount_received === 0n
-    ? {}
-    : {
-        receipt: valued({
-          receipt_number: row.receipt_number,
-          auth_number: row.approval_code,
-          batch_number: row.batch_number,
-          approval_code: row.approval_code,
-          reference_number: row.reference_number,
-        }),
-      }
+/** A sale at a terminal has its reference from the beginning; what else there is comes with the money, and stays when that is given back. */
+function receiptOf(row: TransactionRow): Pick<Shown, 'receipt'> {
+  const receipt = valued({
+    receipt_number: row.receipt_number,
+    auth_number: row.approval_code,
+    batch_number: row.batch_number,
+    approval_code: row.approval_code,
+    reference_number: row.reference_number,
+  })
+  return Object.keys(receipt).length === 0 ? {} : { receipt }
+}
 
 const terminalOf = (row: TransactionRow): Pick<Shown, 'terminal_details'> =>
   row.terminal_device_id === null
@@ -112,7 +111,7 @@ function eventsOf(row: TransactionRow, history: readonly HistoryRow[]): readonly
   const isLapsed = lapsedStatuses.has(row.status) && !history.some(({ type }) => type === row.status)
   if (!isLapsed) return history
   const reason = row.status === 'DECLINED' ? 'VERIFICATION_REJECTED' : null
-  return [...history, { type: row.status, at: row.updated_at, amount: row.amount, reason }]
+  return [...history, { type: row.status, at: row.updated_at, amount: row.amount, reason, about_id: null }]
 }
 
 type Event = Detail['events'][number]
@@ -125,19 +124,26 @@ const descriptions: Readonly<Record<Event['event_type'], string>> = {
   EXPIRED: 'The time to pay was over before the payment was made.',
   CANCELLED: 'The payment was cancelled before it was made.',
   VOIDED: 'The payment was voided: it is undone whole, and none of its money is kept.',
-  REFUND_REQUESTED: 'A refund was asked for.',
-  REFUNDED: 'A refund was made.',
-  REFUND_FAILED: 'A refund failed; the money stayed.',
+  REFUND_REQUESTED: 'Refund {about} was asked for.',
+  REFUNDED: 'Refund {about} was made.',
+  REFUND_FAILED: 'Refund {about} failed; the money stayed.',
   SETTLED: 'The payment was settled.',
 }
+const begunForIntent = 'A payment of intent {about} was begun.'
 
-function presentEvent({ type, at, amount, reason }: HistoryRow): Event {
+/** What leads from a transaction to its intent and to its refunds: no field of the contract names them. */
+const describe = (type: Event['event_type'], aboutId: string | null): string =>
+  aboutId === null
+    ? descriptions[type]
+    : (type === 'CREATED' ? begunForIntent : descriptions[type]).replace('{about}', aboutId)
+
+function presentEvent({ type, at, amount, reason, about_id }: HistoryRow): Event {
   const event_type = type as Event['event_type']
   return {
     event_type,
     created_at: at.toISOString(),
     amount: String(amount),
-    description: descriptions[event_type],
+    description: describe(event_type, about_id),
     reason,
   }
 }

@@ -80,7 +80,7 @@ const partOf = (cells: Cells, key: string, join: Join): string => {
 const lineOf = (join: Join): string =>
   joined([
     ...Object.values(ownCells),
-    partOf(receiptCells, 'nullif(r.amount_received, 0)', join),
+    join(Object.values(receiptCells).map(orEmpty)),
     join(Object.values(merchantCells)),
     partOf(terminalCells, 'r.terminal_device_id', join),
   ])

@@ -44,6 +44,8 @@ export interface HistoryRow {
   readonly at: Date
   readonly amount: bigint
   readonly reason: string | null
+  /** The intent of an attempt that begins, or a refund. */
+  readonly about_id: string | null
 }
 
 export interface TransactionFilters {
@@ -343,7 +345,7 @@ const findTransaction = perLevel(
   select found.*, (
     select coalesce(json_agg(n order by n.at, n.step, n.source_id), '[]')
       from (
-        select h.type, h.at, h.amount::text, h.reason, h.step, h.source_id from payments.transaction_history h
+        select h.type, h.at, h.amount::text, h.reason, h.about_id, h.step, h.source_id from payments.transaction_history h
          where h.transaction_id = $1 and h.${entity} = $2 order by h.at desc, h.step desc, h.source_id desc limit $3
       ) n
   ) as history
@@ -361,10 +363,10 @@ const transactionExists = statement(
 )
 
 /** As JSON tells it. */
-type ToldRow = Pick<HistoryRow, 'type' | 'reason'> & { readonly at: string; readonly amount: string }
+type ToldRow = Pick<HistoryRow, 'type' | 'reason' | 'about_id'> & { readonly at: string; readonly amount: string }
 
 const historyOf = (rows: readonly ToldRow[]): HistoryRow[] =>
-  rows.map(({ type, at, amount, reason }) => ({ type, at: new Date(at), amount: BigInt(amount), reason }))
+  rows.map((row) => ({ ...row, at: new Date(row.at), amount: BigInt(row.amount) }))
 
 export const transactionStore = {
   listTransactions: (
