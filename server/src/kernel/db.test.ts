@@ -384,7 +384,7 @@ test('whatever the system says of a connection is an outage, and what a program 
   for (const code of ['ERR_INVALID_ARG_TYPE', '42601', '23505', '40001']) assert.ok(!isAway(withCode(code)), code)
 })
 
-test('what keeps the database away is told once however many ask, and not of what the database refuses by itself', async (t) => {
+test('what keeps the database away is told once however many ask, beside what PostgreSQL says of it, and not of what the database refuses by itself', async (t) => {
   const told: [unknown, number][] = []
   const { db, proxy } = await opened(t, { onAway: (error, times) => told.push([error, times]) })
   await assert.rejects(db.run(statement('test.wrong', 'select * from public.nothing'), []), /nothing/)
@@ -392,8 +392,9 @@ test('what keeps the database away is told once however many ask, and not of wha
   proxy.becomes('closed')
   for (const outcome of await Promise.allSettled([balance(db), balance(db), db.tx((tx) => tx.run(add, [1, 1]))]))
     assert.ok(outcome.status === 'rejected' && isUnavailable(outcome.reason))
-  assert.deepEqual(
-    told.map(([error, times]) => [error instanceof Error && !(error instanceof Fault), times]),
-    [[true, 1]],
-  )
+  proxy.becomes('passes')
+  const end = () => db.run(statement('test.end', 'select pg_terminate_backend(pg_backend_pid())'), [])
+  for (let time = 0; time < 2; time += 1) await assert.rejects(end, isUnavailable)
+  const said = told.map(([error, times]) => `${error instanceof Fault}, ${error instanceof pg.DatabaseError}, ${times}`)
+  assert.deepEqual(said, ['false, false, 1', 'false, true, 3'])
 })

@@ -38,7 +38,10 @@ export interface DbOptions {
   readonly settings?: Readonly<Record<string, string>>
   /** Called with a connection that broke while nobody used it. */
   readonly onError: (error: Error) => void
-  /** Called with what keeps the database from what it is asked, the first time at once and then every 10 s at most, and how often it did since. */
+  /**
+   * Called with what keeps the database from what it is asked, the first time at once and then every 10 s at most, each thing that PostgreSQL
+   * says for itself; and with how often anything did since the last call.
+   */
   readonly onAway?: (error: unknown, times: number) => void
 }
 
@@ -200,14 +203,16 @@ export function createDb(options: DbOptions): Db {
   }
 
   let awayTimes = 0
-  let awayToldAt = -Infinity
+  // What PostgreSQL itself says, such as that a password is wrong, is not hidden by how the line broke before that.
+  const awayToldAt = new Map<string, number>()
   const tellAway = (error: unknown) => {
     awayTimes += 1
     const at = performance.now()
-    if (closing || at - awayToldAt < awayToldEveryMs) return
+    const said = error instanceof pg.DatabaseError ? codeOf(error) : ''
+    if (closing || at - (awayToldAt.get(said) ?? -Infinity) < awayToldEveryMs) return
     options.onAway?.(error, awayTimes)
     awayTimes = 0
-    awayToldAt = at
+    awayToldAt.set(said, at)
   }
 
   // Nothing has been sent where that fails, whatever it fails with, such as a certificate that has ended.
