@@ -32,6 +32,8 @@ export interface Intent {
   readonly branchId: string
   readonly branchName: string
   readonly linkId: string | null
+  /** Made by a form of its link's page, not by its merchant. */
+  readonly isOfForm: boolean
   readonly amount: bigint
   readonly currency: string
   readonly description: string | null
@@ -98,6 +100,7 @@ export function intentOf(row: IntentRow): Intent {
     branchId: row.branch_id,
     branchName: row.branch_name,
     linkId: row.link_id,
+    isOfForm: row.form_nonce !== null,
     amount: row.amount,
     currency: row.currency,
     description: row.description,
@@ -128,6 +131,7 @@ export function intentOf(row: IntentRow): Intent {
 export function intentOfNew(row: NewIntent): Intent {
   return {
     ...row,
+    isOfForm: row.formNonce !== null,
     attemptCount: 0,
     latestAttempt: null,
     hadCode: false,

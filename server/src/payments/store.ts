@@ -13,7 +13,7 @@ type OrNull<Row> = { readonly [Column in keyof Row]: Row[Column] | null }
 /** An intent and the attempt of it that was started last, whose columns are all null before the first. */
 export interface IntentRow
   extends
-    Omit<Columns, 'checkout_token_hash' | 'form_nonce' | 'latest_attempt_id' | 'redirect_urls' | 'metadata'>,
+    Omit<Columns, 'checkout_token_hash' | 'latest_attempt_id' | 'redirect_urls' | 'metadata'>,
     OrNull<
       Pick<
         AttemptColumns,
@@ -107,7 +107,7 @@ const endedAtOnceMax = 1_000
 
 const intentColumns = `
   i.id, i.partner_id, i.merchant_id, i.branch_id, i.branch_name, i.link_id, i.amount, i.currency, i.state, i.description,
-  i.order_reference, i.redirect_urls, i.metadata, i.attempt_count, i.expires_at, i.succeeded_at, i.created_at, i.state_at,
+  i.order_reference, i.redirect_urls, i.metadata, i.attempt_count, i.form_nonce, i.expires_at, i.succeeded_at, i.created_at, i.state_at,
   a.id as attempt_id, a.state as attempt_state, a.state_at as attempt_state_at, a.failure_category, a.decline_reason,
   a.challenge_expires_at, a.method, a.code_text, a.card_brand, a.card_last_four, a.approval_code, a.processor_transaction_id, a.reconciliation_id,
   a.invoice_number, a.completed_at, e.state as link_end_state, e.at as link_end_at, kernel.now() as read_at,

@@ -103,6 +103,17 @@ export const endsOfIntents = (shop: Shop): States => {
         await page.goto(url)
       },
     },
+    'a payment whose time is over, and that of its link is not': {
+      outcome: 'expired',
+      heading: /^The time for this payment is over$/,
+      async arrive(page) {
+        const link = await shop.link()
+        await page.goto(link.url)
+        await payWith(page, cards.declined)
+        await shop.sql('update payments.intents set expires_at = kernel.now() where link_id = $1', [link.id])
+        await page.reload()
+      },
+    },
     'an intent whose link somebody else has used up': {
       outcome: 'used_up',
       heading: /has been used/,

@@ -99,6 +99,7 @@ function createShowIntent({
       stay,
       refunded: await ecommerce.refundedOf(intent),
       challengeUrl: challengeUrl === undefined ? undefined : inLanguage(request, challengeUrl),
+      linkUrl: link && pageAddressOf(request, 'l', link.token).url,
     })
     if (result !== undefined)
       return send(reply, resultPage({ ...result, notice: notice ?? result.notice }), intent.redirectUrls)

@@ -64,7 +64,7 @@ export function mountLinkRoutes(room: FastifyInstance, parts: CheckoutParts): vo
     const token = ecommerce.checkoutTokenOf(intent.id)
     remember(request, reply, 'payment', own === undefined ? [token] : [token, own.token], link)
     return submit(request, reply, intent, form, 0, async (problem) => {
-      const again = { ...formFor(request.params.token, form.nonce), problem }
+      const again = { ...formFor(request.params.token, form.nonce), problem, expiresAt: intent.expiresAt }
       return showLink(request, reply, link, again, await ownPayment(request, link.id), 400)
     })
   })

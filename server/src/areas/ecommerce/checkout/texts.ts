@@ -115,6 +115,9 @@ const en = {
     'This payment was tried too many times. You have not been charged. Please ask the merchant for a new link.',
   tooManyTriesAfterCode:
     'This payment was tried too many times. We have heard of no payment by QR Ph. If your bank took the money, do not pay again: ask the merchant. If not, please ask for a new link.',
+  startAgain: 'This payment was not completed in time. You have not been charged for it. You can try again.',
+  startAgainAfterCode:
+    'This payment was not completed in time. We have heard of no payment by QR Ph. If your bank took the money, do not pay again: ask the merchant. If not, you can try again.',
   refunded: 'The whole amount was given back to you. It may take your bank some days to show it.',
   refundedInPart: 'A part of the amount was given back to you.',
   receipt: 'Receipt',
@@ -242,6 +245,9 @@ const fil: Texts = {
     'Napakaraming beses nang sinubukan ang bayad na ito. Hindi ka siningil. Humingi ng bagong link sa merchant.',
   tooManyTriesAfterCode:
     'Napakaraming beses nang sinubukan ang bayad na ito. Wala kaming natanggap na bayad gamit ang QR Ph. Kung kinuha na ng iyong bangko ang pera, huwag nang magbayad ulit: magtanong sa merchant. Kung hindi, humingi ng bagong link.',
+  startAgain: 'Hindi natapos sa oras ang bayad na ito. Hindi ka siningil para rito. Puwede kang sumubok muli.',
+  startAgainAfterCode:
+    'Hindi natapos sa oras ang bayad na ito. Wala kaming natanggap na bayad gamit ang QR Ph. Kung kinuha na ng iyong bangko ang pera, huwag nang magbayad ulit: magtanong sa merchant. Kung hindi, puwede kang sumubok muli.',
   refunded: 'Ibinalik na sa iyo ang buong halaga. Maaaring ilang araw pa bago ito makita sa iyong bangko.',
   refundedInPart: 'Ibinalik na sa iyo ang isang bahagi ng halaga.',
   receipt: 'Resibo',

@@ -56,7 +56,7 @@ const lines = (link: LinkRow, language: Language): LineItemView[] =>
   }))
 
 export type FormOf = Pick<PayView, 'nonce' | 'csrf' | 'givenAt'> &
-  Partial<Pick<PayView, 'problem' | 'declined' | 'offersCode'>>
+  Partial<Pick<PayView, 'problem' | 'declined' | 'offersCode' | 'expiresAt'>>
 
 const common = ({ language, sandbox, otherLanguageUrl }: PageAddress, { merchantName }: Payee) => ({
   language,
@@ -68,7 +68,6 @@ const common = ({ language, sandbox, otherLanguageUrl }: PageAddress, { merchant
 export function payViewOfLink(link: LinkRow, payee: Payee, address: PageAddress, form: FormOf): PayView {
   return {
     ...common(address, payee),
-    ...form,
     currency: link.currency,
     amount: formatMoney(link.amount, link.currency, address.language),
     description: link.description ?? undefined,
@@ -76,6 +75,7 @@ export function payViewOfLink(link: LinkRow, payee: Payee, address: PageAddress,
     lineItems: lines(link, address.language),
     expiresAt: link.expires_at,
     action: address.url,
+    ...form,
   }
 }
 
@@ -242,8 +242,14 @@ export function resultViewOfIntent(
   {
     stay,
     challengeUrl,
+    linkUrl,
     refunded,
-  }: { readonly stay: boolean; readonly challengeUrl: string | undefined; readonly refunded: bigint },
+  }: {
+    readonly stay: boolean
+    readonly challengeUrl: string | undefined
+    readonly linkUrl: string | undefined
+    readonly refunded: bigint
+  },
 ): ResultView | undefined {
   const { status, userMessage } = intent.shown
   const base = {
@@ -291,6 +297,16 @@ export function resultViewOfIntent(
         following: following(address, intent, challengeFollowSeconds, stay),
       }
     case 'EXPIRED': {
+      // Its link was the way to it, and still is one: there is nothing to ask the merchant for, or to go back for.
+      if (intent.isOfForm && link?.state === 'ACTIVE') {
+        const { startAgain, startAgainAfterCode } = texts(address.language)
+        return {
+          ...base,
+          kind: 'expired',
+          message: intent.hadCode ? startAgainAfterCode : startAgain,
+          retryUrl: linkUrl,
+        }
+      }
       const back = intent.redirectUrls?.['expired']
       return { ...base, kind: 'expired', redirect: back === undefined ? undefined : { url: back } }
     }
