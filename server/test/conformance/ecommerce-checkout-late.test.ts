@@ -109,6 +109,15 @@ test('a payment that the merchant made, and one whose link is over too, leads ba
   }
 })
 
+test('whoever has paid by the link since is led to that payment, and not told that nothing was charged', async () => {
+  const { url } = await newLink()
+  const payer = browser()
+  const declined = await payer.pay(await payer.open(url), cards.declined)
+  await laterThanADay()
+  const paid = await payer.pay(await payer.open(url))
+  assert.deepEqual([(await payer.open(declined.url)).url, outcome(paid)], [paid.url, 'succeeded'])
+})
+
 test('a form that comes again after a slip of the pen tells until when its payment can be made', async () => {
   const { url } = await newLink()
   const payer = browser()

@@ -11,6 +11,12 @@ const merchant = shop(p)
 const several = (fields: object = {}) => merchant.newLink({ type: 'multi_use', ...fields })
 const successesOf = async (id: string): Promise<number> => (await merchant.readLink(id)).successful_payment_count
 const mistyped = '4242424242424241'
+/** Gives back what was paid by a link: all of it, or so much. */
+const refund = async (linkId: string, amount?: number) => {
+  const paid = 'select id from payments.intents where link_id = $1 and succeeded_at is not null'
+  const [intent] = await rowsOf<{ id: string }>(p, paid, [linkId])
+  bodyOf(await merchant.createRefund(intent?.id ?? '', amount === undefined ? {} : { amount }), 201)
+}
 
 const isPaid = /You have already paid here\. Paying again is another payment\./
 const isUnderWay = /A payment of yours is still under way here\. Paying now is another payment\./
@@ -35,10 +41,6 @@ test('a payment is told at its link after the next try was declined, five tries 
 
 test('a payment that was given back in full is not told as paid at its link, and its receipt is found where that takes no more', async () => {
   const payer = browser()
-  const refund = async (linkId: string, amount?: number) => {
-    const [intent] = await rowsOf<{ id: string }>(p, 'select id from payments.intents where link_id = $1', [linkId])
-    bodyOf(await merchant.createRefund(intent?.id ?? '', amount === undefined ? {} : { amount }), 201)
-  }
   const { id, url, amount } = await several()
   const first = await payer.pay(await payer.open(url))
   await refund(id, amount - 1_000)
@@ -179,6 +181,47 @@ test('whoever passes a challenge while they pay the last use in another tab is l
   const paying = await payer.pay(await payer.open(url), cards.slow)
   assert.equal(outcome(paying), 'processing')
   assert.equal((await payer.answer(challenge, 'passed')).url, paying.url)
+})
+
+for (const [what, begin, goOn] of [
+  [
+    'passes a challenge',
+    (payer, form) => payer.pay(form, cards.challenge),
+    (payer, left) => payer.answer(left, 'passed'),
+  ],
+  [
+    'opens the page of a declined payment',
+    (payer, form) => payer.pay(form, cards.declined),
+    (payer, left) => payer.open(left.url),
+  ],
+] as const satisfies readonly (readonly [string, ...((payer: Payer, page: Shown) => Promise<Shown>)[]])[])
+  test(`whoever ${what} after they have used the link up in another tab is led to that payment, given back or not`, async () => {
+    const { id, url } = await merchant.newLink()
+    const payer = browser()
+    const left = await begin(payer, await payer.open(url))
+    const paid = await payer.pay(await payer.open(url))
+    assert.equal(outcome(paid), 'succeeded')
+    const back = await goOn(payer, left)
+    assert.deepEqual([back.url, outcome(back)], [paid.url, 'succeeded'])
+    await refund(id)
+    const later = await goOn(payer, left)
+    assert.deepEqual([later.url, outcome(later)], [paid.url, 'refunded'])
+  })
+
+test('of two payments that were left for codes, and whose link another has used up, neither page leads to the other', async () => {
+  const { id, url } = await merchant.newLink()
+  const payer = browser()
+  const left: Shown[] = []
+  for (let tabs = 0; tabs < 2; tabs += 1) {
+    const code = await payer.askCode(await payer.open(url))
+    left.push(await payer.submit(code, {}))
+  }
+  await p.pay({ linkId: id })
+  for (const { url: page } of left) {
+    const told = await payer.open(page)
+    assert.deepEqual([told.url, outcome(told)], [page, 'used_up'])
+    assert.match(told.text, /If your bank took the money, do not pay again/)
+  }
 })
 
 test('what was paid on the page of an intent of a link is told at the link, and what was paid by another link is not', async () => {

@@ -14,6 +14,7 @@ import {
   busyViewOfLink,
   closedViewOfIntent,
   codeViewOfIntent,
+  hasEnded,
   outcomeOf,
   payViewOfIntent,
   problemWhenFree,
@@ -95,6 +96,11 @@ function createShowIntent({
     if (code !== undefined) return send(reply, codePage({ ...code, notice }), intent.redirectUrls)
     const challengeUrl = await ecommerce.challengeUrl(intent)
     const link = intent.linkId === null ? undefined : await ecommerce.findLinkOfIntent(intent.linkId)
+    if (link?.state === 'CONSUMED' && hasEnded(intent)) {
+      // As at the link's address: another tab of this browser may have used it up.
+      const paid = await ownPayment(request, link.id, intent)
+      if (paid?.hasReceipt === true) return redirect(reply, paid)
+    }
     const result = resultViewOfIntent(intent, link, payee, address, {
       stay,
       refunded: await ecommerce.refundedOf(intent),

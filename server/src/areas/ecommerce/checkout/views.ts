@@ -163,6 +163,9 @@ const kindOfEnd = { CONSUMED: 'used_up', EXPIRED: 'expired', CANCELLED: 'cancell
   ResultKind
 >
 
+/** Whether the intent was not paid, and never will be. */
+export const hasEnded = ({ shown }: Intent): boolean => shown.status in kindOfEnd
+
 /** A link that cannot be paid any more. */
 export function endViewOfLink(link: LinkRow, payee: Payee, address: PageAddress): ResultView | undefined {
   if (link.state === 'ACTIVE') return undefined

@@ -52,7 +52,7 @@ function remembered(what: Remembered, cookies: string | undefined): string[] {
 
 /**
  * `waits`: for the bank to pay its code. `ranOut`: the time of that is over. `isLeft`: it is not paid, or was given back in full, and nothing
- * of it is under way.
+ * of it is under way. `hasReceipt`: it was paid, given back or not.
  */
 export interface OwnPayment extends PageAddress {
   readonly token: string
@@ -60,6 +60,7 @@ export interface OwnPayment extends PageAddress {
   readonly ranOut: boolean
   readonly isLeft: boolean
   readonly isPaid: boolean
+  readonly hasReceipt: boolean
 }
 
 const isPaid = ({ shown }: Intent): boolean => shown.status === 'SUCCEEDED'
@@ -121,6 +122,7 @@ export function createVisits({
       ranOut: codeRanOut(intent),
       isLeft: givenBack.has(intent) || leavesCode(intent),
       isPaid: isPaid(intent) && !givenBack.has(intent),
+      hasReceipt: isPaid(intent),
     }
   }
 
