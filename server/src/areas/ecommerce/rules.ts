@@ -60,6 +60,13 @@ export function checkTotal(input: NewLink): void {
   }
 }
 
+/** Null is no number of uses, and so none that a one_time link would not take. */
+export function checkUsesOfType({ type, max_uses }: Pick<NewLink, 'type' | 'max_uses'>): void {
+  if (type === 'one_time' && max_uses != null) {
+    throw refuse('INVALID_MAX_USES', 'max_uses: a one_time link takes none.', 'max_uses', 'multi_use_only')
+  }
+}
+
 export function agreeWithLink(input: NewIntentRequest, link: LinkRow): void {
   if (input.amount !== undefined && BigInt(input.amount) !== link.amount) {
     throw refuse('INVALID_AMOUNT', 'amount: must equal that of the link.', 'amount', 'equal_to_link')
@@ -81,6 +88,10 @@ export function agreeWithLink(input: NewIntentRequest, link: LinkRow): void {
 
 export const linkEnded = (state: string) =>
   refuse('INVALID_STATE', `The link is ${state}; it cannot be changed any more.`)
+
+/** Of the redirect_urls each is named by itself. */
+export const namesNothing = ({ redirect_urls, ...others }: LinkChange): boolean =>
+  Object.keys({ ...redirect_urls, ...others }).length === 0
 
 /** A link as a change leaves it. Throws where its uses or its time do not allow that. */
 export function changedLink(link: LinkRow, change: LinkChange): LinkRow {
@@ -105,9 +116,7 @@ export function changedLink(link: LinkRow, change: LinkChange): LinkRow {
 export const takenUses = ({ reserved_count, success_count }: LinkRow): number => reserved_count + success_count
 
 function checkMaxUses(link: LinkRow, maxUses: number | null): void {
-  if (link.type === 'one_time') {
-    throw refuse('INVALID_MAX_USES', 'max_uses: a one_time link takes none.', 'max_uses', 'multi_use_only')
-  }
+  checkUsesOfType({ type: link.type, max_uses: maxUses })
   if (maxUses !== null && maxUses <= takenUses(link)) {
     throw refuse(
       'INVALID_MAX_USES',

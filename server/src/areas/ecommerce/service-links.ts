@@ -2,7 +2,7 @@ import type { Principal } from '../../identity/principal.ts'
 import type { Queries } from '../../kernel/db.ts'
 import { newId, randomText } from '../../kernel/ids.ts'
 import { listedBy, pageSizeDefault, positionIn, type Listed } from '../../kernel/list.ts'
-import { notOfThisList, refuse } from './errors.ts'
+import { notOfThisList } from './errors.ts'
 import type { KeyedRequest } from './idempotency.ts'
 import type { LinkChange, LinkQuery, NewLink } from './requests.ts'
 import {
@@ -10,10 +10,12 @@ import {
   checkCurrency,
   checkRedirects,
   checkTotal,
+  checkUsesOfType,
   expiryOf,
   idBounds,
   linkEnded,
   mergedUrls,
+  namesNothing,
   notFound,
   takenUses,
 } from './rules.ts'
@@ -27,9 +29,7 @@ export function linkCases({ db, clock, cursors, identity, payments, idempotency,
   const prepareLink = async (principal: Principal, input: NewLink): Promise<LinkRow> => {
     checkCurrency(input.currency, settings.currencies)
     checkTotal(input)
-    if (input.type === 'one_time' && input.max_uses != null) {
-      throw refuse('INVALID_MAX_USES', 'max_uses: a one_time link takes none.', 'max_uses', 'multi_use_only')
-    }
+    checkUsesOfType(input)
     checkRedirects(input.redirect_urls, settings.sandbox)
     const branch = await identity.branchFor(principal, input.merchant_branch_reference_number)
     const at = clock.now()
@@ -88,7 +88,7 @@ export function linkCases({ db, clock, cursors, identity, payments, idempotency,
       return db.tx(async (tx) => {
         let link = await lockLink(tx, principal, id)
         if (link.state !== 'ACTIVE') throw linkEnded(link.state)
-        if (Object.keys(change).length === 0) return link
+        if (namesNothing(change)) return link
         while (
           change.max_uses != null &&
           change.max_uses <= takenUses(link) &&
