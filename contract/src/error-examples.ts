@@ -77,7 +77,7 @@ export const ecommerceErrorExamples: Readonly<Record<Exclude<EcommerceCode, 'MET
   INVALID_DATE_RANGE: atField('date_from', 'not_after_date_to', 'must not be later than date_to'),
   NOT_FOUND: { message: 'There is no such resource for this key.' },
   IDEMPOTENCY_MISMATCH: {
-    message: 'This Idempotency-Key came with another body before; use a new key for a new request.',
+    message: 'This Idempotency-Key came with another request before; use a new key for a new one.',
   },
   IDEMPOTENCY_IN_PROGRESS: { message: 'The first request with this key is still running; try again in a moment.' },
   INTENT_PROCESSING: { message: 'A payment of this intent is being processed; retrieve the intent for its outcome.' },

@@ -75,7 +75,8 @@ export const Pagination = Closed({
 /** The header `Idempotency-Key`. */
 export const IdempotencyKey = Type.String({
   pattern: '^[A-Za-z0-9._-]{8,64}$',
-  description: 'Your name for this request. For 24 hours the same key with the same body gets the first answer again.',
+  description:
+    'Your name for this request. For 24 hours the same key with the same request gets the first answer again.',
 })
 
 /** A page of a list: `{ data, pagination }`. */

@@ -73,7 +73,7 @@ export function createIdempotency({ db, keyring }: { db: Db; keyring: Keyring })
     if (!kept.request_hash.equals(sha256(canonical(request.body)))) {
       throw refuse(
         'IDEMPOTENCY_MISMATCH',
-        'This Idempotency-Key came with another body before; use a new key for a new request.',
+        'This Idempotency-Key came with another request before; use a new key for a new one.',
       )
     }
     return JSON.parse(keyring.open(kept.response, place(request))) as Replayable

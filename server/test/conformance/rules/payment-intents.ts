@@ -157,7 +157,7 @@ export const paymentIntents = joined(
     'C4.idempotency.replay':
       'the same key with the same request gives the first answer again, with Idempotent-Replayed true',
     'C4.idempotency.same': 'two bodies are the same if they are equal as canonical JSON, and the path counts too',
-    'C4.idempotency.mismatch': 'the same key with another body is 409 IDEMPOTENCY_MISMATCH',
+    'C4.idempotency.mismatch': 'the same key with another request is 409 IDEMPOTENCY_MISMATCH',
     'C4.idempotency.in-progress': 'the same key while the first request still runs is 409 IDEMPOTENCY_IN_PROGRESS',
     'C4.idempotency.lease': 'a key whose request died with its process can be used again, after 30 s at the latest',
     'C4.idempotency.errors-free': 'a request that failed changed nothing and frees its key',
