@@ -5,6 +5,14 @@ import { problemOf, readPayForm } from './form.ts'
 
 const now = new Date('2026-06-01T00:00:00Z')
 
+test('a card number is read however it is grouped, also as texts that were set for print do it', () => {
+  for (const gap of [' ', '-', '\u00a0', '\u202f', '\u2007', '\t', '\u2010', '\u2011', '\u2013'])
+    assert.equal(
+      readPayForm(new URLSearchParams({ number: `4242${gap}4242${gap}4242${gap}4242` })).card.number,
+      '4242424242424242',
+    )
+})
+
 /** What a browser without scripts is told of an expiry. */
 function saysOf(expiry: string): string | null {
   const form = readPayForm(new URLSearchParams({ number: '4242424242424242', expiry, cvc: '123' }))

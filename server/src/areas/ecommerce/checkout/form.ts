@@ -24,7 +24,7 @@ export interface PayForm {
 
 const fieldCharactersMax = 200
 
-/** The form as it was posted. The card's number may be grouped by spaces or hyphens; the expiry is MM / YY or MM / YYYY. */
+/** The form as it was posted. The card's number may be grouped by any white space or dash; the expiry is MM / YY or MM / YYYY. */
 export function readPayForm(body: URLSearchParams): PayForm {
   const field = (name: string) => (body.get(name) ?? '').slice(0, fieldCharactersMax).trim()
   const [, month = '', year = ''] = /^(\d{1,2})\s*[/ -]?\s*(\d{2}|\d{4})$/.exec(field('expiry')) ?? []
@@ -35,7 +35,7 @@ export function readPayForm(body: URLSearchParams): PayForm {
     csrf: field('csrf'),
     told: field('told'),
     card: {
-      number: field('number').replaceAll(/[ -]/g, ''),
+      number: field('number').replaceAll(/[\s\p{Dash}]/gu, ''),
       exp_month: month === '' ? 0 : Number(month),
       exp_year: year.length === 2 ? 2000 + Number(year) : year === '' ? 0 : Number(year),
       cvc: field('cvc'),
