@@ -79,7 +79,9 @@ export const TerminalPaymentResponse = Closed({
   currency: Type.String({ description: 'As it was asked for.' }),
   paymentMethod: OneOf(terminalPaymentMethods, 'As it was asked for.'),
   authorizationCode: Type.Optional(Type.String({ description: 'With SUCCESS.' })),
-  errorCode: Type.Optional(Type.String({ description: 'With FAILED.' })),
+  errorCode: Type.Optional(
+    Type.String({ description: "With FAILED: the terminal's, PAYMENT_FAILED where it gave none, or one of ours." }),
+  ),
   errorMessage: Type.Optional(Type.String({ description: 'With FAILED; for people.' })),
   receiptData: Type.Optional(Type.String({ description: "Passed on as it is; its form is the terminal's." })),
   timestamp: Timestamp('When the payment came to stand so.'),

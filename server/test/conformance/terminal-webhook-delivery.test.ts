@@ -55,20 +55,22 @@ test('D5.amount.webhook: the amount is a string with as many decimals as the cur
   )
 })
 
-test('[D5.webhook.failed, D5.webhook.cancelled, D5.webhook.data, D5.webhook.data-status] a decline is payment.failed with its code and message, a cancel payment.cancelled', async (t) => {
+test('[D5.webhook.failed, D5.webhook.cancelled, D5.webhook.data, D5.webhook.data-status] a decline is payment.failed with its code and message, a failure without a code with one that is no decline, a cancel payment.cancelled', async (t) => {
   const p = await hooked(t)
   const terminal = await p.shop.connect()
   const { secret } = await p.made()
   await paid(p, terminal, {}, { status: 'FAILED', errorCode: 'INSUFFICIENT_FUNDS', errorMessage: 'Not enough.' })
+  await paid(p, terminal, {}, { status: 'FAILED', errorMessage: 'Paper out' })
   await paid(p, terminal, {}, { status: 'CANCELLED' })
-  const [failed, cancelled] = p.webhooks().map((one) => readWebhook(one, secret))
+  const [failed, unexplained, cancelled] = p.webhooks().map((one) => readWebhook(one, secret))
   const { status, errorCode, errorMessage, authorizationCode } = failed.data
   assert.deepEqual(
     [failed.eventType, status, errorCode, errorMessage, authorizationCode],
     ['payment.failed', 'FAILED', 'INSUFFICIENT_FUNDS', 'Not enough.', undefined],
   )
+  assert.deepEqual([unexplained.eventType, unexplained.data.errorCode], ['payment.failed', 'PAYMENT_FAILED'])
   assert.deepEqual([cancelled.eventType, cancelled.data.status], ['payment.cancelled', 'CANCELLED'])
-  assert.equal(p.webhooks().length, 2)
+  assert.equal(p.webhooks().length, 3)
 })
 
 test('[D5.webhook.timeout, D5.webhook.one] a payment without a result for 90 s is payment.timeout, and the approval that comes later is voided and told to no endpoint', async (t) => {

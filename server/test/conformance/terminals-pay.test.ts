@@ -376,3 +376,13 @@ test('D5.transactions.ok: payments at a terminal without a device id are found b
   }
   await back.close()
 })
+
+test('[D5.response.error, B3.status.failed.terminals] a terminal that fails without a code has not been declined: the code is PAYMENT_FAILED, and its message is passed on', async () => {
+  for (const code of [{}, { errorCode: '' }, { errorCode: null }]) {
+    const { answer } = await paid({}, { status: 'FAILED', errorMessage: 'Paper out', ...code })
+    const { status, errorCode, errorMessage } = answer.json
+    assert.deepEqual([status, errorCode, errorMessage], ['FAILED', 'PAYMENT_FAILED', 'Paper out'])
+    const { data } = await p.sdk.reports.listTransactions({ page_size: 1 })
+    assert.equal(data[0]?.status, 'FAILED')
+  }
+})

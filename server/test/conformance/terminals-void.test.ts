@@ -70,7 +70,7 @@ test('[D5.message.from-terminal.nothing] what a terminal sends as null, or as an
   const long = await paid({ ...approval, receiptData })
   assert.deepEqual([long.status, long.receiptData], ['SUCCESS', receiptData])
   const declined = await paid({ status: 'FAILED', ...nothing, authorizationCode: '', amount: null, currency: null })
-  assert.deepEqual([declined.status, declined.errorCode], ['FAILED', 'DECLINED'])
+  assert.deepEqual([declined.status, declined.errorCode], ['FAILED', 'PAYMENT_FAILED'])
   const voiding = shop.voids(approved.transactionId)
   await terminal.next('voidPayment')
   answers(terminal, approved.transactionId, { success: true, reason: null, error: null, voidedAt: '22/11/2026' })

@@ -170,7 +170,8 @@ export const receiptOf = ({ receipt_data, receipt_json }: Course): string | null
 const said = (event: TransactionEvent, result: Result, at: Date): Partial<Course> => ({
   outcome: outcomes[event] ?? null,
   authorization_code: event === 'success' ? (result.authorizationCode ?? null) : null,
-  error_code: event === 'failed' ? (result.errorCode ?? 'DECLINED') : null,
+  // Of a failure without a code nobody knows whether an issuer declined: a cashier may not tell the payer so.
+  error_code: event === 'failed' ? (result.errorCode ?? 'PAYMENT_FAILED') : null,
   error_message: event === 'failed' ? (result.errorMessage ?? 'The terminal gave no reason.') : null,
   // That of an approval which is voided says what is not so: who prints it gives the customer a proof of payment.
   ...keptReceipt(event === 'mismatch' ? undefined : result.receiptData),
