@@ -36,8 +36,7 @@ const requestIdBack = Type.Optional(
 export const terminalFrameBytesMax = 65_536
 
 /** What a terminal need not say: it may leave it out, or send null. */
-const Perhaps = (charactersMax: number = terminalFrameBytesMax) =>
-  Type.Optional(Nullable(Type.String({ maxLength: charactersMax })))
+const Perhaps = () => Type.Optional(Nullable(Type.String({ maxLength: terminalFrameBytesMax })))
 
 /** The same of a text that may be longer than what is kept of it. */
 const PerhapsCut = (charactersKept: number) => {
@@ -58,7 +57,7 @@ export const ReportedPayment = Type.Object({
   amount: Type.Optional(Type.Union([Type.String({ maxLength: 32 }), Type.Number(), Type.Null()])),
   currency: Perhaps(),
   paymentMethod: Unread('As the payment has it; left aside.'),
-  authorizationCode: Perhaps(64),
+  authorizationCode: PerhapsCut(64),
   errorCode: PerhapsCut(64),
   errorMessage: Perhaps(),
   receiptData: Perhaps(),

@@ -62,14 +62,26 @@ test('[D5.webhook.data] a receipt with NUL is told to endpoints as it is', async
 
 test('[D5.result.malformed, D5.message.request-id] a result whose code cannot be kept is refused by its cause and alerts, and what nobody reads of it is no cause', async () => {
   const cannot = /^The message holds text or a key that cannot be kept: NUL/
-  for (const wrong of [{ authorizationCode: 'A\0' }, { errorMessage: '\ud800' }, { currency: '\0' }]) {
+  for (const wrong of [
+    { authorizationCode: 'A\0' },
+    { status: 'FAILED', errorMessage: '\ud800' },
+    { currency: '\0' },
+  ]) {
     const { transactionId, paying } = await begun()
     const refused = await terminal.ask(result(transactionId, { ...approval, ...wrong }))
     assert.deepEqual([refused.error, refused.code], ['Bad Request', 'INVALID_REQUEST'])
     assert.match(refused.message, cannot)
     assert.equal((await shop.read(transactionId)).json.status, 'PENDING')
     assert.deepEqual(await alarmsOf(transactionId), ['malformed_result'])
-    terminal.send(result(transactionId, { ...approval, emv: '\0', metadata: { 'a\0': 1 } }))
+    terminal.send(
+      result(transactionId, {
+        ...approval,
+        emv: '\0',
+        errorMessage: '\ud800',
+        errorCode: '\0',
+        metadata: { 'a\0': 1 },
+      }),
+    )
     assert.equal((await paying).json.status, 'SUCCESS')
   }
   const { transactionId, paying } = await begun()

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { after, test } from 'node:test'
+import { attentionStore } from '../../src/commands/store-attention.ts'
 import { platform } from '../platform.ts'
 import { approval, result, shopOf, type Wire } from '../till.ts'
 import { until } from '../until.ts'
@@ -85,6 +86,16 @@ test('[D5.message.from-terminal.nothing] a result or a void of a terminal is tak
   terminal.send(result(transactionId, { status: 'FAILED', errorCode: long, currency: 'Philippine peso' }))
   const failed = (await paying).json
   assert.deepEqual([failed.status, failed.errorCode], ['FAILED', `${'x'.repeat(63)}\ufffd`])
+  const approved = `v-${randomUUID()}`
+  const approving = shop.pay({ transactionId: approved })
+  await terminal.next('payment')
+  // Money that is taken: refused for its code it would be asked back by nobody.
+  terminal.send(result(approved, { ...approval, authorizationCode: long }))
+  const { status, authorizationCode } = (await approving).json
+  assert.deepEqual([status, authorizationCode], ['SUCCESS', `${'x'.repeat(63)}\ufffd`])
+  terminal.send(result(approved, { ...approval, authorizationCode: long }))
+  await terminal.settled()
+  assert.deepEqual(await attentionStore.list(p.kaha.db, 100), [])
   const kept = await sold()
   const refusing = shop.voids(kept)
   await terminal.next('voidPayment')

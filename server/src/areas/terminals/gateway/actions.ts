@@ -45,16 +45,17 @@ const isEmpty = (value: unknown) => value === undefined || value === null || val
 
 /**
  * What is kept of a message: of a terminal's what is read of it, but for the receipt, which is kept whatever it holds. It tells of money: a
- * text in it that nobody reads is no cause to refuse it.
+ * text in it that nobody reads, as an error of an approval, is no cause to refuse it.
  */
 const keptOf = (action: Action, value: Record<string, unknown>): unknown => {
   if (terminalRequests[action].from !== 'terminal') return value
   const { transactionId, reason, error, paymentResponse } = value
-  const { amount, currency, authorizationCode, errorCode, errorMessage } = (paymentResponse ?? {}) as Record<
+  const { status, amount, currency, authorizationCode, errorCode, errorMessage } = (paymentResponse ?? {}) as Record<
     string,
     unknown
   >
-  const kept = [transactionId, reason, error, amount, currency, authorizationCode, errorCode, errorMessage]
+  const ofError = status === 'SUCCESS' ? [] : [errorCode, errorMessage]
+  const kept = [transactionId, reason, error, amount, currency, authorizationCode, ...ofError]
   return kept.filter((one) => one !== undefined)
 }
 
@@ -134,7 +135,7 @@ export function createActions(deps: ActionsDependencies): Act {
         status,
         amount: said(amount),
         currency: said(currency),
-        authorizationCode: said(authorizationCode),
+        authorizationCode: beginningOf(authorizationCode, codeCharactersMax),
         errorCode: beginningOf(errorCode, codeCharactersMax),
         errorMessage: said(errorMessage),
         receiptData: said(receiptData),
