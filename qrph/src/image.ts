@@ -1,4 +1,5 @@
 import { crc32, deflateSync } from 'node:zlib'
+import { correction, generate, mode } from 'lean-qr'
 import { encodeQR } from 'qr'
 
 /** White modules around the code, as ISO/IEC 18004 asks for. */
@@ -10,7 +11,16 @@ const pixelsPerModule = 8
  * for a text that no QR code holds.
  */
 export function qrPng(text: string): Buffer {
-  return png(encodeQR(text, 'raw', { ecc: 'medium', border: quietModules }))
+  return png(isAscii.test(text) ? encodeQR(text, 'raw', { ecc: 'medium', border: quietModules }) : modulesOfUtf8(text))
+}
+
+const isAscii = /^\p{ASCII}*$/u
+
+/** With an ECI that says so (ISO/IEC 18004, 7.4.3), which `qr` does not write: without it readers guess, and some take ñ for Chinese. */
+function modulesOfUtf8(text: string): boolean[][] {
+  const code = generate(mode.utf8(text), { minCorrectionLevel: correction.M, maxCorrectionLevel: correction.M })
+  const along = Array.from({ length: code.size + 2 * quietModules }, (_, index) => index - quietModules)
+  return along.map((y) => along.map((x) => code.get(x, y)))
 }
 
 const drawnFirst = 8
@@ -21,7 +31,7 @@ let drawn = 0
  * serves others draws it before. Again in the same process it does nothing.
  */
 export function readyQrPng(): void {
-  for (; drawn < drawnFirst; drawn += 1) qrPng(longText)
+  for (; drawn < drawnFirst; drawn += 1) for (const text of [longText, `${longText}Ñ`]) qrPng(text)
 }
 
 /** As long as the text of a code, and of such characters: digits alone would be drawn in another way. */
