@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { after, test } from 'node:test'
+import { operatorStore } from '../../src/commands/store-terminals.ts'
 import { statement } from '../../src/kernel/db.ts'
 import { platform } from '../platform.ts'
+import { sql } from '../sql.ts'
 import { result, sale, shopOf, wire, type Wire } from '../till.ts'
 import { until } from '../until.ts'
 import { assertRefused } from './call.ts'
@@ -36,6 +38,53 @@ test('[D5.connection.closed] a terminal that says goodbye and keeps its end of t
   terminal.socket.close(1000)
   await until('offline', async () => (await shop.ask({ path: '/v1/terminals' })).json.count === 0)
   terminal.drop()
+})
+
+test('[D5.connection.closed, D5.machine.none.offline] a terminal that an operator closes is offline at once, however long it keeps its end of the line open, and takes no newer one with it', async (t) => {
+  const its = await platform(t, { choices: { terminals: { closeMs: 600_000 } } })
+  const there = shopOf(its)
+  t.after(() => there[Symbol.asyncDispose]())
+  const till = await there.till()
+  const told = async () => (await till.next('terminalStatusUpdate')).status
+  const keyId = 'select key_id from terminals.sockets where terminal_id is not null'
+  const orders = [
+    (id: string) => operatorStore.disconnect(its.kaha.db, id),
+    (id: string) => sql(its.kaha.db, `update identity.terminal_keys set state = 'SUSPENDED' where id = $1`, [id]),
+  ]
+  for (const order of orders) {
+    const terminal = await there.connect()
+    assert.equal(await told(), 'connected')
+    const paying = there.pay()
+    const { transactionId } = await terminal.next('payment')
+    const [row] = await sql<{ key_id: string }>(its.kaha.db, keyId)
+    // It reads no goodbye, and sends no end.
+    terminal.socket.pause()
+    await order(row?.key_id ?? '')
+    assert.equal(await told(), 'disconnected')
+    assert.equal((await there.read(transactionId)).json.status, 'AWAITING_RECONNECT')
+    const refused = await there.pay({ transactionId: 'none' })
+    assertRefused(`/terminal/v1/terminals/${device}/payments`, refused, 503, 'TERMINAL_OFFLINE')
+    assert.equal((await there.read('none')).status, 404)
+    await sql(its.kaha.db, `update identity.terminal_keys set state = 'ACTIVE'`)
+    let newer: Wire | undefined
+    await until('that the key counts', async () => {
+      newer = await there.connect().catch(() => undefined)
+      return newer !== undefined
+    })
+    assert.ok(newer !== undefined)
+    assert.equal(await told(), 'connected')
+    await newer.next('paymentStatus')
+    newer.send(result(transactionId))
+    assert.equal((await paying).json.status, 'SUCCESS')
+    terminal.drop()
+    // The till's and the newer one's.
+    await until('its end', async () =>
+      (await (await fetch(`${its.url}/metrics`)).text()).includes('kaha_terminal_sockets 2\n'),
+    )
+    assert.equal((await there.ask({ path: '/v1/terminals' })).json.terminals[0].status, 'online')
+    await newer.close()
+    assert.equal(await told(), 'disconnected')
+  }
 })
 
 test('a client that sends thousands of frames at once is answered frame by frame', async () => {

@@ -30,8 +30,6 @@ const framesWaitingMax = 64
 const deviceId = /^(?!\.{1,2}$)[\x20-\x7e]{1,64}$/
 const socketsMax = 20_000
 const stopMsMax = 2_000
-// As long as a client that has said goodbye may keep its end of the line open.
-const closeMsMax = 2_000
 const unsentMax = 10_000
 // What the library closes a socket for, before anybody has seen what was in the frame.
 const unreadable: Readonly<Record<string, string>> = {
@@ -44,6 +42,8 @@ const unsentMsMax = 60_000
 export interface GatewayOptions {
   /** How often sockets are pinged. */
   readonly pingMs?: number
+  /** How long one that was told goodbye may keep its end of the line open. */
+  readonly closeMs?: number
 }
 
 export interface GatewayDependencies {
@@ -70,7 +70,7 @@ export interface Gateway extends AsyncDisposable, Sending {
 /** The sockets of terminals and tills in this process. */
 export function createGateway(deps: GatewayDependencies): Gateway {
   const { db, bus, clock, log, metrics, figures, identity, service, cases, connections, pathOf } = deps
-  const { pingMs = 15_000 } = deps.options
+  const { pingMs = 15_000, closeMs = 2_000 } = deps.options
   const links = createLinks()
   // Connections that have ended here and may not have in the database, which was away, and whether they said goodbye.
   const unended = new Map<string, boolean>()
@@ -91,7 +91,7 @@ export function createGateway(deps: GatewayDependencies): Gateway {
     perMessageDeflate: false,
     maxPayload: terminalFrameBytesMax,
     clientTracking: false,
-    closeTimeout: closeMsMax,
+    closeTimeout: closeMs,
   }
   const server = new WebSocketServer(options)
   const noteUnsent = (ids: readonly string[]) => {
@@ -143,6 +143,8 @@ export function createGateway(deps: GatewayDependencies): Gateway {
     dismiss(link) {
       link.byOperator = true
       deliverer.dismiss(link, 'admin_action')
+      // It is offline at once, however long it keeps its end of the line open; its close finds nothing to end.
+      link.inTurn(() => disconnect(link.connectionId, true))
     },
   })
   // Words that were lost may have told of connections that were replaced elsewhere.

@@ -4,7 +4,6 @@ import type { TerminalPrincipal } from '../../../identity/terminal-keys.ts'
 import { framesOf } from './frames.ts'
 
 const bufferedBytesMax = 1024 * 1024
-const closeMsMax = 2_000
 const drainedBytesMax = 512 * 1024
 const drainLookMs = 20
 const confirmationsMax = 1_000
@@ -158,7 +157,6 @@ export class Link {
 
   close(code: number, reason: string): void {
     this.#socket.close(code, reason)
-    setTimeout(() => this.#socket.terminate(), closeMsMax).unref()
   }
 
   terminate(): void {
