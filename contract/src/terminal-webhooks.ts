@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox'
 import { operation } from './operation.ts'
-import { Closed, OneOf, Text, Timestamp, WebAddress } from './primitives.ts'
+import { Closed, Nullable, OneOf, Text, Timestamp, WebAddress } from './primitives.ts'
 import { GroupHeader } from './terminal-types.ts'
 
 export const terminalEventTypes = [
@@ -42,7 +42,7 @@ export const CreateTerminalWebhook = Type.Object({
 export const UpdateTerminalWebhook = Type.Object({
   url: Type.Optional(WebAddress(`${address} Replaces the URL, also for what is queued already.`)),
   events: Type.Optional(Events),
-  description: Type.Optional(Text(255, 'Replaces the label.')),
+  description: Type.Optional(Nullable(Text(255, 'Replaces the label; null removes it.'))),
   status: Type.Optional(Status),
   metadata: Type.Optional(AnyObject('Replaces the whole object.')),
 })

@@ -36,6 +36,7 @@ export interface SecretRow {
 export interface DestinationChange {
   readonly url: string | null
   readonly types: readonly string[] | null
+  /** Empty: none any more. */
   readonly description: string | null
   readonly metadata: Readonly<Record<string, unknown>> | null
   readonly disabled: boolean | null
@@ -137,8 +138,8 @@ const changeDestination = perScope(
   'delivery.changeDestination',
   (entity) => `
    update delivery.destinations d
-      set url = coalesce($4, d.url), address = coalesce($9, d.address), types = coalesce($5::text[], d.types), description = coalesce($6, d.description),
-          metadata = coalesce($7::json, d.metadata),
+      set url = coalesce($4, d.url), address = coalesce($9, d.address), types = coalesce($5::text[], d.types),
+          description = nullif(coalesce($6, d.description), ''), metadata = coalesce($7::json, d.metadata),
           state = case $8::boolean when true then 'DISABLED' when false then 'ENABLED' else d.state end,
           disabled_reason = case when $8 is distinct from false then d.disabled_reason end,
           disabled_at = case when $8 is distinct from false then d.disabled_at end,

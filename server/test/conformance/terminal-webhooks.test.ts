@@ -60,6 +60,22 @@ test('[D5.webhook.update, D5.webhook.status, D5.webhook.secret-once] a PUT chang
   }
 })
 
+test('[D5.webhook.update, D5.webhook.fields] a description is replaced by another and removed by null, and stays where it is left out', async (t) => {
+  const { made, update, ask } = await hooked(t)
+  const { endpointId } = await made({ description: 'Orders' })
+  for (const [change, description] of [
+    [{ description: 'Orders and refunds' }, 'Orders and refunds'],
+    [{ status: 'disabled' }, 'Orders and refunds'],
+    [{ description: null }, undefined],
+    [{ description: null, status: 'active' }, undefined],
+    [{ description: 'Orders' }, 'Orders'],
+  ] as const) {
+    const changed = await update(endpointId, change)
+    assert.deepEqual([changed.status, changed.json.description], [200, description], changed.text)
+    assert.deepEqual((await ask('GET', `${endpointsPath}/${endpointId}`)).json, changed.json)
+  }
+})
+
 test('metadata is kept as deep as a body may be nested, and deeper it is refused at the cost of nobody else', async (t) => {
   const { made, ask, receiver } = await hooked(t)
   const nested = (levels: number): unknown => JSON.parse(`${'['.repeat(levels)}1${']'.repeat(levels)}`)

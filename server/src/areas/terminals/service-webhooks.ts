@@ -17,7 +17,9 @@ export interface NewWebhook {
   readonly metadata?: Readonly<Record<string, unknown>>
 }
 
-export interface WebhookChange extends Partial<NewWebhook> {
+export interface WebhookChange extends Partial<Omit<NewWebhook, 'description'>> {
+  /** Null: none any more. */
+  readonly description?: string | null
   readonly status?: 'active' | 'disabled'
 }
 
@@ -126,7 +128,7 @@ export function createTerminalWebhooks({ destinations, egress, clock, sandbox, p
       const change = {
         url: input.url ?? null,
         types: input.events ?? null,
-        description: input.description ?? null,
+        description: input.description === null ? '' : (input.description ?? null),
         metadata: input.metadata ?? null,
         disabled: input.status === undefined ? null : input.status === 'disabled',
       }
