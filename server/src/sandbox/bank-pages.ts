@@ -97,10 +97,8 @@ export async function mountBank(app: FastifyInstance, { bank, addresses, log }: 
 
   await app.register(async (room) => {
     readForms(room, formBytesMax)
-    room.addContentTypeParser(
-      'multipart/form-data',
-      { parseAs: 'buffer', bodyLimit: fileFormBytesMax },
-      async ({ headers }: FastifyRequest, body: Buffer) => filesIn(headers['content-type'] ?? '', body),
+    room.addContentTypeParser('multipart/form-data', async ({ headers, sent }: FastifyRequest) =>
+      filesIn(headers['content-type'] ?? '', await sent),
     )
     room.setErrorHandler(refuse)
     room.addHook('onRequest', async (request) => requireOwnHost(request, addresses))
@@ -158,6 +156,7 @@ const statuses: Readonly<Record<string, number>> = {
   BAD_REQUEST: 400,
   FORBIDDEN: 403,
   NOT_FOUND: 404,
+  PAYLOAD_TOO_LARGE: 413,
   MISDIRECTED_REQUEST: 421,
   UNAVAILABLE: 503,
 }

@@ -112,5 +112,6 @@ const statuses: Readonly<Record<string, number>> = {
   BAD_REQUEST: 400,
   NOT_FOUND: 404,
   METHOD_NOT_ALLOWED: 405,
+  PAYLOAD_TOO_LARGE: 413,
   UNAVAILABLE: 503,
 }

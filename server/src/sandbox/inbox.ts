@@ -1,5 +1,5 @@
 import { eventTypes } from '@kaha/contract'
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Delivery, DestinationRow } from '../delivery/index.ts'
 import { keyOfSecret, sign } from '../delivery/signature.ts'
 import type { Principal } from '../identity/principal.ts'
@@ -35,12 +35,10 @@ export async function mountInbox(
   await app.register(async (room) => {
     room.addHook('onRequest', async (request) => requireOwnHost(request, addresses))
     room.removeAllContentTypeParsers()
-    room.addContentTypeParser('*', { parseAs: 'string', bodyLimit: bodyBytesMax }, (_request, body, done) =>
-      done(null, body),
-    )
+    room.addContentTypeParser('*', async ({ sent }: FastifyRequest) => (await sent).toString())
     room.post<{ Params: { merchant: string } }>(
       '/sandbox/inbox/:merchant',
-      { config: { operationId: 'sandbox.inbox' } },
+      { config: { operationId: 'sandbox.inbox' }, bodyLimit: bodyBytesMax },
       async (request, reply) => {
         const body = typeof request.body === 'string' ? request.body : ''
         const header = (name: string) => String(request.headers[name] ?? '')

@@ -1,46 +1,47 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import { Readable } from 'node:stream'
-import type { FastifyReply, FastifyRequest, RequestPayload } from 'fastify'
+import type { FastifyRequest } from 'fastify'
 import { Fault } from '../fault.ts'
+import { joined } from '../joined.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** What came as the body of a GET, where that was read. */
-    bodyOfGet: Buffer | undefined
+    /** What is sent as the body, once all of it has come; empty where none is. Rejects with PAYLOAD_TOO_LARGE, BAD_REQUEST. */
+    sent: Promise<Buffer>
   }
 }
 
 export const lacksBody = (headers: IncomingHttpHeaders): boolean =>
   headers['transfer-encoding'] === undefined && Number(headers['content-length'] ?? 0) === 0
 
-export const tooLarge = (bytesMax: number): Fault =>
+const tooLarge = (bytesMax: number): Fault =>
   new Fault('PAYLOAD_TOO_LARGE', `The body is larger than the ${bytesMax / 1024} KiB that are read; send less.`)
 
-/** Before a GET is parsed, of which Fastify leaves the body unread: who signs requests signs that, too. Throws PAYLOAD_TOO_LARGE, BAD_REQUEST. */
-export async function readBodyOfGet(
-  request: FastifyRequest,
-  _reply: FastifyReply,
-  payload: RequestPayload,
-): Promise<RequestPayload> {
-  if (lacksBody(request.raw.headers)) return payload
-  const { bodyLimit } = request.routeOptions
-  const parts: Buffer[] = []
-  let size = 0
-  try {
-    // One that is too large is answered on the connection that it came by.
-    for await (const part of Readable.prototype.iterator.call(payload, { destroyOnReturn: false })) {
-      size += part.length
-      if (size > bodyLimit) break
-      parts.push(part)
-    }
-  } catch (cause) {
-    throw new Fault('BAD_REQUEST', 'The body ended before all of it had come.', { cause })
-  }
-  if (size > bodyLimit) {
-    // Or what is left of it stands before the next request for ever.
-    payload.resume()
-    throw tooLarge(bodyLimit)
-  }
-  request.bodyOfGet = Buffer.concat(parts)
-  return payload
+const noBytes = Buffer.alloc(0)
+const nothingSent = Promise.resolve(noBytes)
+
+/**
+ * Takes in the body of a request from its first byte on, at most as much as its route reads. Node and Fastify keep each piece for itself, in
+ * some hundred bytes of memory, and a sender chooses how many there are: none may wait until somebody asks for the body.
+ */
+export function takeBody({ raw, routeOptions }: FastifyRequest): Promise<Buffer> {
+  if (lacksBody(raw.headers)) return nothingSent
+  const bytesMax = routeOptions.bodyLimit
+  const { promise, resolve, reject } = Promise.withResolvers<Buffer>()
+  // Who is refused by the headers is never asked for it.
+  promise.catch(() => {})
+  let bytes: Buffer = noBytes
+  let size = Number(raw.headers['content-length'] ?? 0) > bytesMax ? Infinity : 0
+  if (size > bytesMax) reject(tooLarge(bytesMax))
+  // What is left of one that is too large is read, or it stands before the next request for ever.
+  raw.on('data', (piece: Buffer) => {
+    if (size > bytesMax) return
+    if (size + piece.length > bytesMax) {
+      bytes = noBytes
+      reject(tooLarge(bytesMax))
+    } else bytes = joined(bytes, size, piece, bytesMax)
+    size += piece.length
+  })
+  raw.once('end', () => resolve(bytes.subarray(0, size)))
+  raw.once('error', (cause) => reject(new Fault('BAD_REQUEST', 'The body ended before all of it had come.', { cause })))
+  return promise
 }

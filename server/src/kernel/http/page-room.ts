@@ -23,9 +23,11 @@ export function statusOfPage(error: unknown, statuses: Readonly<Record<string, n
 /** Lets a room read forms without files, and nothing else. */
 export function readForms(room: FastifyInstance, formBytesMax: number): void {
   room.removeAllContentTypeParsers()
+  room.addHook('onRoute', (route) => {
+    route.bodyLimit ??= formBytesMax
+  })
   room.addContentTypeParser(
     'application/x-www-form-urlencoded',
-    { parseAs: 'string', bodyLimit: formBytesMax },
-    (_request, body, done) => done(null, new URLSearchParams(body as string)),
+    async ({ sent }: FastifyRequest) => new URLSearchParams((await sent).toString()),
   )
 }

@@ -6,6 +6,7 @@ import type { Clock } from '../clock.ts'
 import { Fault } from '../fault.ts'
 import { newId } from '../ids.ts'
 import { nothingHere, refuseUnrouted, type Edge } from './area.ts'
+import { takeBody } from './body.ts'
 import { refuseUnreadable } from './unreadable.ts'
 
 export interface HttpOptions extends Edge {
@@ -78,10 +79,10 @@ export function createHttp(options: HttpOptions): FastifyInstance {
   app.setNotFoundHandler((request, reply) => tellWhoseItIs(app, nothingHere(), request, reply))
   app.server.maxConnections = connectionsMax
   app.decorateRequest('principal', null)
-  app.decorateRequest('bodyOfGet', undefined)
   app.addHook('onRequest', (request, reply, done) => {
     reply.header('x-correlation-id', request.id)
     reply.raw.once('close', () => note(request, reply, options))
+    request.sent = takeBody(request)
     done()
   })
   // From the start, for what is seen to grow must have been there before.

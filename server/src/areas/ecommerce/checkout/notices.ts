@@ -89,8 +89,10 @@ const notices: Readonly<Record<number, Words>> = {
 }
 
 const statusOfCode: Readonly<Record<string, number>> = {
+  BAD_REQUEST: 400,
   NOT_FOUND: 404,
   METHOD_NOT_ALLOWED: 405,
+  PAYLOAD_TOO_LARGE: 413,
   INVALID_PAYMENT_METHOD: 400,
   FORBIDDEN: 403,
   RATE_LIMITED: 429,
