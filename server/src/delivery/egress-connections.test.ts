@@ -1,9 +1,13 @@
 import assert from 'node:assert/strict'
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { once } from 'node:events'
 import type http from 'node:http'
+import type { Socket } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import { test } from 'node:test'
+import { heldBytes } from '../../test/held-bytes.ts'
 import { closed, outcome, rawReceiver, receiver, way } from '../../test/egress-receivers.ts'
+import { until } from '../../test/until.ts'
 
 test('the receiver gets the exact bytes and headers, and is asked not to compress', async (t) => {
   const { url, received } = await receiver(t)
@@ -123,6 +127,25 @@ test('an answer of exactly 16 KiB is whole, and one byte more is not', async (t)
     assert.ok(result.ok)
     assert.deepEqual([result.answer.body.length, result.answer.truncated], [16_384, truncated])
   }
+})
+
+test('an answer in pieces takes the memory of its bytes while it comes, however many pieces there are', async (t) => {
+  const pieces = 16_000
+  const head = 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n'
+  const answer = head + '1\r\nx\r\n'.repeat(pieces)
+  const { url, sockets } = await rawReceiver(t, (socket) => socket.write(answer))
+  const { send } = way(t)
+  const dialled: Socket[] = []
+  const note = (message: unknown) => void dialled.push((message as { socket: Socket }).socket)
+  subscribe('net.client.socket', note)
+  t.after(() => unsubscribe('net.client.socket', note))
+  const before = heldBytes()
+  const sending = Array.from({ length: 20 }, () => send(url))
+  await until('all pieces', () => dialled.filter(({ bytesRead }) => bytesRead === answer.length).length === 20)
+  const held = heldBytes() - before
+  assert.ok(held < 8 * 2 ** 20, `${Math.round(held / 2 ** 20)} MiB are held of ${20 * pieces} bytes`)
+  for (const socket of sockets) socket.write('0\r\n\r\n')
+  for (const result of await Promise.all(sending)) assert.equal(result.ok && result.answer.body, 'x'.repeat(pieces))
 })
 
 test('a compressed bomb stays compressed', async (t) => {

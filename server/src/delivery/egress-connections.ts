@@ -1,6 +1,7 @@
 import net from 'node:net'
 import tls from 'node:tls'
 import type { LookupAddress } from 'node:dns'
+import { joined } from '../kernel/joined.ts'
 import { hostOf, isPublicAddress, type Targets } from './addresses.ts'
 import { answerReaders, readBytesMax, type AnswerReader } from './egress-answers.ts'
 
@@ -23,7 +24,9 @@ export interface Exchange<E> {
   connection: Connection<E> | null
   status: number
   retryAfter: string | undefined
-  chunks: Buffer[]
+  /** As much of its body as is kept, and perhaps room for more. */
+  body: Buffer
+  /** Of what has come of it. */
   bodyBytes: number
 }
 
@@ -251,7 +254,7 @@ export function connectionsTo<E extends Exchange<E>>(
 
   function keep({ exchange }: Connection<E>, part: Buffer): boolean {
     if (exchange === null) return false
-    exchange.chunks.push(Buffer.from(part))
+    exchange.body = joined(exchange.body, exchange.bodyBytes, part, bodyBytesMax)
     exchange.bodyBytes += part.length
     return exchange.bodyBytes <= bodyBytesMax
   }

@@ -181,7 +181,7 @@ export function createEgress(options: EgressOptions): Egress {
         connection: null,
         status: 0,
         retryAfter: undefined,
-        chunks: [],
+        body: noBytes,
         bodyBytes: 0,
         startedAt,
         signal,
@@ -260,12 +260,13 @@ function writtenOf(start: string, { headers, body }: EgressRequest): string | nu
   return `${head}\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`
 }
 
-function answerOf({ status, retryAfter, chunks, bodyBytes, startedAt }: Sent, truncated: boolean): EgressAnswer {
-  const bytes = chunks.length === 1 ? chunks[0] : Buffer.concat(chunks, Math.min(bodyBytes, bodyBytesMax))
+const noBytes = Buffer.alloc(0)
+
+function answerOf({ status, retryAfter, body, bodyBytes, startedAt }: Sent, truncated: boolean): EgressAnswer {
   return {
     status,
     retryAfter,
-    body: bytes === undefined || bytes.length === 0 ? '' : inert(bytes.toString('utf8', 0, bodyBytesMax)),
+    body: bodyBytes === 0 ? '' : inert(body.toString('utf8', 0, Math.min(bodyBytes, bodyBytesMax))),
     truncated,
     durationMs: since(startedAt),
   }
