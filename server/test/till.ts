@@ -42,6 +42,8 @@ export interface Wire extends AsyncDisposable {
   /** The code that it was closed with. */
   closed: number | null
   send(message: unknown): void
+  /** Sends text as one message in so many fragments, with space behind it where it has fewer characters. */
+  sendIn(fragments: number, text: string): void
   /** Sends, and resolves to the answer to just that. */
   ask(message: Record<string, unknown>): Promise<any>
   /** The first message of an action, of those that nobody took yet. */
@@ -81,6 +83,11 @@ export async function wire(url: string, keys: Keys, options: WireOptions = {}): 
     received,
     closed: null,
     send: (message) => socket.send(typeof message === 'string' ? message : JSON.stringify(message)),
+    sendIn(fragments, text) {
+      const whole = text.padEnd(fragments)
+      for (let at = 0; at < fragments - 1; at++) socket.send(whole.charAt(at), { fin: false })
+      socket.send(whole.slice(fragments - 1))
+    },
     async ask(message) {
       const requestId = `ask-${(asked += 1)}`
       socket.send(JSON.stringify({ ...message, requestId }))

@@ -162,3 +162,13 @@ test('[D5.socket.frame, D5.push.missed] a till that takes nothing of what it mis
   )
   await until('the close', async () => (await its.kaha.db.run<{ desks: number }>(sockets, []))[0]?.desks === 0)
 })
+
+test('[D5.socket.frame] a frame is read in up to 256 fragments, and one more ends the socket', async () => {
+  const desk = await shop.till()
+  const ping = JSON.stringify({ action: 'ping', requestId: 'cut' })
+  desk.sendIn(256, ping)
+  assert.equal((await desk.next('pong')).requestId, 'cut')
+  desk.sendIn(257, ping)
+  await until('the close', () => desk.closed !== null)
+  assert.equal(desk.closed, 1008)
+})

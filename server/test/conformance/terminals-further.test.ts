@@ -5,7 +5,7 @@ import { terminalFrameBytesMax } from '@kaha/contract'
 import { attentionStore } from '../../src/commands/store-attention.ts'
 import { cards, platform } from '../platform.ts'
 import { sql } from '../sql.ts'
-import { approval, result, sale, shopOf } from '../till.ts'
+import { approval, result, sale, shopOf, type Wire } from '../till.ts'
 import { until } from '../until.ts'
 
 // What terminals say of a payment beside the word that counts.
@@ -76,18 +76,19 @@ test('[D5.result.malformed, D5.result.foreign] of what is no result a person is 
 
 test('[D5.result.malformed, D5.socket.frame] what was in a frame that nobody could read is for a person to find out, where a payment is open at the terminal', async () => {
   const frames = [
-    ['{"frame":"more than 64 KiB"}', 1009, Buffer.alloc(terminalFrameBytesMax + 1, ' ')],
-    ['{"frame":"not UTF-8"}', 1007, Buffer.from([0x7b, 0xff, 0x7d])],
+    ['{"frame":"more than 64 KiB"}', 1009, (to: Wire) => to.send(' '.repeat(terminalFrameBytesMax + 1))],
+    ['{"frame":"more than 256 fragments"}', 1008, (to: Wire) => to.sendIn(257, '{}')],
+    ['{"frame":"not UTF-8"}', 1007, (to: Wire) => to.socket.send(Buffer.from([0x7b, 0xff, 0x7d]), { binary: false })],
   ] as const
-  for (const [detail, code, frame] of frames) {
+  for (const [detail, code, say] of frames) {
     const { transactionId, paying, terminal } = await begun()
     const alarms = async () =>
       (await attentionStore.list(p.kaha.db, 100)).filter(({ payment }) => payment === transactionId)
-    terminal.socket.send(frame, { binary: false })
+    say(terminal)
     await until('the close', () => terminal.closed !== null)
     assert.equal(terminal.closed, code)
     const back = await shop.connect()
-    back.socket.send(frame, { binary: false })
+    say(back)
     await until('an alarm', async () => (await alarms()).length > 0)
     await until('the close', () => back.closed !== null)
     const third = await shop.connect()
@@ -99,7 +100,7 @@ test('[D5.result.malformed, D5.socket.frame] what was in a frame that nobody cou
       [['malformed_result', true]],
     )
     await third.settled()
-    third.socket.send(frame, { binary: false })
+    say(third)
     await until('the close', () => third.closed !== null)
     assert.equal((await alarms()).length, 1)
   }

@@ -35,7 +35,10 @@ const unsentMax = 10_000
 const unreadable: Readonly<Record<string, string>> = {
   WS_ERR_UNSUPPORTED_MESSAGE_LENGTH: 'more than 64 KiB',
   WS_ERR_INVALID_UTF8: 'not UTF-8',
+  WS_ERR_TOO_MANY_BUFFERED_PARTS: 'more than 256 fragments',
 }
+// The library keeps each fragment with all that came with it in one read from the socket, 64 KiB at most, until the last is there.
+const fragmentsMax = 256
 // A commit that nobody waits for any more may still go through.
 const unsentMsMax = 60_000
 
@@ -85,13 +88,14 @@ export function createGateway(deps: GatewayDependencies): Gateway {
   }
   const refused = noteRefusals(log, metrics)
   figures.countSockets(() => links.size)
-  // The types of the library do not know the last of these yet.
+  // The types of the library do not know the last two of these yet.
   const options = {
     noServer: true,
     perMessageDeflate: false,
     maxPayload: terminalFrameBytesMax,
     clientTracking: false,
     closeTimeout: closeMs,
+    maxFragments: fragmentsMax,
   }
   const server = new WebSocketServer(options)
   const noteUnsent = (ids: readonly string[]) => {
