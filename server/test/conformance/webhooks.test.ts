@@ -189,6 +189,27 @@ test('[A2.create.conflict] of twenty creates of one url at once, one is taken', 
   assert.equal(answers.filter(({ status }) => status === 409).length, 19)
 })
 
+test('[A2.create.limit] an entity has at most 100 endpoints, also when many are made at once; a disabled one takes up a place, a deleted one makes room', async () => {
+  const { otherPartnersBranch: branch, otherPartnersMerchant: above } = people
+  const createSome = (count: number) => Promise.all(Array.from({ length: count }, () => create(fresh(), branch.key)))
+  const answers = [...(await createSome(52)), ...(await createSome(52))]
+  const ids = answers.flatMap(({ status, json }) => (status === 201 ? [String(json.id)] : []))
+  assert.equal(ids.length, 100)
+  for (const answer of answers) if (answer.status !== 201) assertRefused(path, answer, 409, 'CONFLICT')
+
+  const ask = (method: string, id = '', body?: unknown) =>
+    call(p.url, { method, path: `${path}/${id}`, key: branch.key, body })
+  assert.equal((await ask('PATCH', ids[0], { disabled: true })).status, 200)
+  const refused = await create(fresh(), branch.key)
+  assertRefused(path, refused, 409, 'CONFLICT')
+  assert.equal(refused.json.error.message, 'This entity has 100 endpoints, as many as it may; delete one first.')
+
+  assert.equal((await create(fresh(), above.key)).status, 201)
+  assert.equal((await ask('DELETE', ids[1])).status, 200)
+  assert.equal((await create(fresh(), branch.key)).status, 201)
+  assertRefused(path, await create(fresh(), branch.key), 409, 'CONFLICT')
+})
+
 test('[A2.url.https, A2.url.user-information, A2.url.fragment] a url is https, without user information and without a fragment', async () => {
   const wrong = [
     'http://shop.example.com/hook',

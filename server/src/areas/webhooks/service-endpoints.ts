@@ -13,6 +13,8 @@ export interface NewEndpoint {
   readonly metadata?: Readonly<Record<string, string>> | null
 }
 
+/** Of one entity, deleted ones not counted. Each of them is sent every event that it subscribes to. */
+const endpointsMax = 100
 /** How long the secrets before a new one sign beside it, unless told. */
 const overlapSecondsDefault = 86_400
 
@@ -48,13 +50,15 @@ export function endpointCases({ delivery, cursors, vet, sandbox }: WebhooksDepen
   return {
     async createEndpoint(principal: Principal, input: NewEndpoint): Promise<DestinationRow> {
       mustBeReachable(input.url)
-      return destinations.create(principal, {
+      const made = await destinations.createWithin(endpointsMax, principal, {
         dialect: 'signed',
         url: input.url,
         types: input.enabled_events,
         description: input.description ?? null,
         metadata: input.metadata ?? {},
       })
+      if (made !== undefined) return made
+      throw refuse('CONFLICT', `This entity has ${endpointsMax} endpoints, as many as it may; delete one first.`)
     },
 
     async listEndpoints(
