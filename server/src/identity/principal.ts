@@ -17,6 +17,9 @@ export interface Principal {
   readonly scopes: ReadonlySet<string>
 }
 
+/** Who shares what a process does at a time: a merchant with its branches, so that many keys of one business are no more than one; else a partner. */
+export const sharerOf = ({ merchantId, partnerId }: Principal): string => merchantId ?? partnerId
+
 /** Throws FORBIDDEN for the first of these that the key does not carry. */
 export function requireScopes(principal: Principal, scopes: readonly string[]): void {
   const missing = scopes.find((scope) => !principal.scopes.has(scope))

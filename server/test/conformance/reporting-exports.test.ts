@@ -11,7 +11,7 @@ import { heldLock } from '../held-lock.ts'
 import { cards, platform } from '../platform.ts'
 import { until } from '../until.ts'
 import { assertRefused, call } from './call.ts'
-import { keyFor } from './people.ts'
+import { everybody, keyFor } from './people.ts'
 import { transactionsPath as path } from './reports.ts'
 import { rowsOf } from './shop.ts'
 
@@ -68,24 +68,29 @@ const areBothFree = (url: string) =>
 /** Keeps whoever reads or writes transactions waiting, until it is released. */
 const locked = () => heldLock(p.kaha.work, 'lock table payments.transactions')
 
-test('[B3.csv.at-once] a third export of an entity and a fifth in all are 429 with Retry-After, until one is over, taken to its end or left', async (t) => {
-  const [first, second] = [await held(t, ofMerchant), await held(t, ofMerchant)]
-  const third = await short()
-  assertRefused(path, third, 429, 'RATE_LIMITED')
-  assert.equal(third.headers['retry-after'], '5')
-  assert.match(third.json.error.message, /of your entity/)
+test('[B3.csv.at-once] a third export of a merchant and its branches and a fifth in all are 429 with Retry-After, until one is over, taken to its end or left', async (t) => {
+  const { otherMerchant, otherMerchantsBranch, otherPartner } = await everybody(p)
+  const [first, second] = [await held(t, ofMerchant), await held(t, ofBranch)]
   const { secretKey: another } = await keyFor(p, { id: p.merchant.id, level: 'merchant' }, { scopes: ['reports.read'] })
-  assert.equal((await short(another)).status, 429, 'whichever of its keys asks')
+  for (const key of [ofMerchant, ofBranch, another]) {
+    const third = await short(key)
+    assertRefused(path, third, 429, 'RATE_LIMITED')
+    assert.equal(third.headers['retry-after'], '5')
+    assert.match(third.json.error.message, /of yours/)
+  }
   assert.equal((await call(p.url, { path, key: ofMerchant })).status, 200)
+  for (const { key } of [otherMerchant, otherMerchantsBranch, otherPartner])
+    assert.equal((await short(key)).status, 200)
 
   await Promise.all([held(t, ofPartner), held(t, ofPartner)])
-  const fifth = await short(ofBranch)
+  assert.match((await short(ofPartner)).json.error.message, /of yours/)
+  const fifth = await short(otherMerchant.key)
   assertRefused(path, fifth, 429, 'RATE_LIMITED')
   assert.equal(fifth.headers['retry-after'], '5')
   assert.match(fifth.json.error.message, /at once/)
 
   first.destroy()
-  await isFree(ofBranch)
+  await isFree(otherMerchant.key)
   for await (const chunk of second) assert.ok(chunk)
   await Promise.all([held(t, ofMerchant), held(t, ofMerchant)])
 })

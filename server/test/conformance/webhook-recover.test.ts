@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { heldLock } from '../held-lock.ts'
 import { cards, platform } from '../platform.ts'
 import { sql } from '../sql.ts'
 import { until } from '../until.ts'
 import { assertRefused, call } from './call.ts'
-import { everybody } from './people.ts'
+import { everybody, type Tenant } from './people.ts'
 
 // Area A: what an endpoint missed, sent after all.
 
@@ -207,33 +208,45 @@ test('events that are not dispatched yet, and tests, are left out', async (t) =>
   assert.equal(p.received().filter((one) => one === tested.id).length, 1)
 })
 
-test('[A2.recover.at-once] a second recovery of an endpoint at a time is 429 with Retry-After, and so is a fifth in all', async (t) => {
+test('[A2.recover.at-once] a second recovery of an endpoint, a third of a merchant and its branches and a fifth in all are 429 with Retry-After', async (t) => {
   const p = await eventful(t)
-  const endpoints = []
-  for (let made = 0; made < 5; made += 1) endpoints.push((await p.endpoint(`/${made}`)).id)
-  const release = Promise.withResolvers<void>()
-  const locked = Promise.withResolvers<void>()
-  const over = p.kaha.db.tx(async (tx) => {
-    await sql(tx, 'lock table delivery.events')
-    locked.resolve()
-    await release.promise
-  })
-  await locked.promise
-  const underWay = endpoints.slice(0, 4).map((id) => p.recover(id))
-  await until('four to wait', async () => {
-    const found = await sql<{ pid: number }>(
-      p.kaha.db,
-      "select pid from pg_locks where not granted and relation = 'delivery.events'::regclass",
-    )
-    return found.length >= 4
-  })
-  for (const id of [endpoints[0], endpoints[4]]) {
-    const refused = await p.recover(id ?? '')
+  const { merchant, branch, otherMerchant, otherPartner } = await everybody(p)
+  const endpoint = async ({ key }: Tenant, path: string) => ({ key, id: (await p.endpoint(path, p.as(key))).id })
+  const recover = ({ key, id }: { key: string; id: string }) => p.recover(id, { date_from: long }, key)
+  const [ofBranch, first, second] = [
+    await endpoint(branch, '/branch'),
+    await endpoint(merchant, '/1'),
+    await endpoint(merchant, '/2'),
+  ]
+  const [third, fourth] = [await endpoint(otherMerchant, '/3'), await endpoint(otherMerchant, '/4')]
+  const fifth = await endpoint(otherPartner, '/5')
+  const release = await heldLock(p.kaha.db, 'lock table delivery.events')
+  const waiting = (count: number) =>
+    until(`${count} to wait`, async () => {
+      const found = await sql<{ pid: number }>(
+        p.kaha.db,
+        "select pid from pg_locks where not granted and relation = 'delivery.events'::regclass",
+      )
+      return found.length >= count
+    })
+  const refuses = async (one: typeof first, message: RegExp) => {
+    const refused = await recover(one)
     assertRefused('/v1/', refused, 429, 'RATE_LIMITED')
     assert.equal(refused.headers['retry-after'], '1')
+    assert.match(refused.json.error.message, message)
   }
-  release.resolve()
-  await over
+  const underWay: ReturnType<typeof recover>[] = []
+  try {
+    underWay.push(recover(ofBranch), recover(first))
+    await waiting(2)
+    await refuses(first, /^This endpoint/)
+    await refuses(second, /of yours/)
+    underWay.push(recover(third), recover(fourth))
+    await waiting(4)
+    await refuses(fifth, /at once/)
+  } finally {
+    await release()
+  }
   for (const answer of await Promise.all(underWay)) assert.equal(answer.status, 202)
-  for (const id of endpoints) assert.equal((await p.recover(id)).status, 202)
+  for (const one of [ofBranch, first, second, third, fourth, fifth]) assert.equal((await recover(one)).status, 202)
 })

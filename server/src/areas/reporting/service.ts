@@ -1,4 +1,4 @@
-import type { Principal } from '../../identity/principal.ts'
+import { sharerOf, type Principal } from '../../identity/principal.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import type { Cursors } from '../../kernel/cursor.ts'
 import type { Db } from '../../kernel/db.ts'
@@ -97,7 +97,7 @@ export function createReportingService({ db, clock, cursors, sharesMax = 10_000 
 
   const exporting = createPlaces({
     eachMax: exportsOfOneMax,
-    eachRefusal: `${exportsOfOneMax} exports of your entity are under way; read them to the end or close them, and try again.`,
+    eachRefusal: `${exportsOfOneMax} exports of yours are under way, those of a merchant and of its branches together; read them to the end or close them, and try again.`,
     all: { max: exportsMax, refusal: 'As many exports are under way as the server makes at once; wait and try again.' },
     retryAfterSeconds: 5,
   })
@@ -132,7 +132,7 @@ export function createReportingService({ db, clock, cursors, sharesMax = 10_000 
       const until = { ...filters, to: filters.to !== null && filters.to < now ? filters.to : now }
       const start = afterOf(query.cursor, boundOf(principal, query))
       await using opening = new AsyncDisposableStack()
-      opening.use(exporting.take(principal.entityId))
+      opening.use(exporting.take(sharerOf(principal)))
       let reading: Promise<unknown> | undefined
       const read = (after: After | null) => {
         const page = transactionStore.listLines(db, principal, until, after, exportRows)

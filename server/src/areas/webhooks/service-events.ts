@@ -1,5 +1,5 @@
 import type { DestinationRow, EventDetail, EventRow, SendRefusal, Sent } from '../../delivery/index.ts'
-import type { Principal } from '../../identity/principal.ts'
+import { sharerOf, type Principal } from '../../identity/principal.ts'
 import { idsWithin, smallestId } from '../../kernel/ids.ts'
 import { listedBy, pageSizeDefault, positionIn, type Listed } from '../../kernel/list.ts'
 import { createPlaces } from '../../kernel/places.ts'
@@ -18,6 +18,7 @@ export interface EventQuery {
 }
 
 const branchesAtOnce = 500
+const recoveriesOfOneMax = 2
 const recoveriesMax = 4
 
 export function eventCases(
@@ -27,6 +28,11 @@ export function eventCases(
   const recovering = createPlaces({
     eachMax: 1,
     eachRefusal: 'This endpoint is being recovered; wait for that.',
+    retryAfterSeconds: 1,
+  })
+  const recoveries = createPlaces({
+    eachMax: recoveriesOfOneMax,
+    eachRefusal: `${recoveriesOfOneMax} recoveries of yours are under way, those of a merchant and of its branches together; wait and try again.`,
     all: {
       max: recoveriesMax,
       refusal: 'As many endpoints are being recovered as can be at once; wait and try again.',
@@ -89,7 +95,9 @@ export function eventCases(
     async recoverEndpoint(principal: Principal, id: string, range: RecoverRange): Promise<{ events: number }> {
       const bounds = idBounds(range.date_from, range.date_to)
       const endpoint = await enabledEndpoint(principal, id)
-      using _ = recovering.take(endpoint.id)
+      using places = new DisposableStack()
+      places.use(recovering.take(endpoint.id))
+      places.use(recoveries.take(sharerOf(principal)))
       const events = await delivery.events.recover(endpoint, bounds, async (after) => {
         const branches = await branchesUnder(endpoint, { after, rowsMax: branchesAtOnce })
         return branches.map((branch) => branch.id)

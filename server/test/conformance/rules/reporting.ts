@@ -86,7 +86,7 @@ export const reporting = joined(
     'B3.csv.accept': 'Accept text/csv on the list of transactions gives the whole filtered result as CSV',
     'B3.csv.bounded': 'the CSV is streamed with bounded memory',
     'B3.csv.at-once':
-      'a process makes two exports of an entity at a time and four in all; one more is 429 RATE_LIMITED with Retry-After',
+      'a process makes two exports of a merchant and its branches, or of a partner, at a time and four in all; one more is 429 RATE_LIMITED with Retry-After',
     'B3.csv.stalled': 'an export of which nothing is taken for 30 seconds is ended with its connection',
     'B3.csv.form': 'the CSV follows RFC 4180, and its header row names the fields in the order of the contract',
     'B3.csv.nested': 'a nested field has its path as its name, as in amount_details.amount_received',

@@ -59,7 +59,7 @@ export const webhookDelivery = joined(
     'A2.recover.missed':
       'a recovery sends again what did not reach the endpoint between date_from and date_to, NOT_SUBSCRIBED events included',
     'A2.recover.at-once':
-      'a process does one recovery of an endpoint at a time and four in all; one more is 429 RATE_LIMITED with Retry-After',
+      'a process does one recovery of an endpoint at a time, two of a merchant and its branches, or of a partner, and four in all; one more is 429 RATE_LIMITED with Retry-After',
     'A2.recover.until-now': 'a recovery without date_to reaches to the present',
     'A2.pause.recover': 'events that an endpoint missed while it was paused can be recovered',
     'A2.test.accepted': 'a test of an endpoint with a type is 202 with the event',
