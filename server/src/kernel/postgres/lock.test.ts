@@ -1,19 +1,48 @@
 import assert from 'node:assert/strict'
-import { chownSync, mkdirSync, rmdirSync, statSync, writeFileSync } from 'node:fs'
+import { spawnSync } from 'node:child_process'
+import { chownSync, mkdirSync, readdirSync, rmdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
 import { unlockableDataDir, unusableDataDir } from '../data-dir.ts'
 import { StartFault } from '../fault.ts'
-import { lockDirectory } from './lock.ts'
+import { DirectoryHeld, lockDirectory } from './lock.ts'
 import { folder, isRoot } from './test-setup.ts'
+
+test('what holds a lock is open to its owner alone, whatever the umask, and so is one that was left open', (t) => {
+  const usual = process.umask(0)
+  t.after(() => process.umask(usual))
+  const [fresh, old] = [folder(t), folder(t)]
+  for (const name of ['lock', 'lock-journal']) writeFileSync(join(old, name), '', { mode: 0o666 })
+  for (const dataDir of [fresh, old]) {
+    using _ = lockDirectory(dataDir)
+    assert.deepEqual(
+      readdirSync(dataDir).map((name) => [name, (statSync(join(dataDir, name)).mode & 0o777).toString(8)]),
+      [
+        ['kaha.pid', '600'],
+        ['lock', '600'],
+        ['lock-journal', '600'],
+      ],
+    )
+    assert.throws(() => lockDirectory(dataDir), DirectoryHeld)
+  }
+})
+
+test('a second lock in the same process takes nothing from the first', (t) => {
+  const dataDir = folder(t)
+  using _ = lockDirectory(dataDir)
+  assert.throws(() => lockDirectory(dataDir), DirectoryHeld)
+  const other = `new (require('node:sqlite').DatabaseSync)(process.argv[1]).exec('begin exclusive')`
+  const { stderr } = spawnSync(process.execPath, ['-e', other, join(dataDir, 'lock')], { encoding: 'utf8' })
+  assert.match(stderr, /database is locked/)
+})
 
 test('what root leaves of a lock keeps nobody out who owns the directory', (t) => {
   if (!isRoot) return t.skip('needs root')
   const dataDir = folder(t)
   chownSync(dataDir, 65_534, 65_533)
   using _ = lockDirectory(dataDir)
-  for (const name of ['lock', 'kaha.pid']) {
+  for (const name of ['lock', 'lock-journal', 'kaha.pid']) {
     const { uid, gid } = statSync(join(dataDir, name))
     assert.deepEqual([uid, gid], [65_534, 65_533], name)
   }

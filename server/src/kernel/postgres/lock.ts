@@ -1,4 +1,4 @@
-import { rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, closeSync, lstatSync, openSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { leaveToOwner, unlockableDataDir, unusableDataDir } from '../data-dir.ts'
@@ -36,6 +36,7 @@ export function lockDirectory(dataDir: string, { forCommand = false } = {}): Dir
   const lockFile = join(dataDir, 'lock')
   let lock: DatabaseSync | undefined
   try {
+    closeToOthers(lockFile)
     lock = new DatabaseSync(lockFile)
     lock.exec('pragma journal_mode = off; begin exclusive')
   } catch (error) {
@@ -54,7 +55,7 @@ export function lockDirectory(dataDir: string, { forCommand = false } = {}): Dir
   const killedOwner = readPid(pidFile)
   try {
     writeFileSync(pidFile, `${process.pid}\n${forCommand ? `${command}\n` : ''}`, { mode: 0o600 })
-    for (const path of [lockFile, pidFile]) leaveToOwner(path)
+    leaveToOwner(pidFile)
   } catch (error) {
     lock.close()
     throw unusableDataDir(dataDir, error)
@@ -66,6 +67,17 @@ export function lockDirectory(dataDir: string, { forCommand = false } = {}): Dir
       lock.close()
     },
   }
+}
+
+/**
+ * Makes the file of the lock for the owner of its folder alone, and closes one that is there: whoever can read it can hold it. SQLite makes its
+ * journal like the file itself. One that is there is not opened: this process may hold it.
+ */
+function closeToOthers(lockFile: string): void {
+  if (lstatSync(lockFile, { throwIfNoEntry: false }) === undefined) closeSync(openSync(lockFile, 'a', 0o600))
+  const { mode } = lstatSync(lockFile)
+  if ((mode & 0o077) !== 0) chmodSync(lockFile, 0o600)
+  leaveToOwner(lockFile)
 }
 
 /** The process id on the first line of a file, if there is one. */
