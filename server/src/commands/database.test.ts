@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { createRequire } from 'node:module'
 import { createServer, type AddressInfo, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -90,6 +91,53 @@ test('signs that are written as they must be are taken, and an @ in what an addr
   ]) {
     await using opened = await openDatabase(readConfig({ KAHA_DATABASE_URL: url }), { log: () => {} })
     assert.deepEqual(opened.target, { url })
+  }
+})
+
+const opening = (query: string) => {
+  const config = readConfig({ KAHA_DATABASE_URL: `postgres://kaha@127.0.0.1/shop?${query}` })
+  return openDatabase(config, { log: () => {} })
+}
+
+test('a parameter of the address that nobody knows is refused in one line, and the one that is meant is named', async () => {
+  for (const [query, line] of [
+    ['SSLMODE=verify-full', 'SSLMODE, which nobody knows: sslmode is meant'],
+    ['sslmode=verify-full&SslRootCert=/etc/ca.pem', 'SslRootCert, which nobody knows: sslrootcert is meant'],
+    ['%53SLMODE=require', 'SSLMODE, which nobody knows: sslmode is meant'],
+    ['keepalive=true', 'keepalive, which nobody knows: keepAlive is meant'],
+    ['ssl_mode=require', 'ssl_mode that neither PostgreSQL nor its driver knows: correct it, or leave it out; .*'],
+    ['application_name=a%20b&sslmod=require', 'sslmod that neither PostgreSQL nor its driver knows: .*'],
+  ])
+    await assert.rejects(
+      opening(query ?? ''),
+      (error) =>
+        error instanceof StartFault && new RegExp(`^KAHA_DATABASE_URL has a parameter ${line}$`).test(error.message),
+      query,
+    )
+})
+
+test('a parameter that may be a part of a password is refused, and not shown', async () => {
+  for (const query of ['user=a&password=b&hunter2', 'password=b&hunter2=c', 'hunter2=1&user=x@h'])
+    await assert.rejects(
+      opening(query),
+      (error) =>
+        error instanceof StartFault &&
+        /^KAHA_DATABASE_URL has a parameter that neither .* written as %26$/.test(error.message) &&
+        !error.message.includes('hunter2'),
+      query,
+    )
+})
+
+test('what the driver reads of an address is known, and what libpq reads', async () => {
+  const read = new Set(['ssl', 'sslcert', 'sslkey', 'sslmode', 'sslrootcert', 'uselibpqcompat'])
+  const Parameters = createRequire(import.meta.url)('pg/lib/connection-parameters') as new (config: object) => object
+  assert.ok(new Parameters(new Proxy({}, { get: (_all, name) => void read.add(String(name)) })))
+  assert.ok(read.has('query_timeout') && read.has('sslnegotiation'))
+  // The address itself.
+  read.delete('connectionString')
+  for (const name of [...read, 'channel_binding', 'connect_timeout', 'sslcrl', 'target_session_attrs']) {
+    await using opened = await opening(`${name}=1`)
+    assert.ok(opened.target)
   }
 })
 

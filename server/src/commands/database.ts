@@ -10,6 +10,7 @@ import { migrate, type MayMigrate } from '../kernel/migrate.ts'
 import { startEmbeddedPostgres } from '../kernel/postgres/embedded.ts'
 import { DirectoryHeld, HeldByCommand, isHeldByCommand } from '../kernel/postgres/lock.ts'
 import { readPidFile } from '../kernel/postgres/pid-file.ts'
+import { refuseUnknownParameters } from './database-parameters.ts'
 import { warn } from './words.ts'
 
 export interface OpenDatabase extends AsyncDisposable {
@@ -37,6 +38,7 @@ export async function openDatabase(
         'KAHA_DATABASE_URL is no address; it looks like postgres://USER:PASSWORD@HOST:PORT/DATABASE, with signs such as @, :, / and ? in a password or a name written as %40, %3A, %2F and %3F',
       )
     }
+    refuseUnknownParameters(new URL(config.databaseUrl))
     return { target: { url: config.databaseUrl }, [Symbol.asyncDispose]: async () => {} }
   }
   if (roles.some((role) => !config.roles.includes(role))) {
