@@ -65,7 +65,7 @@ const meanings: Readonly<Record<Code, string>> = {
   NOT_FOUND: 'There is no such resource for this key.',
   METHOD_NOT_ALLOWED: 'The path takes other methods: see Allow.',
   CONFLICT:
-    'The request does not fit how things stand: the message says why. The entity has a live endpoint with this URL, or 100 endpoints; the endpoint is DISABLED or deleted; the event is not dispatched yet; there is no endpoint to send to.',
+    'The request does not fit how things stand: the message says why. The entity has a live endpoint with this URL, or 500 endpoints; the endpoint is DISABLED or deleted; the event is not dispatched yet; there is no endpoint to send to.',
   IDEMPOTENCY_MISMATCH: 'The Idempotency-Key came with another request before.',
   IDEMPOTENCY_IN_PROGRESS: 'The first request with this Idempotency-Key is still running; repeat it after Retry-After.',
   INTENT_PROCESSING: 'An attempt is being processed; retrieve the intent until it is settled.',

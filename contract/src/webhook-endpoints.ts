@@ -89,13 +89,13 @@ export const createWebhookEndpoint = operation({
   path: '/v1/webhook_endpoints',
   summary: 'Register an endpoint',
   description:
-    'Registers a callback URL of the entity of the key, at most 100 of them, DISABLED ones included. It is ENABLED at once and receives the events of that entity and of all entities under it. The signing secret is read by an operation of its own.',
+    'Registers a callback URL of the entity of the key, at most 500 of them, DISABLED ones included. It is ENABLED at once and receives the events of that entity and of all entities under it. The signing secret is read by an operation of its own.',
   auth: 'key',
   scope: 'webhooks.write',
   body: CreateWebhookEndpoint,
   success: { 201: { description: 'The endpoint, without its signing secret.', schema: WebhookEndpoint } },
   errors: ['INVALID_URL', 'INVALID_ENABLED_EVENTS', 'INVALID_DESCRIPTION', 'INVALID_METADATA', 'CONFLICT'],
-  errorExamples: { CONFLICT: { message: 'This entity has 100 endpoints, as many as it may; delete one first.' } },
+  errorExamples: { CONFLICT: { message: 'This entity has 500 endpoints, as many as it may; delete one first.' } },
   example: {
     url: 'https://shop.example.com/webhooks',
     enabled_events: ['payment.succeeded', 'payment.declined'],

@@ -316,7 +316,7 @@ export function cancelIntent(intent: IntentModel, now: number): string {
 }
 
 export interface LinkChange {
-  /** Infinity lifts the limit. */
+  /** Infinity lifts the limit; one of a single use keeps its own. */
   readonly cap?: number
   readonly expiresAt?: number
 }
@@ -324,10 +324,10 @@ export interface LinkChange {
 /** Changes a link as its merchant does. */
 export function updateLink(world: World, link: LinkModel, { cap, expiresAt }: LinkChange, now: number): string {
   if (linkStatus(link, now) !== 'ACTIVE') return '422 INVALID_STATE'
-  if (cap !== undefined && !link.multi) return '400 INVALID_MAX_USES max_uses multi_use_only'
+  if (cap !== undefined && cap !== Infinity && !link.multi) return '400 INVALID_MAX_USES max_uses multi_use_only'
   if (cap !== undefined && cap <= takenOf(world, link, now)) return '400 INVALID_MAX_USES max_uses greater_than_taken'
   if (expiresAt !== undefined && expiresAt <= link.expiresAt) return '400 INVALID_EXPIRES_AT expires_at later'
-  link.cap = cap ?? link.cap
+  if (link.multi) link.cap = cap ?? link.cap
   link.expiresAt = expiresAt ?? link.expiresAt
   return 'ACTIVE'
 }

@@ -189,12 +189,12 @@ test('[A2.create.conflict] of twenty creates of one url at once, one is taken', 
   assert.equal(answers.filter(({ status }) => status === 409).length, 19)
 })
 
-test('[A2.create.limit] an entity has at most 100 endpoints, also when many are made at once; a disabled one takes up a place, a deleted one makes room', async () => {
+test('[A2.create.limit] an entity has at most 500 endpoints, also when many are made at once; a disabled one takes up a place, a deleted one makes room', async () => {
   const { otherPartnersBranch: branch, otherPartnersMerchant: above } = people
   const createSome = (count: number) => Promise.all(Array.from({ length: count }, () => create(fresh(), branch.key)))
-  const answers = [...(await createSome(52)), ...(await createSome(52))]
+  const answers = [...(await createSome(252)), ...(await createSome(252))]
   const ids = answers.flatMap(({ status, json }) => (status === 201 ? [String(json.id)] : []))
-  assert.equal(ids.length, 100)
+  assert.equal(ids.length, 500)
   for (const answer of answers) if (answer.status !== 201) assertRefused(path, answer, 409, 'CONFLICT')
 
   const ask = (method: string, id = '', body?: unknown) =>
@@ -202,7 +202,7 @@ test('[A2.create.limit] an entity has at most 100 endpoints, also when many are 
   assert.equal((await ask('PATCH', ids[0], { disabled: true })).status, 200)
   const refused = await create(fresh(), branch.key)
   assertRefused(path, refused, 409, 'CONFLICT')
-  assert.equal(refused.json.error.message, 'This entity has 100 endpoints, as many as it may; delete one first.')
+  assert.equal(refused.json.error.message, 'This entity has 500 endpoints, as many as it may; delete one first.')
 
   assert.equal((await create(fresh(), above.key)).status, 201)
   assert.equal((await ask('DELETE', ids[1])).status, 200)

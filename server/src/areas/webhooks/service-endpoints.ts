@@ -14,7 +14,7 @@ export interface NewEndpoint {
 }
 
 /** Of one entity, deleted ones not counted. Each of them is sent every event that it subscribes to. */
-const endpointsMax = 100
+const endpointsMax = 500
 /** How long the secrets before a new one sign beside it, unless told. */
 const overlapSecondsDefault = 86_400
 

@@ -34,7 +34,7 @@ export const webhooks = joined(
     'A2.create.metadata-null': 'metadata that is null or left out is stored as an empty object',
     'A2.create.conflict': 'a url that another live endpoint of the same entity has is 409 CONFLICT',
     'A2.create.conflict-other-entity': 'two entities may each have an endpoint with the same url',
-    'A2.create.limit': 'an entity has at most 100 endpoints, DISABLED ones too; one more is 409 CONFLICT',
+    'A2.create.limit': 'an entity has at most 500 endpoints, DISABLED ones too; one more is 409 CONFLICT',
 
     'A2.url.https': 'a url that is not https is 400 INVALID_URL',
     'A2.url.user-information': 'a url with a user name or password is 400 INVALID_URL',
