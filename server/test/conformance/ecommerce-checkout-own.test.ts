@@ -208,6 +208,26 @@ for (const [what, begin, goOn] of [
     assert.deepEqual([later.url, outcome(later)], [paid.url, 'refunded'])
   })
 
+test('whoever buys a second time by a link of several uses, of which another takes the last, is not led to what they paid first', async () => {
+  const { id, url } = await merchant.newLink({ type: 'multi_use', max_uses: 2 })
+  const payer = browser()
+  assert.equal(outcome(await payer.pay(await payer.open(url))), 'succeeded')
+  const left = await payer.pay(await payer.open(url), cards.challenge)
+  await p.pay({ linkId: id })
+  const back = await payer.answer(left, 'passed')
+  assert.equal(outcome(back), 'used_up')
+  assert.match(back.text, /If not, you have not been charged/)
+})
+
+test('whoever paid by a link is not led there from a payment that its merchant made of it and cancelled', async () => {
+  const { id, url } = await merchant.newLink()
+  const other = await merchant.newIntent({ payment_link_id: id })
+  bodyOf(await merchant.cancelIntent(other.id), 200)
+  const payer = browser()
+  assert.equal(outcome(await payer.pay(await payer.open(url))), 'succeeded')
+  assert.equal(outcome(await payer.open(other.checkout_url)), 'cancelled')
+})
+
 test('of two payments that were left for codes, and whose link another has used up, neither page leads to the other', async () => {
   const { id, url } = await merchant.newLink()
   const payer = browser()

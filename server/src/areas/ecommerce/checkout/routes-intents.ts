@@ -96,8 +96,8 @@ function createShowIntent({
     if (code !== undefined) return send(reply, codePage({ ...code, notice }), intent.redirectUrls)
     const challengeUrl = await ecommerce.challengeUrl(intent)
     const link = intent.linkId === null ? undefined : await ecommerce.findLinkOfIntent(intent.linkId)
-    if (link?.state === 'CONSUMED' && hasEnded(intent)) {
-      // As at the link's address: another tab of this browser may have used it up.
+    // As at the link's address: another tab of this browser may have used it up. Of a link with more uses this may have been another purchase.
+    if (link?.state === 'CONSUMED' && link.type === 'one_time' && intent.isOfForm && hasEnded(intent)) {
       const paid = await ownPayment(request, link.id, intent)
       if (paid?.hasReceipt === true) return redirect(reply, paid)
     }
