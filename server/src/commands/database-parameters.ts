@@ -16,6 +16,8 @@ const ofDriver = `
 
 const known = new Set(`${ofLibpq}${ofDriver}`.trim().split(/\s+/))
 
+const secrets = /password|secret|_key$/i
+
 /** Throws a StartFault for a parameter that nobody knows: the driver leaves it out without a word, and the connection without TLS. */
 export function refuseUnknownParameters({ search, searchParams }: URL): void {
   const unknown = [...searchParams.keys()].find((name) => !known.has(name))
@@ -23,8 +25,9 @@ export function refuseUnknownParameters({ search, searchParams }: URL): void {
   const meant = [...known].find((name) => name.toLowerCase() === unknown.toLowerCase())
   if (meant !== undefined)
     throw new StartFault(`KAHA_DATABASE_URL has a parameter ${unknown}, which nobody knows: ${meant} is meant`)
-  // It may be what follows a bare & or ? of a password.
-  const name = /@|[?&]password=/.test(search) ? '' : ` ${unknown}`
+  // It may be what follows a bare & or ? of a password, or of another secret.
+  const mayBeSecret = search.includes('@') || [...searchParams.keys()].some((name) => secrets.test(name))
+  const name = mayBeSecret ? '' : ` ${unknown}`
   throw new StartFault(
     `KAHA_DATABASE_URL has a parameter${name} that neither PostgreSQL nor its driver knows: correct it, or leave it out; an & in a value is written as %26`,
   )

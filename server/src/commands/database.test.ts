@@ -104,7 +104,7 @@ test('a parameter of the address that nobody knows is refused in one line, and t
     ['SSLMODE=verify-full', 'SSLMODE, which nobody knows: sslmode is meant'],
     ['sslmode=verify-full&SslRootCert=/etc/ca.pem', 'SslRootCert, which nobody knows: sslrootcert is meant'],
     ['%53SLMODE=require', 'SSLMODE, which nobody knows: sslmode is meant'],
-    ['keepalive=true', 'keepalive, which nobody knows: keepAlive is meant'],
+    ['LOCK_TIMEOUT=1', 'LOCK_TIMEOUT, which nobody knows: lock_timeout is meant'],
     ['ssl_mode=require', 'ssl_mode that neither PostgreSQL nor its driver knows: correct it, or leave it out; .*'],
     ['application_name=a%20b&sslmod=require', 'sslmod that neither PostgreSQL nor its driver knows: .*'],
   ])
@@ -117,7 +117,8 @@ test('a parameter of the address that nobody knows is refused in one line, and t
 })
 
 test('a parameter that may be a part of a password is refused, and not shown', async () => {
-  for (const query of ['user=a&password=b&hunter2', 'password=b&hunter2=c', 'hunter2=1&user=x@h'])
+  const held = ['password', '%70assword', 'sslpassword', 'scram_client_key', 'oauth_client_secret']
+  for (const query of [...held.map((name) => `user=a&${name}=b&hunter2`), 'password=b&hunter2=c', 'hunter2=1&user=x@h'])
     await assert.rejects(
       opening(query),
       (error) =>
