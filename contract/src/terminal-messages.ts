@@ -39,8 +39,7 @@ export const terminalFrameBytesMax = 65_536
 const Perhaps = () => Type.Optional(Nullable(Type.String({ maxLength: terminalFrameBytesMax })))
 
 /** The same of a text that may be longer than what is kept of it. */
-const PerhapsCut = (charactersKept: number) => {
-  const description = `The first ${charactersKept} characters are kept.`
+const PerhapsCut = (charactersKept: number, description = `The first ${charactersKept} characters are kept.`) => {
   return Type.Optional(Nullable(Type.String({ maxLength: terminalFrameBytesMax, description })))
 }
 
@@ -57,7 +56,10 @@ export const ReportedPayment = Type.Object({
   amount: Type.Optional(Type.Union([Type.String({ maxLength: 32 }), Type.Number(), Type.Null()])),
   currency: Perhaps(),
   paymentMethod: Unread('As the payment has it; left aside.'),
-  authorizationCode: PerhapsCut(64),
+  authorizationCode: PerhapsCut(
+    64,
+    'Of one that has more than 64 characters the first 48 are kept, and 16 that tell it from others.',
+  ),
   errorCode: PerhapsCut(64),
   errorMessage: Perhaps(),
   receiptData: Perhaps(),

@@ -9,6 +9,7 @@ import { compile, isAllKeepable, isKeepable, type Validator } from '../../../ker
 import { nestingMax, nestsTooDeep } from '../../../kernel/json-depth.ts'
 import { asWritten } from '../../../kernel/json-digits.ts'
 import { repeatsKey } from '../../../kernel/json-keys.ts'
+import { sha256 } from '../../../kernel/seal.ts'
 import type { Connections } from '../connections.ts'
 import { notConnected, refuse, statuses, terminalOfAnother } from '../errors.ts'
 import { presentTerminal, presentVoid } from '../present.ts'
@@ -33,6 +34,7 @@ const isTooDeep = `The message is nested deeper than ${nestingMax} levels.`
 const cannotBeKept = 'The message holds text or a key that cannot be kept: NUL, half a surrogate pair, or __proto__.'
 
 const codeCharactersMax = 64
+const digestCharacters = 16
 const reasonCharactersMax = 255
 
 const isAction = (name: unknown): name is Action => typeof name === 'string' && Object.hasOwn(terminalRequests, name)
@@ -41,6 +43,13 @@ const said = <Value>(value: Value | null | undefined) => (value === null || valu
 /** What is kept of a text that a terminal said; half a surrogate pair at its end could not be. */
 const beginningOf = (text: string | null | undefined, charactersMax: number) =>
   said(text)?.slice(0, charactersMax).toWellFormed()
+/** Of an approval's code, which tells it from another, more than its beginning: some share that. */
+const approvalCodeOf = (code: string | null | undefined) => {
+  const text = said(code)
+  if (text === undefined || text.length <= codeCharactersMax) return text
+  const digest = sha256(text).toString('base64url').slice(0, digestCharacters)
+  return beginningOf(text, codeCharactersMax - digestCharacters) + digest
+}
 const isEmpty = (value: unknown) => value === undefined || value === null || value === ''
 
 /**
@@ -135,7 +144,7 @@ export function createActions(deps: ActionsDependencies): Act {
         status,
         amount: said(amount),
         currency: said(currency),
-        authorizationCode: beginningOf(authorizationCode, codeCharactersMax),
+        authorizationCode: approvalCodeOf(authorizationCode),
         errorCode: beginningOf(errorCode, codeCharactersMax),
         errorMessage: said(errorMessage),
         receiptData: said(receiptData),
