@@ -83,6 +83,8 @@ test('a change of one destination leaves what is next in line for the others whe
   await room.happen(5)
   const linesOf = async (id: string) => (await openOf(room)).filter((delivery) => delivery.destination_id === id)
   const inHand = async (id: string) => (await linesOf(id)).filter(({ leased }) => leased).length
+  // What is still on its way into a worker's hands while it is changed is given back whole.
+  await eventually(() => receiver.received.length === 1 && other.received.length === 1)
   await eventually(async () => (await inHand(changed.id)) === 5 && (await inHand(left.id)) === 5)
   const before = await linesOf(left.id)
 
