@@ -96,7 +96,7 @@ export const AmountDetails = Closed({
 
 const text = (description: string) => Type.Optional(Type.String({ description }))
 
-/** What is known by now of a transaction's numbers: one without money has its reference alone, where it has one. */
+/** What is known by now of a transaction's numbers: one that never received money has its reference alone, where it has one. */
 export const TransactionReceipt = Closed({
   receipt_number: text('The number of the receipt.'),
   auth_number: text('The number that the issuer authorized it under.'),

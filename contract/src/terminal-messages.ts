@@ -39,9 +39,8 @@ export const terminalFrameBytesMax = 65_536
 const Perhaps = () => Type.Optional(Nullable(Type.String({ maxLength: terminalFrameBytesMax })))
 
 /** The same of a text that may be longer than what is kept of it. */
-const PerhapsCut = (charactersKept: number, description = `The first ${charactersKept} characters are kept.`) => {
-  return Type.Optional(Nullable(Type.String({ maxLength: terminalFrameBytesMax, description })))
-}
+const PerhapsCut = (charactersKept: number, description = `The first ${charactersKept} characters are kept.`) =>
+  Type.Optional(Nullable(Type.String({ maxLength: terminalFrameBytesMax, description })))
 
 /** What a terminal may say and nobody reads: whatever stands there is no cause to refuse what is said beside it. */
 const Unread = (description: string) => Type.Optional(Type.Unsafe<string | null>({ description }))

@@ -131,7 +131,7 @@ const descriptions: Readonly<Record<Event['event_type'], string>> = {
 }
 const begunForIntent = 'A payment of intent {about} was begun.'
 
-/** What leads from a transaction to its intent and to its refunds: no field of the contract names them. */
+/** With the id that leads from a transaction to its intent, or to a refund: no field of the contract names them. */
 const describe = (type: Event['event_type'], aboutId: string | null): string =>
   aboutId === null
     ? descriptions[type]
