@@ -15,7 +15,7 @@ test('a move of the clock waits while what falls due has all other connections',
   t.after(() => held.disposeAsync())
   const { target } = held.use(await freshDatabase())
   const gotNone = Promise.withResolvers<void>()
-  const options = { connectionsMax: 2, acquireWaitMsMax: 50, onAway: () => gotNone.resolve() }
+  const options = { connectionsMax: 2, onAway: () => gotNone.resolve() }
   const db = held.use(createDb({ target, onError: () => {}, ...options }))
   const bus = held.use(await postgresBus({ db, target, debounceMs: 1, onLost: () => {} }))
   const clock = createClock()
