@@ -38,28 +38,49 @@ const readColumns = `
      and n.nspname not like 'pg\\_%' and n.nspname <> 'information_schema'
    order by n.nspname, c.relname, a.attnum`
 
-/** The tables of the migrated schema as TypeScript: what the driver gives for a row of each. */
+// In the order in which PostgreSQL reads their values.
+const readRecords = `
+  select n.nspname || '.' || c.relname as table, a.attname as column, format_type(a.atttypid, a.atttypmod) as type, true as nullable, null as check
+    from pg_attribute a
+    join pg_class c on c.oid = a.attrelid
+    join pg_namespace n on n.oid = c.relnamespace
+   where c.relkind = 'c' and a.attnum > 0 and not a.attisdropped
+   order by n.nspname, c.relname, a.attnum`
+
+/** The tables and records of the migrated schema as TypeScript: what the driver gives for a row of each, and what it is given. */
 export async function databaseTypes(): Promise<string> {
   await using cluster = await startTestCluster()
   await using database = await freshDatabase(cluster.handle)
   const client = new pg.Client(connectionConfig(database.target))
   await client.connect()
-  const { rows } = await client.query<Column>(readColumns)
+  const tables = await client.query<Column>(readColumns)
+  const records = await client.query<Column>(readRecords)
   await client.end()
-  return render(rows)
+  return render(tables.rows, records.rows)
 }
 
-function render(columns: readonly Column[]): string {
-  const tables = Map.groupBy(columns, (column) => column.table)
-  const interfaces = [...tables].map(
+const byTable = (columns: readonly Column[]) => [...Map.groupBy(columns, (column) => column.table)]
+const interfacesOf = (columns: readonly Column[]) =>
+  byTable(columns).map(
     ([table, of]) =>
       `  readonly '${table}': {\n${of.map((column) => `    readonly ${column.column}: ${typeOf(column)}`).join('\n')}\n  }`,
+  )
+
+function render(tables: readonly Column[], records: readonly Column[]): string {
+  const typesOf = byTable(records).map(
+    ([record, of]) => `  '${record}': {\n${of.map(({ column, type }) => `    ${column}: '${type}',`).join('\n')}\n  },`,
   )
   return [
     '// Made from the migrated schema by `npm run generate`; a check compares it with the schema.',
     '',
     '/** A row of each table as the driver gives it. */',
-    `export interface Tables {\n${interfaces.join('\n')}\n}`,
+    `export interface Tables {\n${interfacesOf(tables).join('\n')}\n}`,
+    '',
+    '/** A value of each composite type, as `recordsOf` takes it. */',
+    `export interface Records {\n${interfacesOf(records).join('\n')}\n}`,
+    '',
+    '/** The types of their columns, in their order. */',
+    `export const recordTypes = {\n${typesOf.join('\n')}\n} as const`,
     '',
   ].join('\n')
 }

@@ -21,7 +21,7 @@ import {
 import { createOpenedSecrets } from './secrets.ts'
 import { startSender } from './sender.ts'
 import { createSlots } from './slots.ts'
-import { eventRow, eventStore, type NewEvent } from './store-events.ts'
+import { eventRecords, eventStore, type NewEvent } from './store-events.ts'
 
 export type { SendRefusal, Sent } from './events.ts'
 export type { NewestSecret } from './destinations.ts'
@@ -68,8 +68,8 @@ export interface DeliveryDependencies {
 export interface Delivery {
   /** Writes an event in the caller's transaction. The caller hints `events` once that is committed. */
   appendEvent(tx: Queries, event: NewEvent): Promise<void>
-  /** An event as the published `delivery.append_events` takes it: for a statement of the caller's that writes several. */
-  eventRow(event: NewEvent): object
+  /** Events as the published `delivery.append_events` takes them: for a statement of the caller's that writes several. */
+  eventRecords(events: readonly NewEvent[]): Buffer
   readonly destinations: Destinations
   readonly events: Events
   /** Starts dispatching, sending and retention. Disposing stops: what is in flight ends or is given back. */
@@ -119,7 +119,7 @@ export function createDelivery({
     async appendEvent(tx, event) {
       await eventStore.append(tx, event)
     },
-    eventRow,
+    eventRecords,
     destinations: createDestinations({ db, work, bus, clock, keyring }),
     events: createEvents({ work, bus, clock }),
     worker() {

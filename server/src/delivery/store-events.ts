@@ -1,5 +1,6 @@
 import { perLevel, type Principal } from '../identity/principal.ts'
 import { statement, type Queries } from '../kernel/db.ts'
+import { recordsOf } from '../kernel/records.ts'
 import type { DialectName } from './dialects.ts'
 
 export type EventStatus =
@@ -160,20 +161,24 @@ type ListedLine = Omit<EventRow, 'id'> & {
   readonly last_looked: readonly string[] | null
 }
 
-/** An event as `delivery.append_events` takes it. */
-export const eventRow = (event: NewEvent) => ({
-  id: event.id,
-  dialect: event.dialect,
-  type: event.type,
-  partner_id: event.partnerId,
-  merchant_id: event.merchantId,
-  branch_id: event.branchId,
-  payment_intent_id: event.paymentIntentId,
-  payment_link_id: event.paymentLinkId,
-  body: event.body,
-  at: event.at,
-  group_id: event.groupId ?? null,
-})
+/** Events as `delivery.append_events` takes them. */
+export const eventRecords = (events: readonly NewEvent[]): Buffer =>
+  recordsOf(
+    'delivery.new_event',
+    events.map((event) => ({
+      id: event.id,
+      dialect: event.dialect,
+      type: event.type,
+      partner_id: event.partnerId,
+      merchant_id: event.merchantId,
+      branch_id: event.branchId,
+      group_id: event.groupId ?? null,
+      payment_intent_id: event.paymentIntentId,
+      payment_link_id: event.paymentLinkId,
+      body: event.body,
+      at: event.at,
+    })),
+  )
 
 export const eventStore = {
   append: (on: Queries, event: NewEvent) =>

@@ -553,3 +553,203 @@ export interface Tables {
     readonly expires_at: Date
   }
 }
+
+/** A value of each composite type, as `recordsOf` takes it. */
+export interface Records {
+  readonly 'delivery.new_event': {
+    readonly id: string | null
+    readonly dialect: string | null
+    readonly type: string | null
+    readonly partner_id: string | null
+    readonly merchant_id: string | null
+    readonly branch_id: string | null
+    readonly group_id: string | null
+    readonly payment_intent_id: string | null
+    readonly payment_link_id: string | null
+    readonly body: string | null
+    readonly at: Date | null
+  }
+  readonly 'payments.begun_at_terminal': {
+    readonly id: string | null
+    readonly partner_id: string | null
+    readonly merchant_id: string | null
+    readonly branch_id: string | null
+    readonly amount: bigint | null
+    readonly currency: string | null
+    readonly payment_method: string | null
+    readonly device_id: string | null
+    readonly transaction_id: string | null
+    readonly created_at: Date | null
+  }
+  readonly 'payments.changed_at_terminal': {
+    readonly id: string | null
+    readonly status: string | null
+    readonly approval_code: string | null
+    readonly at: Date | null
+  }
+  readonly 'terminals.asked_payment': {
+    readonly place: number | null
+    readonly id: string | null
+    readonly group_id: string | null
+    readonly transaction_id: string | null
+    readonly is_chosen: boolean | null
+    readonly addressed: string | null
+    readonly terminal_id: string | null
+    readonly here: string | null
+    readonly partner_id: string | null
+    readonly merchant_id: string | null
+    readonly key_id: string | null
+    readonly way: string | null
+    readonly webhook_mode: boolean | null
+    readonly request_hash: Buffer | null
+    readonly request: string | null
+    readonly amount: bigint | null
+    readonly currency: string | null
+    readonly payment_method: string | null
+    readonly created_at: Date | null
+    readonly reach_at: Date | null
+    readonly wait_at: Date | null
+    readonly signature: Buffer | null
+    readonly signed_until: Date | null
+  }
+  readonly 'terminals.changed_transaction': {
+    readonly id: string | null
+    readonly group_id: string | null
+    readonly before_version: number | null
+    readonly before_state: string | null
+    readonly held_by: string | null
+    readonly updated_at: Date | null
+    readonly report: string | null
+    readonly state: string | null
+    readonly given_up: string | null
+    readonly given_up_at: Date | null
+    readonly announced: string | null
+    readonly sent_to: string | null
+    readonly cancel_asked: boolean | null
+    readonly outcome: string | null
+    readonly our_code: string | null
+    readonly authorization_code: string | null
+    readonly error_code: string | null
+    readonly error_message: string | null
+    readonly receipt_data: string | null
+    readonly receipt_json: string | null
+    readonly outcome_at: Date | null
+    readonly void_cause: string | null
+    readonly void_state: string | null
+    readonly void_reason: string | null
+    readonly void_error: string | null
+    readonly void_asked_at: Date | null
+    readonly void_step_s: number | null
+    readonly voided_at: Date | null
+    readonly complete_unseen: boolean | null
+    readonly voided_unseen: boolean | null
+    readonly ended_at: Date | null
+    readonly reach_at: Date | null
+    readonly grace_at: Date | null
+    readonly wait_at: Date | null
+    readonly no_result_at: Date | null
+    readonly cancel_at: Date | null
+    readonly void_at: Date | null
+    readonly voided_code: string | null
+  }
+}
+
+/** The types of their columns, in their order. */
+export const recordTypes = {
+  'delivery.new_event': {
+    id: 'uuid',
+    dialect: 'text',
+    type: 'text',
+    partner_id: 'uuid',
+    merchant_id: 'uuid',
+    branch_id: 'uuid',
+    group_id: 'uuid',
+    payment_intent_id: 'uuid',
+    payment_link_id: 'uuid',
+    body: 'text',
+    at: 'timestamp with time zone',
+  },
+  'payments.begun_at_terminal': {
+    id: 'uuid',
+    partner_id: 'uuid',
+    merchant_id: 'uuid',
+    branch_id: 'uuid',
+    amount: 'bigint',
+    currency: 'text',
+    payment_method: 'text',
+    device_id: 'text',
+    transaction_id: 'text',
+    created_at: 'timestamp with time zone',
+  },
+  'payments.changed_at_terminal': {
+    id: 'uuid',
+    status: 'text',
+    approval_code: 'text',
+    at: 'timestamp with time zone',
+  },
+  'terminals.asked_payment': {
+    place: 'integer',
+    id: 'uuid',
+    group_id: 'uuid',
+    transaction_id: 'text',
+    is_chosen: 'boolean',
+    addressed: 'text',
+    terminal_id: 'uuid',
+    here: 'uuid',
+    partner_id: 'uuid',
+    merchant_id: 'uuid',
+    key_id: 'uuid',
+    way: 'text',
+    webhook_mode: 'boolean',
+    request_hash: 'bytea',
+    request: 'text',
+    amount: 'bigint',
+    currency: 'text',
+    payment_method: 'text',
+    created_at: 'timestamp with time zone',
+    reach_at: 'timestamp with time zone',
+    wait_at: 'timestamp with time zone',
+    signature: 'bytea',
+    signed_until: 'timestamp with time zone',
+  },
+  'terminals.changed_transaction': {
+    id: 'uuid',
+    group_id: 'uuid',
+    before_version: 'integer',
+    before_state: 'text',
+    held_by: 'uuid',
+    updated_at: 'timestamp with time zone',
+    report: 'text',
+    state: 'text',
+    given_up: 'text',
+    given_up_at: 'timestamp with time zone',
+    announced: 'text',
+    sent_to: 'uuid',
+    cancel_asked: 'boolean',
+    outcome: 'text',
+    our_code: 'text',
+    authorization_code: 'text',
+    error_code: 'text',
+    error_message: 'text',
+    receipt_data: 'text',
+    receipt_json: 'text',
+    outcome_at: 'timestamp with time zone',
+    void_cause: 'text',
+    void_state: 'text',
+    void_reason: 'text',
+    void_error: 'text',
+    void_asked_at: 'timestamp with time zone',
+    void_step_s: 'integer',
+    voided_at: 'timestamp with time zone',
+    complete_unseen: 'boolean',
+    voided_unseen: 'boolean',
+    ended_at: 'timestamp with time zone',
+    reach_at: 'timestamp with time zone',
+    grace_at: 'timestamp with time zone',
+    wait_at: 'timestamp with time zone',
+    no_result_at: 'timestamp with time zone',
+    cancel_at: 'timestamp with time zone',
+    void_at: 'timestamp with time zone',
+    voided_code: 'text',
+  },
+} as const

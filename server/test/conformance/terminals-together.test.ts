@@ -9,7 +9,7 @@ import { isOpen } from '../../src/areas/terminals/machine.ts'
 import { readPayment } from '../../src/areas/terminals/requests.ts'
 import { createTerminalsService } from '../../src/areas/terminals/service.ts'
 import { createWaits } from '../../src/areas/terminals/waits.ts'
-import { eventRow } from '../../src/delivery/store-events.ts'
+import { eventRecords } from '../../src/delivery/store-events.ts'
 import { createTerminalIdentity } from '../../src/identity/terminal-keys.ts'
 import { createCursors } from '../../src/kernel/cursor.ts'
 import { Fault } from '../../src/kernel/fault.ts'
@@ -36,7 +36,7 @@ const waits = createWaits(bus)
 after(() => waits[Symbol.asyncDispose]())
 const log = createLog('silent')
 const figures = createTerminalFigures(createMetrics(), { waitingCalls: () => 0, open: async () => 0 })
-const ledger = createLedger({ db, bus, clock, log, figures, waits, eventRow })
+const ledger = createLedger({ db, bus, clock, log, figures, waits, eventRecords })
 /** The use cases as they are, so that several calls can come in one turn. */
 const serviceHere = () =>
   createTerminalsService({

@@ -63,8 +63,8 @@ export function createTerminals(deps: {
     waitingCalls: () => waits.count,
     open: () => transactionStore.openAttention(db),
   })
-  const { destinations, eventRow } = delivery
-  const ledger = createLedger({ db, bus, clock, log, figures, waits, eventRow })
+  const { destinations, eventRecords } = delivery
+  const ledger = createLedger({ db, bus, clock, log, figures, waits, eventRecords })
   const webhooks = createTerminalWebhooks({ destinations, egress, clock, sandbox: settings.sandbox, pingMsMax })
   const hasActiveWebhook = (groupId: string) => webhooks.hasActive(groupId)
   // Until there is a gateway here, no terminal is.

@@ -20,7 +20,7 @@ async function saidOf(run: () => Promise<object[]>): Promise<Words[]> {
     log: createLog('silent'),
     waits: { give() {} } as Partial<LedgerDependencies['waits']> as LedgerDependencies['waits'],
     figures: {} as LedgerDependencies['figures'],
-    eventRow: () => ({}),
+    eventRecords: () => Buffer.alloc(0),
   })
   const about = { id: 'id', group_id: 'g', terminal_id: 't', sent_to: 'c' }
   const row = { ...newCourse, ...about, void_state: 'ASKED' } as Partial<TransactionRow> as TransactionRow

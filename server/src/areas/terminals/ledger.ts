@@ -57,8 +57,8 @@ export interface LedgerDependencies {
   readonly log: Log
   readonly figures: TerminalFigures
   readonly waits: Waits
-  /** An event as `delivery.append_events` takes it. */
-  readonly eventRow: (event: NewEvent) => object
+  /** Events as `delivery.append_events` takes them. */
+  readonly eventRecords: (events: readonly NewEvent[]) => Buffer
 }
 
 const claimedMax = 50
@@ -123,7 +123,7 @@ interface Draft {
 const nameOf = (groupId: string, transactionId: string) => `${groupId} ${transactionId}`
 
 /** The one place where a payment changes. */
-export function createLedger({ db, bus, clock, log, figures, waits, eventRow }: LedgerDependencies): Ledger {
+export function createLedger({ db, bus, clock, log, figures, waits, eventRecords }: LedgerDependencies): Ledger {
   const draft = (before: TransactionRow, stepper: Stepper, heldBy: string | null = null): Draft => {
     const at = new Date(Math.max(clock.now().getTime(), before.created_at.getTime()))
     const due = asOf(before, before.created_at, at)
@@ -136,13 +136,14 @@ export function createLedger({ db, bus, clock, log, figures, waits, eventRow }: 
   const writeAll = async (on: Queries, drafts: readonly Draft[]): Promise<Changed[]> => {
     const changed = drafts.filter(({ before, row }) => row !== before)
     const events = changed.flatMap(({ row, at, effects }) =>
-      effects.flatMap((effect) => (effect.kind === 'announce' ? [eventRow(announcementOf(row, effect.type, at))] : [])),
+      effects.flatMap((effect) => (effect.kind === 'announce' ? [announcementOf(row, effect.type, at)] : [])),
     )
     const saves = changed.map(({ before, heldBy, row, at }) => {
       const report = reportStatusOf(row)
       return { before, heldBy, course: row, at, report: report === reportStatusOf(before) ? null : report }
     })
-    const isHeard = saves.length > 0 && (await store.saveAll(on, saves, events))
+    const isHeard =
+      saves.length > 0 && (await store.saveAll(on, saves, events.length === 0 ? null : eventRecords(events)))
     const done: Changed[] = []
     for (const { row, at, effects } of drafts) {
       const raised: Alarm[] = []

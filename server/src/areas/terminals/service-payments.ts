@@ -111,7 +111,7 @@ export function paymentCases(
       here: sending.connectionOf(principal.groupId, terminalId) ?? null,
       reach_at: new Date(at.getTime() + reachMs),
       signature: way.signed?.signature ?? null,
-      signed_until_ms: way.signed === undefined ? null : way.signed.atMs + rememberedMs,
+      signed_until: way.signed === undefined ? null : new Date(way.signed.atMs + rememberedMs),
     }
   }
 

@@ -56,7 +56,7 @@ test('however many payments and signatures there have come to be, taking one wal
       here: null,
       reach_at: at,
       signature: isChosen ? null : randomBytes(32),
-      signed_until_ms: isChosen ? null : at.getTime() + 300_000,
+      signed_until: isChosen ? null : new Date(at.getTime() + 300_000),
     }
   }
   const take = async (tx: Queries, from: number, count: number) => {

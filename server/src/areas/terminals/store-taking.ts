@@ -1,4 +1,5 @@
 import { refusedBy, statement, type Queries } from '../../kernel/db.ts'
+import { recordsOf } from '../../kernel/records.ts'
 import type { ConnectionStatus } from './store-connections.ts'
 import type { TransactionRow } from './store-transactions.ts'
 
@@ -36,7 +37,7 @@ export interface Offered {
   readonly reach_at: Date
   /** Of a signed request: what makes it itself, and until when it could come again. */
   readonly signature: Buffer | null
-  readonly signed_until_ms: number | null
+  readonly signed_until: Date | null
 }
 
 /** The terminal of one that was asked for, locked, and what stands against the payment. */
@@ -68,19 +69,11 @@ export const takingStore = {
     all: readonly Offered[],
     busyAfter: Date,
   ): Promise<{ readonly isPast: boolean; readonly looked: readonly (Looked | undefined)[] }> {
-    const given = all.map((one, place) => ({
-      ...one.wanted,
-      ...one,
-      wanted: undefined,
-      place,
-      request_hash: one.wanted.request_hash.toString('hex'),
-      amount: String(one.wanted.amount),
-      signature: one.signature?.toString('hex') ?? null,
-    }))
+    const asked = all.map(({ wanted, ...one }, place) => ({ ...wanted, ...one, place }))
     const looked: (Looked | undefined)[] = all.map(() => undefined)
     try {
       const rows = await on.run<Looked & { readonly place: number; readonly terminal: string | null }>(takePayments, [
-        JSON.stringify(given),
+        recordsOf('terminals.asked_payment', asked),
         busyAfter,
       ])
       for (const { place, ...row } of rows) if (row.terminal !== null) looked[place] = row

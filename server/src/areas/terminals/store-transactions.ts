@@ -2,6 +2,7 @@ import type { TerminalPrincipal } from '../../identity/terminal-keys.ts'
 import { arrayOf } from '../../kernel/array.ts'
 import { refusedBy, statement, type Queries } from '../../kernel/db.ts'
 import { smallestId } from '../../kernel/ids.ts'
+import { recordsOf } from '../../kernel/records.ts'
 import { newCourse, type Alarm, type Course } from './course.ts'
 import { retentionDays, type TransactionState } from './machine.ts'
 
@@ -249,28 +250,22 @@ export const transactionStore = {
    * Writes these changes, what reports show of them and what is announced: one statement, all of it or, with a StaleRow, nothing, where one
    * is no longer as it was read. Resolves to whether any of the events is to be dispatched.
    */
-  async saveAll(on: Queries, saves: readonly Save[], events: readonly object[]): Promise<boolean> {
-    const given = saves.map(({ before, heldBy, course, at, report }) => {
-      const { id, group_id, version, state } = before
-      const row: Record<string, unknown> = {
-        id,
-        group_id,
-        before_version: version,
-        before_state: state,
-        held_by: heldBy,
-        updated_at: at,
-        report,
-      }
-      // What is not there is null, and costs nothing on its way.
-      for (const name of courseColumns) if (course[name] !== null) row[name] = course[name]
-      return row
-    })
+  async saveAll(on: Queries, saves: readonly Save[], events: Buffer | null): Promise<boolean> {
+    const changes = saves.map(({ before, heldBy, course, at, report }) => ({
+      ...course,
+      id: before.id,
+      group_id: before.group_id,
+      before_version: before.version,
+      before_state: before.state,
+      held_by: heldBy,
+      updated_at: at,
+      report,
+    }))
     try {
-      const announced = events.length === 0 ? null : JSON.stringify(events)
       const [row] = await on.run<{ is_heard: boolean | null }>(saveTransactions, [
-        JSON.stringify(given),
+        recordsOf('terminals.changed_transaction', changes),
         saves.length,
-        announced,
+        events,
       ])
       return row?.is_heard === true
     } catch (error) {

@@ -1,0 +1,128 @@
+import { recordTypes, type Records } from './database.gen.ts'
+
+const postgresEpochMs = Date.UTC(2000, 0, 1)
+const high = 2 ** 32
+const lengthBytes = 4
+const headBytes = 20
+const fieldHeadBytes = 8
+const fieldBytesMax = 16
+const utf8BytesMax = 3
+const keptBytesMax = 2 ** 20
+
+/** What a composite type of an installation's own has here: PostgreSQL knows such a type by the parameter, and believes no other number. */
+const someType = 0
+
+const oids = {
+  uuid: 2950,
+  text: 25,
+  boolean: 16,
+  bytea: 17,
+  integer: 23,
+  bigint: 20,
+  'timestamp with time zone': 1184,
+} as const
+type Type = keyof typeof oids
+type Column = readonly [name: string, type: Type]
+
+const columnsOf = Object.fromEntries(
+  Object.entries(recordTypes).map(([name, types]) => [name, Object.entries(types) satisfies Column[]]),
+) as unknown as Readonly<Record<keyof Records, readonly Column[]>>
+
+// What is written is copied from here at once: so it need not be known before how long it gets.
+let bytes = Buffer.allocUnsafe(2 ** 16)
+let view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length)
+
+function makeRoom(until: number): void {
+  if (until <= bytes.length) return
+  const larger = Buffer.allocUnsafeSlow(until * 2)
+  bytes.copy(larger)
+  bytes = larger
+  view = new DataView(larger.buffer)
+}
+
+/**
+ * Rows as an array of a composite type in PostgreSQL's binary form, for a parameter of just that type of array: nothing is written as text
+ * and read letter by letter, on either side. Throws a TypeError for an id that is no UUID.
+ */
+export function recordsOf<Name extends keyof Records>(name: Name, rows: readonly Records[Name][]): Buffer {
+  const columns = columnsOf[name]
+  makeRoom(headBytes)
+  // Dimensions, whether there are nulls, type; length and first index of the one dimension.
+  for (const [place, field] of [1, 0, someType, rows.length, 1].entries()) view.setInt32(place * 4, field)
+  let at = headBytes
+  for (const row of rows) at = writeRow(at, columns, row)
+  const written = Buffer.from(bytes.subarray(0, at))
+  if (bytes.length > keptBytesMax) bytes = bytes.subarray(0, 0)
+  return written
+}
+
+/** Writes its length, the number of its columns, and of each its type, its length and its value; gives the place behind it. */
+function writeRow(start: number, columns: readonly Column[], row: Readonly<Record<string, unknown>>): number {
+  makeRoom(start + 2 * lengthBytes)
+  view.setInt32(start + lengthBytes, columns.length)
+  let at = start + 2 * lengthBytes
+  for (const [name, type] of columns) {
+    const value = row[name]
+    makeRoom(at + fieldHeadBytes + fieldBytesMax)
+    view.setInt32(at, oids[type])
+    const length = value === null ? -1 : writeValue(at + fieldHeadBytes, type, value)
+    view.setInt32(at + 4, length)
+    at += fieldHeadBytes + Math.max(0, length)
+  }
+  view.setInt32(start, at - start - lengthBytes)
+  return at
+}
+
+/** Gives its length. */
+function writeValue(at: number, type: Type, value: unknown): number {
+  switch (type) {
+    case 'uuid':
+      return writeUuid(at, value as string)
+    case 'text':
+      return writeText(at, value as string)
+    case 'boolean':
+      bytes[at] = value === true ? 1 : 0
+      return 1
+    case 'bytea':
+      makeRoom(at + (value as Buffer).length)
+      return (value as Buffer).copy(bytes, at)
+    case 'integer':
+      view.setInt32(at, value as number)
+      return 4
+    case 'bigint':
+      view.setBigInt64(at, value as bigint)
+      return 8
+    case 'timestamp with time zone': {
+      const microseconds = ((value as Date).getTime() - postgresEpochMs) * 1_000
+      view.setInt32(at, Math.floor(microseconds / high))
+      view.setUint32(at + 4, microseconds >>> 0)
+      return 8
+    }
+  }
+}
+
+function writeText(at: number, text: string): number {
+  makeRoom(at + text.length * utf8BytesMax)
+  return bytes.write(text, at)
+}
+
+const noDigit = 256
+const digits = new Uint16Array(128).fill(noDigit)
+for (const [value, digit] of '0123456789abcdef'.split('').entries()) {
+  digits[digit.charCodeAt(0)] = value
+  digits[digit.toUpperCase().charCodeAt(0)] = value
+}
+const digitAt = (text: string, place: number): number => digits[text.charCodeAt(place)] ?? noDigit
+// Where the two digits of each byte stand.
+const placesOfBytes = [0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34] as const
+
+function writeUuid(at: number, id: string): number {
+  let seen = id.length === 36 ? 0 : noDigit
+  for (const [index, place] of placesOfBytes.entries()) {
+    const byte = (digitAt(id, place) << 4) | digitAt(id, place + 1)
+    seen |= byte
+    bytes[at + index] = byte
+  }
+  if (seen >= noDigit) throw new TypeError('an id is no UUID')
+  return placesOfBytes.length
+}
