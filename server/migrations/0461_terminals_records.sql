@@ -1,5 +1,10 @@
 -- Payments at terminals come as rows in PostgreSQL's binary form: to read them as JSON took a sixth of all that PostgreSQL does for a payment.
--- What is done with them is as before.
+-- What is done with them is as before. Sockets that connect in one moment come so, too.
+create type terminals.new_socket as (
+  key_id uuid, connection_id uuid, node_id uuid, group_id uuid, terminal_id uuid, is_new boolean, branch_id uuid, partner_id uuid, merchant_id uuid,
+  device_id text
+);
+
 drop function terminals.save_transactions(json, integer, json);
 drop function terminals.take_payments(json, timestamptz);
 drop type terminals.asked_payment;

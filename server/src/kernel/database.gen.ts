@@ -652,6 +652,18 @@ export interface Records {
     readonly void_at: Date | null
     readonly voided_code: string | null
   }
+  readonly 'terminals.new_socket': {
+    readonly key_id: string | null
+    readonly connection_id: string | null
+    readonly node_id: string | null
+    readonly group_id: string | null
+    readonly terminal_id: string | null
+    readonly is_new: boolean | null
+    readonly branch_id: string | null
+    readonly partner_id: string | null
+    readonly merchant_id: string | null
+    readonly device_id: string | null
+  }
 }
 
 /** The types of their columns, in their order. */
@@ -751,5 +763,17 @@ export const recordTypes = {
     cancel_at: 'timestamp with time zone',
     void_at: 'timestamp with time zone',
     voided_code: 'text',
+  },
+  'terminals.new_socket': {
+    key_id: 'uuid',
+    connection_id: 'uuid',
+    node_id: 'uuid',
+    group_id: 'uuid',
+    terminal_id: 'uuid',
+    is_new: 'boolean',
+    branch_id: 'uuid',
+    partner_id: 'uuid',
+    merchant_id: 'uuid',
+    device_id: 'text',
   },
 } as const

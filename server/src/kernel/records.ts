@@ -22,10 +22,16 @@ const oids = {
   'timestamp with time zone': 1184,
 } as const
 type Type = keyof typeof oids
-type Column = readonly [name: string, type: Type]
+interface Column {
+  readonly name: string
+  readonly type: Type
+}
 
 const columnsOf = Object.fromEntries(
-  Object.entries(recordTypes).map(([name, types]) => [name, Object.entries(types) satisfies Column[]]),
+  Object.entries(recordTypes).map(([record, types]) => [
+    record,
+    Object.entries(types).map(([name, type]): Column => ({ name, type })),
+  ]),
 ) as unknown as Readonly<Record<keyof Records, readonly Column[]>>
 
 // What is written is copied from here at once: so it need not be known before how long it gets.
@@ -61,7 +67,7 @@ function writeRow(start: number, columns: readonly Column[], row: Readonly<Recor
   makeRoom(start + 2 * lengthBytes)
   view.setInt32(start + lengthBytes, columns.length)
   let at = start + 2 * lengthBytes
-  for (const [name, type] of columns) {
+  for (const { name, type } of columns) {
     const value = row[name]
     makeRoom(at + fieldHeadBytes + fieldBytesMax)
     view.setInt32(at, oids[type])
@@ -115,14 +121,16 @@ for (const [value, digit] of '0123456789abcdef'.split('').entries()) {
 const digitAt = (text: string, place: number): number => digits[text.charCodeAt(place)] ?? noDigit
 // Where the two digits of each byte stand.
 const placesOfBytes = [0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34] as const
+const uuidBytes = placesOfBytes.length
 
 function writeUuid(at: number, id: string): number {
   let seen = id.length === 36 ? 0 : noDigit
-  for (const [index, place] of placesOfBytes.entries()) {
+  for (let index = 0; index < uuidBytes; index += 1) {
+    const place = placesOfBytes[index] as number
     const byte = (digitAt(id, place) << 4) | digitAt(id, place + 1)
     seen |= byte
     bytes[at + index] = byte
   }
   if (seen >= noDigit) throw new TypeError('an id is no UUID')
-  return placesOfBytes.length
+  return uuidBytes
 }

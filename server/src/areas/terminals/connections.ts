@@ -304,7 +304,7 @@ function planned(
         ...socket,
         terminal_id: target?.id ?? newId(at),
         is_new: target === undefined,
-        branch_id: branchId ?? '',
+        branch_id: branchId,
       },
       leaves: isLeft
         ? { terminal_id: left.id, connection_id: left.connection_id, status: 'offline', offline_at: null }

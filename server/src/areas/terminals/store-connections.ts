@@ -1,5 +1,6 @@
-import { arrayOf, sparseColumnOf } from '../../kernel/array.ts'
+import { arrayOf } from '../../kernel/array.ts'
 import { statement, type Queries } from '../../kernel/db.ts'
+import { recordsOf } from '../../kernel/records.ts'
 
 export type ConnectionStatus = 'online' | 'reconnecting' | 'offline'
 
@@ -99,27 +100,24 @@ const lockKeys = statement(
      from (select set_config('enable_seqscan', 'off', true) as by_keys offset 0) planned
     cross join unnest($1::text[]) k`,
 )
-// The sockets, and their terminals as new or as they come back: one statement for however many connect in one moment. Whose a terminal is, is
-// given of new ones alone.
+// The sockets, and their terminals as new or as they come back: one statement for however many connect in one moment.
 const connectAll = statement(
   'terminals.connectAll',
-  `with given as materialized (
-     select * from unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::uuid[], $5::uuid[], $6::uuid[], $7::uuid[], $8::uuid[], $9::text[])
-       as g(key_id, connection_id, node_id, group_id, terminal_id, branch_id, partner_id, merchant_id, device_id)),
+  `with given as materialized (select * from unnest($1::terminals.new_socket[])),
    added as (
      insert into terminals.terminals (id, group_id, partner_id, merchant_id, branch_id, key_id, device_id, connection_id, status, connected_at,
        last_activity_at)
-     select g.terminal_id, g.group_id, g.partner_id, g.merchant_id, g.branch_id, g.key_id, g.device_id, g.connection_id, 'online', $11, $11
-       from given g where g.partner_id is not null),
+     select g.terminal_id, g.group_id, g.partner_id, g.merchant_id, g.branch_id, g.key_id, g.device_id, g.connection_id, 'online', $3, $3
+       from given g where g.is_new),
    back as (
-     update terminals.terminals t set status = 'online', connection_id = g.connection_id, branch_id = g.branch_id, connected_at = $11,
-       last_activity_at = $11, offline_at = null
+     update terminals.terminals t set status = 'online', connection_id = g.connection_id, branch_id = g.branch_id, connected_at = $3,
+       last_activity_at = $3, offline_at = null
        from given g
-      where t.id = any ($10::uuid[]) and t.id = g.terminal_id and t.group_id = g.group_id
+      where t.id = any ($2::uuid[]) and t.id = g.terminal_id and t.group_id = g.group_id
       returning t.id),
    held as (
      insert into terminals.sockets (key_id, connection_id, node_id, group_id, terminal_id, connected_at)
-     select g.key_id, g.connection_id, g.node_id, g.group_id, g.terminal_id, $11 from given g
+     select g.key_id, g.connection_id, g.node_id, g.group_id, g.terminal_id, $3 from given g
      on conflict (key_id) do update set connection_id = excluded.connection_id, node_id = excluded.node_id, terminal_id = excluded.terminal_id,
        connected_at = excluded.connected_at, dismissed = false)
    select count(*)::integer as back from back`,
@@ -242,15 +240,7 @@ export const connectionStore = {
   async connectAll(tx: Queries, sockets: readonly NewSocket[], at: Date): Promise<void> {
     const back = sockets.flatMap(({ terminal_id, is_new }) => (terminal_id === null || is_new ? [] : [terminal_id]))
     const [row] = await tx.run<{ back: number }>(connectAll, [
-      arrayOf(sockets.map(({ key_id }) => key_id)),
-      arrayOf(sockets.map(({ connection_id }) => connection_id)),
-      arrayOf(sockets.map(({ node_id }) => node_id)),
-      arrayOf(sockets.map(({ group_id }) => group_id)),
-      arrayOf(sockets.map(({ terminal_id }) => terminal_id)),
-      arrayOf(sockets.map(({ branch_id }) => branch_id)),
-      sparseColumnOf(sockets, ({ is_new, partner_id }) => (is_new ? partner_id : null)),
-      sparseColumnOf(sockets, ({ is_new, merchant_id }) => (is_new ? merchant_id : null)),
-      sparseColumnOf(sockets, ({ is_new, device_id }) => (is_new ? device_id : null)),
+      recordsOf('terminals.new_socket', sockets),
       arrayOf(back),
       at,
     ])

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { EventEmitter } from 'node:events'
-import { setTimeout as sleep } from 'node:timers/promises'
+import { setImmediate as turn } from 'node:timers/promises'
 import { test } from 'node:test'
 import type { WebSocket } from 'ws'
 import type { TerminalPrincipal } from '../../../identity/terminal-keys.ts'
@@ -14,6 +14,11 @@ import { createTerminalCases, type TerminalCases } from '../service-terminal.ts'
 import type { TransactionRow } from '../store-transactions.ts'
 import { createDeliverer } from './deliver.ts'
 import { createLinks, Link } from './links.ts'
+
+/** Whatever follows from a word has happened by then: nothing here takes time, only turns of the event loop. */
+async function settled(): Promise<void> {
+  for (let turns = 0; turns < 20; turns += 1) await turn()
+}
 
 /** What all of its payments have. */
 const payment = { id: 'id', group_id: 'g', key_id: 'k', device_id: 'd', transaction_id: 't' }
@@ -66,10 +71,10 @@ test('a read for a desktop that fails while the desktop has its turn is told in 
   link.inTurn(() => turn.promise)
   hear(['push', 'g', 'id', 'paymentComplete'])
   hear(['terminal', 'g', 'id', 'connected'])
-  await sleep(20)
+  await settled()
   assert.equal(told.length, 0)
   turn.resolve()
-  await sleep(20)
+  await settled()
   assert.deepEqual(
     told.map((error) => (error as Error).message),
     ['gone', 'gone'],
@@ -85,7 +90,7 @@ test('a desktop for which ten thousand pushes wait is closed', async () => {
   hear(['push', 'g', 'id', 'paymentComplete'])
   assert.deepEqual(closed, [4000])
   turn.resolve()
-  await sleep(20)
+  await settled()
   hear(['push', 'g', 'id', 'paymentComplete'])
   assert.deepEqual(closed, [4000])
 })
@@ -104,35 +109,35 @@ test('a push whose payment could not be read is made when the database is back, 
     return [row] as never[]
   })
   hear(['push', 'g', 'id', 'paymentTimeout'])
-  await sleep(20)
+  await settled()
   assert.deepEqual([sent, reads], [[], 1])
   isAway = false
   deliverer.desktops.tellAgain()
-  await sleep(20)
+  await settled()
   assert.deepEqual([sent, reads], [['paymentTimeout'], 2])
   deliverer.desktops.tellAgain()
-  await sleep(20)
+  await settled()
   assert.equal(reads, 2)
 
   // Meanwhile it has ended, and who began it has caught up with that.
   isAway = true
   hear(['push', 'g', 'id', 'paymentTimeout'])
   hear(['push', 'g', 'id', 'paymentComplete'])
-  await sleep(20)
+  await settled()
   isAway = false
   Object.assign(row, { state: 'FAILED', complete_unseen: false })
   deliverer.desktops.tellAgain()
-  await sleep(20)
+  await settled()
   assert.deepEqual(sent, ['paymentTimeout'])
 
   const before = reads
   isAway = true
   deliverer.desktops.catchUp(link)
-  await sleep(20)
+  await settled()
   assert.equal(reads, before + 1)
   isAway = false
   deliverer.desktops.tellAgain()
-  await sleep(20)
+  await settled()
   assert.ok(reads > before + 1)
 })
 
@@ -146,15 +151,15 @@ test('what a desktop missed is told once, however often it is looked up before t
   }
   const { sent, link, deliverer } = gateway(async () => [row] as never[])
   deliverer.desktops.catchUp(link)
-  await sleep(20)
+  await settled()
   deliverer.desktops.catchUp(link)
-  await sleep(20)
+  await settled()
   assert.deepEqual(sent, ['paymentVoided'])
   // It answers the ping behind it, and misses it anew.
   link.ponged(Buffer.from('1'))
-  await sleep(20)
+  await settled()
   deliverer.desktops.catchUp(link)
-  await sleep(20)
+  await settled()
   assert.deepEqual(sent, ['paymentVoided', 'paymentVoided'])
 })
 
@@ -170,7 +175,7 @@ test('a desktop is told once that what it began was given up, though no word of 
   const tellMissedAt = async (ms: number) => {
     time.ms = ms
     await deliverer.desktops.tellMissed()
-    await sleep(20)
+    await settled()
   }
   deliverer.desktops.tellEnd(link, row)
   await tellMissedAt(20_000)
@@ -185,7 +190,7 @@ test('a desktop is told once that what it began was given up, though no word of 
   // As it comes.
   deliverer.desktops.tellEnd(link, row)
   hear(['push', 'g', 'id', 'paymentTimeout'])
-  await sleep(20)
+  await settled()
   await tellMissedAt(200_000)
   assert.deepEqual(sent, ['paymentTimeout', 'paymentTimeout'])
 })
@@ -207,7 +212,7 @@ test('a word that is made up tells a desktop nothing that the payment or the ter
     for (const push of ['paymentTimeout', 'paymentVoided', 'payment', '__proto__']) hear(['push', 'g', 'id', push])
     for (const word of ['__proto__', 'constructor', '']) hear([word, 'g', 'id'])
     for (const status of ['connected', 'disconnected', '__proto__']) hear(['terminal', 'g', 'id', status])
-    await sleep(20)
+    await settled()
     assert.deepEqual([sent, told], [index === 2 ? ['paymentVoided'] : [], []])
   }
 })
@@ -220,7 +225,7 @@ test('a word closes a connection that is none any more, and no other', async () 
   ] as const) {
     const { hear, ...found } = gateway(async () => missing.map((id) => ({ id })) as never[])
     for (const word of ['constructor', 'other']) hear(['close', 'c', word])
-    await sleep(20)
+    await settled()
     assert.deepEqual([found.closed, found.told], [closed, []])
   }
 })
@@ -229,7 +234,7 @@ test('where that cannot be looked up, it is as soon as it can, and the reason is
   const away = new Fault('UNAVAILABLE', 'away')
   const { closed, checks, told, link, hear, deliverer } = gateway(() => Promise.reject(away))
   hear(['close', 'c', 'api_key_used_elsewhere'])
-  await sleep(20)
+  await settled()
   assert.deepEqual([closed, checks, told], [[], [true], [away]])
   deliverer.dismiss(link, 'other')
   assert.deepEqual(closed, [4001])
@@ -239,7 +244,7 @@ test('nor does it tell a desktop of a payment of another group, though that was 
   const row = { ...payment, group_id: 'other', key_id: 'other', state: 'VOIDED' }
   const { sent, told, hear } = gateway(async () => [row] as never[])
   hear(['push', 'g', 'id', 'paymentVoided'])
-  await sleep(20)
+  await settled()
   assert.deepEqual([sent, told], [[], []])
 })
 
@@ -260,7 +265,7 @@ test('nor a terminal of a payment at another one, or to cancel what nobody has c
   ] as const) {
     const { sent, told, hear } = gateway(async () => [{ ...row, ...more }] as never[], {} as TerminalCases, 't1')
     for (const action of ['cancelPayment', 'voidPayment']) hear(['tell', 'c', 'g', 'id', action])
-    await sleep(20)
+    await settled()
     assert.deepEqual([sent, told], [expected, []])
   }
 })
@@ -281,11 +286,11 @@ test('a terminal is told when the database is back of what could not be read as 
   }
   const { sent, hear, deliverer } = gateway(run, {} as TerminalCases, 't1')
   for (let times = 0; times < 2; times += 1) hear(['tell', 'c', 'g', 'id', 'voidPayment'])
-  await sleep(20)
+  await settled()
   assert.deepEqual(sent, [])
   isAway = false
   for (let times = 0; times < 2; times += 1) deliverer.terminals.tellAgain()
-  await sleep(20)
+  await settled()
   assert.deepEqual(sent, ['voidPayment'])
 })
 
@@ -315,7 +320,7 @@ test('a connection whose place was taken before its socket was here is told so w
   hear(['close', 'c', 'api_key_used_elsewhere'])
   links.add(link)
   deliverer.arrived(link)
-  await sleep(20)
+  await settled()
   assert.deepEqual([sent, link.dismissed], [['forceDisconnect'], true])
 })
 
@@ -324,7 +329,7 @@ test('a payment that was stored as sent and could not be written is settled late
   const cases = { notSent: () => Promise.reject(away) } as Partial<TerminalCases> as TerminalCases
   const { told, unsent, deliverer } = gateway(async () => [], cases)
   deliverer.terminals.sendStored({ id: 'id', sent_to: 'gone' } as TransactionRow)
-  await sleep(20)
+  await settled()
   assert.deepEqual([told, unsent], [[away], ['id']])
 })
 
@@ -350,6 +355,6 @@ test('a payment whose word was ahead of the socket of its terminal is sent when 
   links.add(link)
   deliverer.arrived(link)
   deliverer.arrived(link)
-  await sleep(20)
+  await settled()
   assert.deepEqual([asked, sent, told], [['id'], ['payment'], []])
 })
