@@ -22,8 +22,8 @@ const values: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
   integer: fc.integer(),
   bigint: fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }),
   'timestamp with time zone': fc.date({
-    min: new Date('1970-01-01T00:00:00.001Z'),
-    max: new Date('2199-12-31T23:59:59.999Z'),
+    min: new Date('0001-01-01T00:00:00.000Z'),
+    max: new Date('9999-12-31T23:59:59.999Z'),
     noInvalidDate: true,
   }),
 }
@@ -51,7 +51,8 @@ test('rows of any length are written, and those after them', async () => {
   await using database = await freshDatabase()
   await using db = createDb({ target: database.target, onError: assert.fail })
   const none = Object.fromEntries(Object.keys(recordTypes['terminals.asked_payment']).map((name) => [name, null]))
-  const longs = ['a'.repeat(3_000_000), 'b', 'ñ'.repeat(100_000), 'c']
+  // Of three bytes a letter, and such that there is room for some of them without more being made.
+  const longs = ['a'.repeat(3_000_000), 'b', '₱'.repeat(30_000), '₱'.repeat(100_000), '₱'.repeat(250_000), 'c']
   for (const request of longs) {
     const [read] = await db.run<Row>(echo, [recordsOf('terminals.asked_payment', [{ ...none, request } as Row])])
     assert.equal(read?.request, request)
@@ -61,6 +62,12 @@ test('rows of any length are written, and those after them', async () => {
     recordsOf('terminals.asked_payment', [{ ...none, signature: bytes, request_hash: bytes } as Row]),
   ])
   assert.ok(read?.signature?.equals(bytes) && read.request_hash?.equals(bytes))
+})
+
+test('a number that its column does not hold is not written', () => {
+  const none = Object.fromEntries(Object.keys(recordTypes['terminals.asked_payment']).map((name) => [name, null]))
+  for (const wrong of [{ place: 2 ** 31 }, { place: 1.5 }, { place: Number.NaN }, { amount: 2n ** 63n }])
+    assert.throws(() => recordsOf('terminals.asked_payment', [{ ...none, ...wrong } as unknown as Row]), RangeError)
 })
 
 test('an id that is no UUID is not written', () => {
@@ -76,6 +83,7 @@ test('an id that is no UUID is not written', () => {
     `${id}0`,
     id.replace(/^./, 'g'),
     id.replace(/.$/, 'ş'),
+    id.replaceAll('-', 'x'),
     `\u{1d7ce}${id.slice(2)}`,
   ])
     assert.throws(() => written(wrong), TypeError, wrong)

@@ -35,8 +35,14 @@ const columnsOf = Object.fromEntries(
 ) as unknown as Readonly<Record<keyof Records, readonly Column[]>>
 
 // What is written is copied from here at once: so it need not be known before how long it gets.
-let bytes = Buffer.allocUnsafe(2 ** 16)
-let view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length)
+let bytes: Buffer
+let view: DataView
+begin()
+
+function begin(): void {
+  bytes = Buffer.alloc(2 ** 16)
+  view = new DataView(bytes.buffer)
+}
 
 function makeRoom(until: number): void {
   if (until <= bytes.length) return
@@ -48,17 +54,17 @@ function makeRoom(until: number): void {
 
 /**
  * Rows as an array of a composite type in PostgreSQL's binary form, for a parameter of just that type of array: nothing is written as text
- * and read letter by letter, on either side. Throws a TypeError for an id that is no UUID.
+ * and read letter by letter, on either side. Throws a TypeError for an id that is no UUID, a
+ * RangeError for a number that its column does not hold.
  */
 export function recordsOf<Name extends keyof Records>(name: Name, rows: readonly Records[Name][]): Buffer {
   const columns = columnsOf[name]
-  makeRoom(headBytes)
   // Dimensions, whether there are nulls, type; length and first index of the one dimension.
   for (const [place, field] of [1, 0, someType, rows.length, 1].entries()) view.setInt32(place * 4, field)
   let at = headBytes
   for (const row of rows) at = writeRow(at, columns, row)
   const written = Buffer.from(bytes.subarray(0, at))
-  if (bytes.length > keptBytesMax) bytes = bytes.subarray(0, 0)
+  if (bytes.length > keptBytesMax) begin()
   return written
 }
 
@@ -71,7 +77,7 @@ function writeRow(start: number, columns: readonly Column[], row: Readonly<Recor
     const value = row[name]
     makeRoom(at + fieldHeadBytes + fieldBytesMax)
     view.setInt32(at, oids[type])
-    const length = value === null ? -1 : writeValue(at + fieldHeadBytes, type, value)
+    const length = value === null || value === undefined ? -1 : writeValue(at + fieldHeadBytes, type, value)
     view.setInt32(at + 4, length)
     at += fieldHeadBytes + Math.max(0, length)
   }
@@ -93,23 +99,37 @@ function writeValue(at: number, type: Type, value: unknown): number {
       makeRoom(at + (value as Buffer).length)
       return (value as Buffer).copy(bytes, at)
     case 'integer':
-      view.setInt32(at, value as number)
+      view.setInt32(at, fitting(value as number, (value as number) | 0))
       return 4
     case 'bigint':
-      view.setBigInt64(at, value as bigint)
+      view.setBigInt64(at, fitting(value as bigint, BigInt.asIntN(64, value as bigint)))
       return 8
-    case 'timestamp with time zone': {
-      const microseconds = ((value as Date).getTime() - postgresEpochMs) * 1_000
-      view.setInt32(at, Math.floor(microseconds / high))
-      view.setUint32(at + 4, microseconds >>> 0)
-      return 8
-    }
+    case 'timestamp with time zone':
+      return writeTime(at, value as Date)
   }
+}
+
+// What is too large would be written as another number.
+function fitting<Value extends number | bigint>(value: Value, written: Value): Value {
+  if (value !== written) throw new RangeError('a number does not fit into its column')
+  return value
 }
 
 function writeText(at: number, text: string): number {
   makeRoom(at + text.length * utf8BytesMax)
   return bytes.write(text, at)
+}
+
+// Microseconds since 2000, in two halves: those of years to come are beyond what a number holds to the last of them.
+function writeTime(at: number, time: Date): number {
+  const ms = time.getTime() - postgresEpochMs
+  if (Number.isNaN(ms)) throw new TypeError('a time is none')
+  const above = Math.floor(ms / high)
+  const low = (ms - above * high) * 1_000
+  const carried = Math.floor(low / high)
+  view.setInt32(at, above * 1_000 + carried)
+  view.setUint32(at + 4, low - carried * high)
+  return 8
 }
 
 const noDigit = 256
@@ -123,8 +143,11 @@ const digitAt = (text: string, place: number): number => digits[text.charCodeAt(
 const placesOfBytes = [0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34] as const
 const uuidBytes = placesOfBytes.length
 
+const hasForm = (id: string): boolean =>
+  id.length === 36 && id[8] === '-' && id[13] === '-' && id[18] === '-' && id[23] === '-'
+
 function writeUuid(at: number, id: string): number {
-  let seen = id.length === 36 ? 0 : noDigit
+  let seen = hasForm(id) ? 0 : noDigit
   for (let index = 0; index < uuidBytes; index += 1) {
     const place = placesOfBytes[index] as number
     const byte = (digitAt(id, place) << 4) | digitAt(id, place + 1)

@@ -200,6 +200,15 @@ test('[D5.machine.open.timeout, D5.machine.given-up.failed, D5.busy.open, D5.bus
   await terminal.close()
 })
 
+const attentionOf = (transactionId: string) =>
+  p.kaha.db.run<{ cause: string; detail: string }>(
+    statement(
+      'test.attention',
+      'select cause, detail from terminals.attention where transaction_id = (select id from terminals.transactions where transaction_id = $1)',
+    ),
+    [transactionId],
+  )
+
 test('[D5.machine.given-up.cancelled] a cancel that comes after 90 s ends the payment, with no second webhook', async () => {
   const { transactionId, paying, terminal } = await begun()
   await p.advance(91)
@@ -221,7 +230,8 @@ test('[D5.machine.given-up.no-result, D5.machine.ended.success, D5.push.payment-
   // Ended without a result: asked about when it is back.
   const terminal = await back(transactionId)
   terminal.send(result(transactionId))
-  await terminal.next('voidPayment')
+  // It had said nothing else before.
+  assert.match(String((await terminal.next('voidPayment')).reason), /too late/)
   assert.equal(await stateOf(transactionId), 'VOIDED')
   const voids = () =>
     terminal.received.filter((one) => one.action === 'voidPayment' && one.transactionId === transactionId).length
@@ -243,16 +253,36 @@ test('[D5.machine.given-up.no-result, D5.machine.ended.success, D5.push.payment-
   const again = await shop.connect()
   assert.equal((await again.next('voidPayment')).transactionId, transactionId)
   await p.advance(24 * 3600)
-  const read = statement(
-    'test.attention',
-    'select cause from terminals.attention where transaction_id = (select id from terminals.transactions where transaction_id = $1)',
+  const open = await attentionOf(transactionId)
+  assert.deepEqual(
+    open.map(({ cause }) => cause),
+    ['void_unanswered'],
   )
-  assert.deepEqual(await p.kaha.db.run(read, [transactionId]), [{ cause: 'void_unanswered' }])
+  assert.doesNotMatch(open[0]?.detail ?? '', /give nothing back/)
   again.send({ action: 'voidResult', transactionId, success: true })
   await again.settled()
   const voided = await shop.voids(transactionId)
   assert.deepEqual([voided.status, voided.json.success], [200, true])
+  // Whoever sees to it must not give the money back a second time.
+  const after = await attentionOf(transactionId)
+  assert.equal(after.length, 1)
+  assert.match(after[0]?.detail ?? '', /within 24 hours\..*confirmed the void since: give nothing back/)
   await again.close()
+})
+
+test('a void that was refused and is confirmed after all is told to whoever sees to it, once', async () => {
+  const { transactionId, paying, terminal } = await begun()
+  terminal.send(result(transactionId, { ...approval, amount: '9.00' }))
+  await paying
+  await terminal.next('voidPayment')
+  terminal.send({ action: 'voidResult', transactionId, success: false, error: 'HOST_BUSY' })
+  for (let times = 0; times < 2; times += 1) terminal.send({ action: 'voidResult', transactionId, success: true })
+  await terminal.settled()
+  const [item, ...others] = await attentionOf(transactionId)
+  assert.deepEqual([item?.cause, others], ['void_refused', []])
+  assert.match(item?.detail ?? '', /HOST_BUSY .*confirmed the void since: give nothing back/)
+  assert.equal(item?.detail.split('since').length, 2)
+  await terminal.close()
 })
 
 test('[D5.machine.ended.other, D5.machine.final.result, D5.machine.any.same-result, B3.status.declined.terminals] any further result changes nothing', async () => {

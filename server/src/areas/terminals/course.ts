@@ -223,10 +223,12 @@ export function happen(before: Course, createdAt: Date, event: TransactionEvent,
     if (move.code !== null)
       set({ our_code: move.code, error_code: move.code, error_message: ourMessages[move.code] ?? null })
   }
-  if (move.voids !== null) {
-    const reason = move.voids === 'confirmed' ? (course.void_reason ?? voidReasons.confirmed) : voidReasons[move.voids]
-    set({ voided_at: at, void_cause: move.voids, void_reason: reason, voided_unseen: true })
-    if (move.voids === 'confirmed') set({ void_state: 'CONFIRMED', void_at: null, void_error: null })
+  // Who had said nothing contradicts nothing.
+  const voids = move.voids === 'contradiction' && before.our_code === 'NO_RESULT' ? 'late' : move.voids
+  if (voids !== null) {
+    const reason = voids === 'confirmed' ? (course.void_reason ?? voidReasons.confirmed) : voidReasons[voids]
+    set({ voided_at: at, void_cause: voids, void_reason: reason, voided_unseen: true })
+    if (voids === 'confirmed') set({ void_state: 'CONFIRMED', void_at: null, void_error: null })
     else {
       set({ ...asksVoid(at), void_error: null, voided_code: result.authorizationCode ?? null })
       effects.push({ kind: 'tell', action: 'voidPayment' })
@@ -312,6 +314,14 @@ const ourVoidErrors: readonly string[] = [
   'INVALID_TRANSACTION_STATE',
 ]
 
+/** A person was told to see to a void that the terminal confirms after all, and may be about to give the money back, or have done so. */
+function allClear({ void_state, void_at }: Course): Effect[] {
+  const alarm =
+    void_state === 'REFUSED' ? 'void_refused' : void_state === 'ASKED' && void_at === null ? 'void_unanswered' : null
+  const detail = 'The terminal has confirmed the void since: give nothing back, and see whether that was done before.'
+  return alarm === null ? [] : [{ kind: 'alarm', alarm, detail }]
+}
+
 /** What a terminal says of a void. */
 export function hearVoid(
   before: Course,
@@ -321,7 +331,10 @@ export function hearVoid(
 ): Step {
   if (answer.success) {
     if (before.state === 'VOIDED' && before.void_state !== 'CONFIRMED')
-      return { course: { ...before, void_state: 'CONFIRMED', void_at: null, void_error: null }, effects: [] }
+      return {
+        course: { ...before, void_state: 'CONFIRMED', void_at: null, void_error: null },
+        effects: allClear(before),
+      }
     if (before.state !== 'COMPLETED') return unchanged(before)
     // The reason of a void that was refused is not that of another; one that was not answered for a day may be late.
     const isAnswer = before.void_state === 'ASKED' || (before.void_error === 'TIMEOUT' && before.void_step_s !== null)
