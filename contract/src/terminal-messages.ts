@@ -271,7 +271,7 @@ export const terminalAnswers = {
     from: 'server',
     to: 'desktop',
     summary:
-      'A payment of the group is voided. With no paymentComplete or paymentTimeout before it, the terminal approved another amount or currency.',
+      'A payment of the group is voided. With no paymentComplete or paymentTimeout before it on a line that held, the terminal approved another amount or currency.',
     schema: Type.Object({
       action: action('paymentVoided'),
       transactionId: id,

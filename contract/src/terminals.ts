@@ -137,7 +137,7 @@ export const retrieveTerminalTransaction = operation({
   path: '/v1/transactions/{transactionId}',
   summary: 'Retrieve a transaction',
   description:
-    'Where the money of a payment is. PENDING is also one that was given up, for its terminal may still tell of it: only the same payment call tells that it was, by TIMEOUT.',
+    'Where the money of a payment is. PENDING, and AWAITING_RECONNECT where its terminal dropped, is also one that was given up, for its terminal may still tell of it: only the same payment call tells that it was, by TIMEOUT or TERMINAL_CONNECTION_ERROR.',
   auth: 'signed',
   headers: GroupHeader,
   params: ByTransaction,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { EventEmitter } from 'node:events'
-import { setImmediate as turn } from 'node:timers/promises'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { test } from 'node:test'
 import type { WebSocket } from 'ws'
 import type { TerminalPrincipal } from '../../../identity/terminal-keys.ts'
@@ -17,7 +17,7 @@ import { createLinks, Link } from './links.ts'
 
 /** Whatever follows from a word has happened by then: nothing here takes time, only turns of the event loop. */
 async function settled(): Promise<void> {
-  for (let turns = 0; turns < 20; turns += 1) await turn()
+  for (let turns = 0; turns < 20; turns += 1) await nextTurn()
 }
 
 /** What all of its payments have. */
