@@ -264,9 +264,9 @@ test('[D5.machine.given-up.no-result, D5.machine.ended.success, D5.push.payment-
   const voided = await shop.voids(transactionId)
   assert.deepEqual([voided.status, voided.json.success], [200, true])
   // Whoever sees to it must not give the money back a second time.
-  const after = await attentionOf(transactionId)
-  assert.equal(after.length, 1)
-  assert.match(after[0]?.detail ?? '', /within 24 hours\..*confirmed the void since: give nothing back/)
+  const told = await attentionOf(transactionId)
+  assert.equal(told.length, 1)
+  assert.match(told[0]?.detail ?? '', /within 24 hours\..*confirmed the void since: give nothing back/)
   await again.close()
 })
 
