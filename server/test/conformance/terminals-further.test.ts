@@ -350,3 +350,20 @@ test('an approval of a payment that the group does not have, or no longer, is br
   assert.deepEqual([open.length, open[0]?.amount, open[1]?.amount], [100, null, 15_000n])
   await terminal.close()
 })
+
+test('a void that was refused and is confirmed after all is told to whoever sees to it, once', async () => {
+  const { transactionId, paying, terminal } = await begun()
+  terminal.send(result(transactionId, { ...approval, amount: '9.00' }))
+  await paying
+  await terminal.next('voidPayment')
+  terminal.send({ action: 'voidResult', transactionId, success: false, error: 'HOST_BUSY' })
+  for (let times = 0; times < 2; times += 1) terminal.send({ action: 'voidResult', transactionId, success: true })
+  await terminal.settled()
+  const [item, ...others] = (await attentionStore.list(p.kaha.db, 1_000)).filter(
+    ({ payment }) => payment === transactionId,
+  )
+  assert.deepEqual([item?.cause, others], ['void_refused', []])
+  assert.match(item?.detail ?? '', /HOST_BUSY .*confirmed the void since: give nothing back/)
+  assert.equal(item?.detail.split('since').length, 2)
+  await terminal.close()
+})
