@@ -163,7 +163,8 @@ export function startWalk(p: Platform, seed: number): Walk {
     )
     return () => {
       if (answer.status !== 200) return
-      if (which === 'update') link.cap = change.cap
+      // What lifts the limit changes nothing of a link of a single use.
+      if (which === 'update') link.cap = link.multi ? change.cap : link.cap
       else if (which === 'cancel intent') intent.ended = 'CANCELLED'
       else endLink(world, link, 'CANCELLED', now())
     }
