@@ -42,13 +42,17 @@ test('a page that shows a code shows the new one after another window has asked 
   await other.goto(page.url())
   // The first window hears of nothing in between: when it looks again, a code waits, as before.
   const unheard: Route[] = []
-  await page.route('**/status', (route) => void unheard.push(route))
+  let hears = false
+  await page.route('**/status', async (route) => {
+    if (hears) await route.continue()
+    else unheard.push(route)
+  })
   await other.getByRole('button', { name: 'Pay another way' }).click()
   await other.waitForSelector('[data-outcome=open]')
   await showCode(other)
   const second = await codeOn(other)
   assert.notEqual(second, first)
-  await page.unroute('**/status')
+  hears = true
   await Promise.all(unheard.map((route) => route.continue()))
   await page.locator('#code-text', { hasText: second }).waitFor({ state: 'attached' })
   assert.equal((await bank(second)).status, 200)
