@@ -95,7 +95,9 @@ end
 $$;
 
 -- Saves changes of payments, what reports show of them and what is announced: all of it, or nothing where one is no longer as it was read, or is
--- the word of a connection that is none any more. Tells whether any of the events is to be dispatched.
+-- the word of a connection that is none any more. Each row is found by its id and then by its place. The version is asked for once more where
+-- the row is changed: of a row that was waited for, PostgreSQL's releases until late in 2025 do not look at the place again. Tells whether any of
+-- the events is to be dispatched.
 create function terminals.save_transactions(changes terminals.changed_transaction[], wanted integer, events delivery.new_event[]) returns boolean
   language plpgsql
   set enable_seqscan = off set enable_bitmapscan = off set jit = off set plan_cache_mode = force_generic_plan as $$

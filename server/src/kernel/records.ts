@@ -54,8 +54,8 @@ function makeRoom(until: number): void {
 
 /**
  * Rows as an array of a composite type in PostgreSQL's binary form, for a parameter of just that type of array: nothing is written as text
- * and read letter by letter, on either side. Throws a TypeError for an id that is no UUID, a
- * RangeError for a number that its column does not hold.
+ * and read letter by letter, on either side. Throws a TypeError for an id that is no UUID or a time that is none, and a RangeError for a
+ * number that its column does not hold.
  */
 export function recordsOf<Name extends keyof Records>(name: Name, rows: readonly Records[Name][]): Buffer {
   const columns = columnsOf[name]

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { after, test } from 'node:test'
-import { attentionStore } from '../../src/commands/store-attention.ts'
 import { statement } from '../../src/kernel/db.ts'
+import { attentionOf } from '../attention.ts'
 import { platform } from '../platform.ts'
 import { approval, result, sale, shopOf, signedHeaders, type Wire } from '../till.ts'
 import { until } from '../until.ts'
@@ -245,13 +245,13 @@ test('[D5.machine.given-up.no-result, D5.machine.ended.success, D5.push.payment-
   const again = await shop.connect()
   assert.equal((await again.next('voidPayment')).transactionId, transactionId)
   await p.advance(24 * 3600)
-  const alert = async () => (await attentionStore.list(p.kaha.db, 9)).find(({ payment }) => payment === transactionId)
-  assert.equal((await alert())?.cause, 'void_unanswered')
+  assert.match(await attentionOf(p.kaha.db, transactionId), /^void_unanswered: .*24 hours\.$/)
   again.send({ action: 'voidResult', transactionId, success: true })
   await again.settled()
-  assert.equal((await shop.voids(transactionId)).json.success, true)
+  const voided = await shop.voids(transactionId)
+  assert.deepEqual([voided.status, voided.json.success], [200, true])
   // Whoever sees to it must not give the money back a second time.
-  assert.match((await alert())?.detail ?? '', /24 hours\. .*confirmed the void since: give nothing back/)
+  assert.match(await attentionOf(p.kaha.db, transactionId), /^void_unanswered: .*24 hours\. .*since: give nothing.*$/)
   await again.close()
 })
 
