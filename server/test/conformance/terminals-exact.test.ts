@@ -5,6 +5,7 @@ import { statement } from '../../src/kernel/db.ts'
 import { hooked, paid } from '../terminal-webhooks.ts'
 import { approval, result, sale, shopOf, type Wire } from '../till.ts'
 import { platform } from '../platform.ts'
+import { until } from '../until.ts'
 import { assertRefused } from './call.ts'
 
 // What is said comes back as it was said, whatever it holds, or is refused by name.
@@ -106,6 +107,10 @@ test('[D5.message.request-id] a requestId of a terminal that is none, and what e
     await terminal.settled()
     assert.equal((await shop.read(transactionId)).json.status, 'VOIDED')
     assert.deepEqual(await alarmsOf(transactionId), [])
+    // It comes when it comes, and must not come between what follows.
+    await until('the push of the void', () =>
+      till.received.some((one) => one.action === 'paymentVoided' && one.transactionId === transactionId),
+    )
   }
   for (const wire of [terminal, till]) {
     const before = wire.received.length
