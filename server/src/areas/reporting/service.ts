@@ -64,8 +64,8 @@ export type ReportingService = ReturnType<typeof createReportingService>
 
 const pageSizeMax = 100
 const historyRowsMax = 10_000
-// About 1.8 MB of text. To plan a page takes as long as to make some hundred of its lines.
-const exportRows = 5_000
+// About 0.9 MB of text. To plan a page takes as long as to make some hundred of its lines.
+const exportRows = 2_500
 const exportsOfOneMax = 2
 // Each holds a connection of the database most of the time: half of them are left to payments.
 const exportsMax = 4
