@@ -148,6 +148,10 @@ export async function migrateOrExplain(
       signal,
       may,
       onWait: () => tell('another process brings the schema up to date; this one goes on when it has'),
+      onOlder: (names) =>
+        tell(
+          `the schema changes under processes of the older version (${names.join(', ')}): stop them, for what they call may have changed; they go on saying that they are ready`,
+        ),
     })
   } catch (error) {
     if (error instanceof StartFault || signal?.aborted === true) throw error

@@ -7,9 +7,10 @@ import pg from 'pg'
 import { freshDatabase } from '../../test/cluster.ts'
 import { startMutePostgres } from '../../test/mute-servers.ts'
 import { startDeafPooler, startPostgresProxy } from '../../test/postgres-proxy.ts'
-import { connectionConfig, type DbTarget } from './db.ts'
+import { connectionConfig, createDb, statement, type DbTarget } from './db.ts'
 import { StartFault } from './fault.ts'
 import { migrate, schemas } from './migrate.ts'
+import { sessionNameOf } from './processes.ts'
 
 const beside = (target: DbTarget, database: string): DbTarget => {
   if (!('url' in target)) return { ...target, database }
@@ -126,6 +127,27 @@ test('a migration that fails leaves nothing behind, and the next start goes on f
   assert.deepEqual(await migrate(target), files.slice(1))
 })
 
+test('who changes the schema under processes that work with it is told their names', async (t) => {
+  const { target, client } = await empty(t)
+  await using db = createDb({
+    target,
+    sessionName: sessionNameOf(['api', 'worker'], '12.ab@till'),
+    onError: assert.fail,
+  })
+  await db.run(statement('works', 'select 1 as one'), [])
+  const told: (readonly string[])[] = []
+  const onOlder = (names: readonly string[]) => void told.push(names)
+  // In the way of the second file. A database with nothing in it has nobody who is older.
+  await client.query('create schema identity')
+  await assert.rejects(migrate(target, { onOlder }), /schema "identity" already exists/)
+  assert.deepEqual(told, [])
+  await client.query('drop schema identity')
+  assert.deepEqual(await migrate(target, { onOlder }), files.slice(1))
+  assert.deepEqual(told, [['12.ab@till']])
+  assert.deepEqual(await migrate(target, { onOlder }), [])
+  assert.equal(told.length, 1)
+})
+
 test('a migration whose name cannot be kept leaves nothing behind, either', async (t) => {
   const { target, client } = await empty(t)
   await client.query('create schema kernel')
@@ -143,7 +165,7 @@ test('a migration whose name cannot be kept leaves nothing behind, either', asyn
 test('a database of a newer version is refused in words', async (t) => {
   const { target, client } = await empty(t)
   await migrate(target)
-  await client.query(`insert into kernel.migrations (name) values ('9999_from_the_future.sql')`)
+  await client.query(`insert into kernel.migrations (name) values ('9998_soon.sql'), ('9999_from_the_future.sql')`)
   await assert.rejects(
     migrate(target),
     (error) => error instanceof StartFault && /newer or another Kaha \(9999_from_the_future\.sql\)/.test(error.message),

@@ -2,8 +2,9 @@ import { createHash } from 'node:crypto'
 import { readFile, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import pg from 'pg'
-import { connectionConfig, type DbTarget } from './db.ts'
+import { connectionConfig, type DbTarget, type Queries } from './db.ts'
 import { StartFault } from './fault.ts'
+import { listProcesses } from './processes.ts'
 
 const folder = join(import.meta.dirname, '../../migrations')
 const lockId = 5_242_001
@@ -24,7 +25,8 @@ export type MayMigrate = 'upgrade' | 'begin' | 'look'
  * several processes at once: an advisory lock lets one through. Throws a StartFault when the database is older than PostgreSQL 15,
  * keeps text as anything but UTF-8, does not hear what sessions ask for, is newer than this program, was given another text of a file
  * than the one here, or is not as it must be for what `may` allows: to bring it up takes whoever owns it. `onWait` is called where another
- * process has the lock; the signal ends the wait, and a migration that is under way, of which nothing is kept.
+ * process has the lock, and `onOlder` before the schema changes under processes that work with it, with their names; the signal ends the
+ * wait, and a migration that is under way, of which nothing is kept.
  */
 export async function migrate(
   target: DbTarget,
@@ -32,8 +34,15 @@ export async function migrate(
     signal,
     may = 'upgrade',
     onWait = () => {},
+    onOlder = () => {},
     answerMsMax = 5_000,
-  }: { signal?: AbortSignal | undefined; may?: MayMigrate; onWait?: () => void; answerMsMax?: number } = {},
+  }: {
+    signal?: AbortSignal | undefined
+    may?: MayMigrate
+    onWait?: () => void
+    onOlder?: (names: readonly string[]) => void
+    answerMsMax?: number
+  } = {},
 ): Promise<string[]> {
   const client = new pg.Client({
     ...connectionConfig(target, { ...unlimited, [heard]: 'yes' }),
@@ -52,7 +61,7 @@ export async function migrate(
       onWait()
       await client.query('select pg_advisory_lock($1)', [lockId])
     }
-    return await applyMissing(client, may)
+    return await applyMissing(client, may, onOlder)
   } catch (error) {
     signal?.throwIfAborted()
     throw error
@@ -130,7 +139,11 @@ async function refuseForeign(client: pg.Client): Promise<void> {
   )
 }
 
-async function applyMissing(client: pg.Client, may: MayMigrate): Promise<string[]> {
+async function applyMissing(
+  client: pg.Client,
+  may: MayMigrate,
+  onOlder: (names: readonly string[]) => void,
+): Promise<string[]> {
   const { rows: found } = await client.query<{ is_there: boolean }>(
     `select to_regclass('kernel.migrations') is not null as is_there`,
   )
@@ -156,7 +169,7 @@ async function applyMissing(client: pg.Client, may: MayMigrate): Promise<string[
   const unknown = [...applied].filter((name) => !files.includes(name))
   if (unknown.length > 0) {
     throw new StartFault(
-      `the database was migrated by a newer or another Kaha (${unknown[0]}): start that version, or use another database`,
+      `the database was migrated by a newer or another Kaha (${unknown.at(-1)}): start that version, or use another database`,
     )
   }
   for (const { name, sha256 } of rows) {
@@ -172,6 +185,10 @@ async function applyMissing(client: pg.Client, may: MayMigrate): Promise<string[
     throw new StartFault(
       `the database is of an older Kaha, and lacks ${missing[0]}: start this one, or bring the database up to date by \`kaha migrate\``,
     )
+  if (missing.length > 0 && applied.size > 0) {
+    const names = await processNames(client)
+    if (names.length > 0) onOlder(names)
+  }
   if (missing.length > 0) await client.query('alter table kernel.migrations add column if not exists sha256 text')
   for (const name of missing) {
     const file = await readFile(join(folder, name))
@@ -190,3 +207,9 @@ async function applyMissing(client: pg.Client, may: MayMigrate): Promise<string[
 }
 
 const digestOf = (file: Buffer): string => createHash('sha256').update(file).digest('hex')
+
+/** Of those that have started: whoever waits for a migration is not among them. */
+async function processNames(client: pg.Client): Promise<string[]> {
+  const run: Queries['run'] = async (statement, values) => (await client.query(statement.text, [...values])).rows
+  return (await listProcesses({ run })).map(({ name }) => name)
+}
