@@ -170,7 +170,7 @@ test('after everything has happened, no card number, CVC or secret is in the log
   assert.ok(secrets.length > 60)
   const keyFile = join(dataDir, 'master.key')
   await writeFile(keyFile, p.masterKey.toString('base64'))
-  await writeSandboxFile(dataDir, { ...p.kaha.addresses, metrics: '' }, seed)
+  held.defer(await writeSandboxFile(dataDir, { ...p.kaha.addresses, metrics: '' }, seed))
   await sql(p.kaha.db, 'checkpoint')
 
   assert.ok(p.logged.length > 80)
