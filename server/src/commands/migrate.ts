@@ -19,6 +19,6 @@ export const migrateHelp = [
   'kaha migrate [--json]',
   '',
   'Brings the schema of the database up to date, as a start does. Stop all servers of an older version before: a migration may replace what',
-  'they call. Several at once do no harm: one of them migrates, and the others wait.',
+  'they call, and names those that it finds. Several at once do no harm: one of them migrates, and the others wait.',
   '',
 ].join('\n')
