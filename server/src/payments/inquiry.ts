@@ -1,4 +1,5 @@
 /** How the processor is asked about what it has not answered: payments and refunds alike. */
+import { allOver } from '../kernel/all-over.ts'
 import type { Db, Queries } from '../kernel/db.ts'
 import { createPace } from '../kernel/pace.ts'
 
@@ -29,7 +30,7 @@ export interface InquiriesDependencies<Due extends Asked, Outcome extends { read
   readonly settle: (due: Due, outcome: Outcome) => Promise<unknown>
 }
 
-/** Gives one round of questions: what is due is claimed, asked about and settled, or put off. Resolves to ms until the next. */
+/** Gives one round of questions: what is due is claimed, asked about and settled, or asked about again later. Resolves to ms until the next. */
 export function createInquiries<Due extends Asked, Outcome extends { readonly kind: string }>({
   db,
   store,
@@ -48,7 +49,8 @@ export function createInquiries<Due extends Asked, Outcome extends { readonly ki
 
   return async () => {
     const due = await store.claimInquiries(db, dueRowsMax, leaseSeconds)
-    await Promise.all(due.map(inquire))
+    // However many fail, no further ones are asked about before these are over.
+    await allOver(due.map(inquire))
     const waitMs = due.length === dueRowsMax ? 0 : await store.nextInquiry(db)
     return pace({ moved: due.length > 0, waitMs })
   }

@@ -1,4 +1,5 @@
 import type { Principal } from '../identity/principal.ts'
+import { foremost } from '../kernel/all-over.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { surely, type Db, type Queries } from '../kernel/db.ts'
 import { Fault } from '../kernel/fault.ts'
@@ -266,7 +267,7 @@ export function createPayments({
           failures.push(error)
         }
       }
-      if (failures.length > 0) throw failures[0]
+      if (failures.length > 0) throw foremost(failures)
       const nextMs = moves.includes(dueRowsMax) ? 0 : await store.nextDeadline(db)
       return sweepPace({ moved: moves.some((count) => count > 0), waitMs: nextMs })
     },

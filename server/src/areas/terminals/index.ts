@@ -2,6 +2,7 @@ import type { IncomingMessage, Server } from 'node:http'
 import type { Egress } from '../../delivery/egress.ts'
 import type { Delivery } from '../../delivery/index.ts'
 import type { TerminalIdentity } from '../../identity/terminal-keys.ts'
+import { allOver } from '../../kernel/all-over.ts'
 import type { Bus } from '../../kernel/bus.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import type { Cursors } from '../../kernel/cursor.ts'
@@ -103,10 +104,8 @@ export function createTerminals(deps: {
       const parts = new AsyncDisposableStack()
       const turn = async () => {
         // One that fails does not keep the other from its turn.
-        const [expired, due] = await Promise.allSettled([connections.expire(), ledger.runDue()])
-        if (expired.status === 'rejected') throw expired.reason as Error
-        if (due.status === 'rejected') throw due.reason as Error
-        return expired.value ? 0 : due.value
+        const [hasMore, dueInMs] = await allOver([connections.expire(), ledger.runDue()])
+        return hasMore ? 0 : dueInMs
       }
       parts.use(startLoop('terminals.due', { log, bus, wokenBy: ['clock'] }, turn))
       parts.use(startRetention({ db, bus, clock, log }))
