@@ -101,12 +101,14 @@ const lasting = Object.entries(benchmarks).flatMap(([name, { seconds }]) =>
   seconds === undefined ? [] : [`; ${name} ${seconds}`],
 )
 
+const nameWidth = Math.max(...Object.keys(benchmarks).map((name) => name.length))
+
 const usage = `npm run bench -- NAME [options]
 
 ${Object.entries(benchmarks)
-  .map(([name, { says }]) => `  ${name.padEnd(12)} ${says}`)
+  .map(([name, { says }]) => `  ${name.padEnd(nameWidth)} ${says}`)
   .join('\n')}
-  all          every one of them
+  ${'all'.padEnd(nameWidth)} every one of them
 
   --rounds N     how often all sides are measured (5)
   --seconds S    how long each time (${secondsDefault}${lasting.join('')})
@@ -127,14 +129,14 @@ async function main(): Promise<number> {
       profile: { type: 'string' },
     },
   })
-  const [name] = positionals
+  const [name, ...more] = positionals
   const names = name === 'all' ? Object.keys(benchmarks) : [name ?? '']
   const rounds = Number(values.rounds)
   const seconds = values.seconds === undefined ? undefined : Number(values.seconds)
   const size = values.size === undefined ? undefined : Number(values.size)
   const profileDir = values.profile === undefined ? undefined : resolve(values.profile)
   const fits = rounds >= 1 && (seconds ?? 1) > 0 && Number.isInteger(size ?? 1) && (size ?? 1) > 0
-  if (!fits || names.some((one) => benchmarks[one] === undefined)) {
+  if (!fits || more.length > 0 || names.some((one) => benchmarks[one] === undefined)) {
     console.log(usage)
     return name === undefined && fits ? 0 : 1
   }

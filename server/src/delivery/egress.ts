@@ -1,4 +1,5 @@
 import dns from 'node:dns'
+import { makeRoom } from '../kernel/oldest.ts'
 import { targetOf, type Targets } from './addresses.ts'
 import {
   bodyBytesMax,
@@ -218,15 +219,15 @@ interface ReadTarget {
   readonly start: string
 }
 
-/** Where URLs lead, or why they do not. Those used last are remembered: a destination's is the same for each of its deliveries. */
+/** Where URLs lead, or why they do not. Up to 1,000 are remembered: a destination's is the same for each of its deliveries. */
 function readTargets(targets: Targets, userAgent: string): (url: string) => ReadTarget | string {
   const read = new Map<string, ReadTarget | string>()
   return (url) => {
     let target = read.get(url)
     if (target === undefined) {
-      if (read.size >= targetsReadMax) read.clear()
       const to = targetOf(url, targets)
       target = typeof to === 'string' ? to : { origin: to.origin, start: startOf(to, userAgent) }
+      makeRoom(read, targetsReadMax)
       read.set(url, target)
     }
     return target

@@ -1,4 +1,3 @@
-import { setMaxListeners } from 'node:events'
 import type { Attempted, Work } from './attempt.ts'
 import type { HeldDelivery } from './held.ts'
 import type { Leases } from './leases.ts'
@@ -47,7 +46,6 @@ export function createFlights(
   const origins = new Map<string, Origin>()
   const cutOff: HeldDelivery[] = []
   const stop = new AbortController()
-  setMaxListeners(0, stop.signal)
   let landing = false
 
   const originOf = (work: Work): Origin => {

@@ -1,4 +1,5 @@
 import { randomBytes, type KeyObject } from 'node:crypto'
+import { makeRoom } from '../kernel/oldest.ts'
 import type { Keyring } from '../kernel/seal.ts'
 import { keyOfSecret, secretOfBytes } from './signature.ts'
 import { placeOf } from './store-destinations.ts'
@@ -17,7 +18,7 @@ export function createOpenedSecrets(
     const known = opened.get(id)
     if (known !== undefined) return known
     const key = keyOfSecret(keyring.open(Buffer.from(sealed, 'base64'), placeOf(id)))
-    if (opened.size >= openedMax) opened.clear()
+    makeRoom(opened, openedMax)
     opened.set(id, key)
     return key
   }

@@ -69,7 +69,9 @@ function natsLine({ servers, subject, connectMsMax = 5_000, pingMs = 5_000 }: Na
         void client.closed().then((error) => resolve(error ?? new errors.ConnectionError('NATS closed the connection')))
       })
       let pings: NodeJS.Timeout | undefined
+      let isClosed = false
       const close = async () => {
+        isClosed = true
         clearInterval(pings)
         if (current === broker) current = undefined
         await client.close()
@@ -81,6 +83,8 @@ function natsLine({ servers, subject, connectMsMax = 5_000, pingMs = 5_000 }: Na
         await begin(broker, kinds.map(subjectOf), (at, payload) =>
           heard(at === subjectOf('hints') ? 'hints' : 'words', payload),
         )
+        // By a broker that stops as it gives its first answer.
+        if (isClosed) throw await broken
       } catch (error) {
         await close()
         throw silence ?? error
