@@ -156,6 +156,53 @@ test('a client whose key is not set is told so as it is made', () => {
       assert.throws(() => create(key), new RegExp(`^TypeError: ${name} must be the key exactly as issued`))
 })
 
+test('a client whose settings cannot be is told so as it is made, by their names', () => {
+  const creates: readonly Method[] = [
+    (given) => sdk.createKaha({ baseUrl, apiKey: secretKey, ...(given as object) }),
+    (given) => sdk.createTerminals({ baseUrl, apiKey: 'key', apiSecret: 's', ...(given as object) }),
+    (given) => sdk.createKahaQr({ qrUrl: baseUrl, secretKey, encryptionKey: 'k'.repeat(32), ...(given as object) }),
+    (given) => sdk.createKahaQrWebhooks({ webhooksUrl: baseUrl, secretKey, ...(given as object) }),
+  ]
+  // A payer's page sends what it sends once.
+  const checkout: Method = (given) => sdk.createCheckout({ baseUrl, ...(given as object) })
+  for (const create of [...creates, checkout]) {
+    for (const [given, says] of [
+      [{ timeoutMs: -1 }, /^RangeError: timeoutMs must be a number from 0 on$/],
+      [{ timeoutMs: Number.NaN }, /^RangeError: timeoutMs must be/],
+      [{ fetch: 1 }, /^TypeError: fetch must be a function$/],
+    ] as const)
+      assert.throws(() => create(given), says)
+    create({ timeoutMs: undefined, maxRetries: undefined, fetch: undefined })
+  }
+  for (const create of creates) assert.throws(() => create({ maxRetries: 'often' }), /^RangeError: maxRetries must be/)
+})
+
+test('a signal that is none, and a bigint, are told by their names and not taken for a lost connection', async () => {
+  sent.length = 0
+  const kaha = sdk.createKaha({ baseUrl, apiKey: secretKey, fetch })
+  for (const signal of [null, {}, 'now']) {
+    const told = /^TypeError: signal must be an AbortSignal$/
+    await assert.rejects(async () => (kaha.paymentLinks.list as Method)({}, { signal }), told)
+    await assert.rejects(async () => (kaha.reports.exportTransactions as Method)({}, { signal }), told)
+  }
+  const create = kaha.paymentIntents.create as Method
+  await assert.rejects(
+    async () => create({ amount: 100n }),
+    /^TypeError: amount must not be a bigint, which JSON does not have$/,
+  )
+  assert.deepEqual(sent, [])
+})
+
+test('what may be left out may be undefined', async () => {
+  sent.length = 0
+  const kaha = sdk.createKaha({ baseUrl, apiKey: secretKey, fetch })
+  const none = undefined
+  const call = { signal: none, timeoutMs: none, maxRetries: none, idempotencyKey: none }
+  await kaha.paymentLinks.list({ page_size: none, status: none }, call)
+  await kaha.paymentIntents.create({ amount: 100, currency: 'PHP', description: none }, call)
+  assert.deepEqual(sent, [`${baseUrl}/ecom/v1/payment-links`, `${baseUrl}/ecom/v1/payment-intents`])
+})
+
 test('a webhook that was parsed before it is verified, or has no headers, is told so', () => {
   const secret = 'whsec_YWJj'
   for (const verify of [sdk.verifyWebhook, sdk.verifyTerminalWebhook] as unknown as Method[]) {

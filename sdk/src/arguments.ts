@@ -36,8 +36,10 @@ export function checkInput(
   { query, body }: { readonly query?: unknown; readonly body?: unknown },
   options: unknown,
 ): void {
-  const { idempotencyKey } = mustBeObject('options', options) as { readonly idempotencyKey?: unknown }
+  const { idempotencyKey, signal } = mustBeObject('options', options) as Readonly<Record<string, unknown>>
   if (idempotencyKey != null) mustFitHeader('idempotencyKey', idempotencyKey)
+  // One that only looks like a signal would be taken for a lost connection.
+  if (signal !== undefined && !(signal instanceof AbortSignal)) throw new TypeError('signal must be an AbortSignal')
   if (bodyForm !== undefined && (body !== undefined || bodyOptional !== true)) mustBeObject('body', body)
   if (query === undefined) return
   const given = mustBeObject('query', query) as Readonly<Record<string, unknown>>
@@ -54,6 +56,7 @@ export function jsonOf(body: unknown): string {
     const above = names.get(this)
     const name = above === undefined ? key : `${above}.${key}`
     const isNumber = typeof value !== 'number' || Number.isFinite(value)
+    if (typeof value === 'bigint') throw new TypeError(`${name} must not be a bigint, which JSON does not have`)
     if (!isNumber || (value === null && this[key] !== null))
       throw new TypeError(`${name} must be a finite number, or a time that is one`)
     if (key !== '' && typeof value === 'object') names.set(value, name)

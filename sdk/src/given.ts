@@ -1,10 +1,13 @@
 import type { Operation, ParamsOf, BodyOf as WrittenBodyOf, QueryOf as WrittenQueryOf } from '@kaha/contract'
 
-/** The same, and a list of it may be readonly, as one is that was written `as const`: the client only reads it. */
+/**
+ * The same, and a list of it may be readonly, as one is that was written `as const`: the client only reads it. What may be left out may be
+ * undefined, too.
+ */
 type Given<T> = T extends readonly (infer Item)[]
   ? readonly Given<Item>[]
   : T extends object
-    ? { [Name in keyof T]: Given<T[Name]> }
+    ? { [Name in keyof T]: {} extends Pick<T, Name> ? Given<T[Name]> | undefined : Given<T[Name]> }
     : T
 
 /** What a caller gives as the body of an operation. */

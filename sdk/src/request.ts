@@ -9,15 +9,15 @@ export interface ConnectionOptions {
   /** Where the installation answers, as in `https://pay.example.com`. */
   readonly baseUrl: string
   /** Instead of the global `fetch`. */
-  readonly fetch?: typeof globalThis.fetch
+  readonly fetch?: typeof globalThis.fetch | undefined
   /**
    * How long one try may take until its answer is complete; a call's own goes first. 30 s when absent, and longer for what waits: 100 s for
    * a payment at a terminal, 40 s for its void, 120 s for the recovery of an endpoint, 150 s for a move of the clock. Infinity is no limit of
    * the client's; the `fetch` of Node itself gives up when nothing comes for 300 s.
    */
-  readonly timeoutMs?: number
+  readonly timeoutMs?: number | undefined
   /** How often a request that can be repeated safely is sent again. 2 when absent, 4 for a payment at a terminal; 0 is never. */
-  readonly maxRetries?: number
+  readonly maxRetries?: number | undefined
 }
 
 /** For one call; what it says goes before what its client says. */
@@ -26,15 +26,15 @@ export interface CallOptions {
    * Ends the call at once; it rejects with the signal's reason. A create or a cancel without a key of yours, or a payment at a terminal without
    * a transactionId of yours, that was sent before rejects with a KahaConnectionError that tells it, and has the signal's reason as its `cause`.
    */
-  readonly signal?: AbortSignal
-  readonly timeoutMs?: number
-  readonly maxRetries?: number
+  readonly signal?: AbortSignal | undefined
+  readonly timeoutMs?: number | undefined
+  readonly maxRetries?: number | undefined
 }
 
 /** For a call that makes or moves something, and may be sent again without doing it twice. */
 export interface CreateOptions extends CallOptions {
   /** Your name for this request, 8 to 64 of `A-Z a-z 0-9 . _ -`. Made when absent; the retries of one call share it, and an error tells it. */
-  readonly idempotencyKey?: string
+  readonly idempotencyKey?: string | undefined
 }
 
 export type Send = <O extends Operation>(
@@ -93,7 +93,7 @@ export function createSend(
   { random, pause: wait }: Timing = { random: Math.random, pause },
   sign?: Sign,
 ): Send {
-  const base = checkedBase(options.baseUrl)
+  const base = checkedConnection(options)
   const manner = { ...options, apiKey: checkedKey(options.apiKey), basicUser: checkedKey(options.basicUser) }
   const send = async (
     operation: Operation,
@@ -135,7 +135,7 @@ export function createSend(
  * take as long as its reader does. Where the answer breaks off, the stream fails with what `Send` throws, as the call does.
  */
 export function createOpen(options: ConnectionOptions & { readonly apiKey?: string }): Open {
-  const base = checkedBase(options.baseUrl)
+  const base = checkedConnection(options)
   const apiKey = checkedKey(options.apiKey)
   const open = async (operation: Operation, input: AnyInput, contentType: string, call: CallOptions = {}) => {
     checkInput(operation, input, call)
@@ -195,6 +195,14 @@ export const timerMsOf = (timeoutMs: number): number =>
 
 /** How often a call is sent again. */
 export const retriesOf = (maxRetries: number): number => fromZero('maxRetries', maxRetries)
+
+/** The address of what a client is made with, the rest of which is looked at too: else its first call would be refused, however late that comes. */
+function checkedConnection({ baseUrl, fetch, timeoutMs, maxRetries }: ConnectionOptions): string {
+  if (fetch != null && typeof fetch !== 'function') throw new TypeError('fetch must be a function')
+  timerMsOf(timeoutMs ?? timeoutMsDefault)
+  retriesOf(maxRetries ?? retriesDefault)
+  return checkedBase(baseUrl)
+}
 
 function fromZero(name: string, value: number): number {
   if (!(value >= 0)) throw new RangeError(`${name} must be a number from 0 on`)
