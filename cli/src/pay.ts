@@ -81,7 +81,7 @@ function wanted(args: readonly string[]) {
 function parsed(args: readonly string[]) {
   try {
     const flag = { type: 'boolean' } as const
-    const options = { decline: flag, expire: flag, read: flag, json: flag, help: flag }
+    const options = { decline: flag, expire: flag, read: flag, json: flag, help: { ...flag, short: 'h' } } as const
     return parseArgs({ args: [...args], options, allowPositionals: true })
   } catch (cause) {
     const [why = ''] = (cause instanceof Error ? cause.message : String(cause)).split('\n')

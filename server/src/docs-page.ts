@@ -114,7 +114,7 @@ export const docsPage = (
   parts: Parts,
   documents: ReadonlyMap<string, OpenApi>,
 ): HtmlText => html`<p>Every operation is described in an OpenAPI 3.1 document, for your code generator, your request tool, or your own eyes. The
-client for TypeScript, <code>@kaha/sdk</code>, has them all.</p>
+client for TypeScript, <code>@kaha/sdk</code>, has them all; it comes with Kaha’s source, and is not on npm yet.</p>
 <ol class="services">${servicesOf(addresses, parts).map(
   ({ title, about, guide, apis, more }) => html`<li>
 <h2>${title}</h2>

@@ -1,11 +1,16 @@
-import { help, say, startHelp, version, warn } from './commands/words.ts'
-import { readConfig } from './config.ts'
+import { help, noSetting, say, startHelp, version, warn } from './commands/words.ts'
+import { readConfig, unknownSettings, type Config } from './config.ts'
 import { Fault, StartFault } from './kernel/fault.ts'
 
 /** `kaha start | migrate | entities | keys | terminals | processes | attention`: one line and exit code 1 for whatever a person can mend. */
 async function main([command = 'help', ...args]: readonly string[]): Promise<void> {
   const wantsHelp = ['--help', '-h'].some((flag) => args.includes(flag))
   const env = process.env
+  // Another than the one that was meant may be at the wrong installation.
+  const settings = (): Config => {
+    for (const name of unknownSettings(env)) warn(noSetting(name))
+    return readConfig(env)
+  }
   // Whoever reads what a command says, such as `head`, may have enough of it. `start` goes on whatever becomes of it.
   if (command !== 'start' || wantsHelp) process.stdout.once('error', tellUnlessUnread).on('error', () => {})
   // Each is loaded when it is asked for: all of the server takes longer than what most of them do.
@@ -21,27 +26,27 @@ async function main([command = 'help', ...args]: readonly string[]): Promise<voi
     }
     case 'migrate': {
       const { migrateCommand, migrateHelp } = await import('./commands/migrate.ts')
-      return wantsHelp ? say(migrateHelp) : migrateCommand(readConfig(env), args)
+      return wantsHelp ? say(migrateHelp) : migrateCommand(settings(), args)
     }
     case 'entities': {
       const { entitiesCommand, entitiesHelp } = await import('./commands/entities.ts')
-      return wantsHelp ? say(entitiesHelp) : entitiesCommand(readConfig(env), args)
+      return wantsHelp ? say(entitiesHelp) : entitiesCommand(settings(), args)
     }
     case 'keys': {
       const { keysCommand, keysHelp } = await import('./commands/keys.ts')
-      return wantsHelp ? say(keysHelp) : keysCommand(readConfig(env), args)
+      return wantsHelp ? say(keysHelp) : keysCommand(settings(), args)
     }
     case 'terminals': {
       const { terminalsCommand, terminalsHelp } = await import('./commands/terminals.ts')
-      return wantsHelp ? say(terminalsHelp) : terminalsCommand(readConfig(env), args)
+      return wantsHelp ? say(terminalsHelp) : terminalsCommand(settings(), args)
     }
     case 'processes': {
       const { processesCommand, processesHelp } = await import('./commands/processes.ts')
-      return wantsHelp ? say(processesHelp) : processesCommand(readConfig(env), args)
+      return wantsHelp ? say(processesHelp) : processesCommand(settings(), args)
     }
     case 'attention': {
       const { attentionCommand, attentionHelp } = await import('./commands/attention.ts')
-      return wantsHelp ? say(attentionHelp) : attentionCommand(readConfig(env), args)
+      return wantsHelp ? say(attentionHelp) : attentionCommand(settings(), args)
     }
     case 'help':
     case '--help':

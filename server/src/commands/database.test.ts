@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { createServer, type AddressInfo, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -9,7 +9,7 @@ import { test } from 'node:test'
 import { TLSSocket } from 'node:tls'
 import { createAuthority, noCertificates } from '../../test/certificates.ts'
 import { readConfig } from '../config.ts'
-import { migrateOrExplain, openDatabase } from './database.ts'
+import { joinDatabase, migrateOrExplain, openDatabase } from './database.ts'
 import { StartFault } from '../kernel/fault.ts'
 
 /** An ErrorResponse of PostgreSQL's protocol. */
@@ -37,6 +37,26 @@ test('a command whose database is stopped under it says so in a line', async (t)
     (error) =>
       error instanceof StartFault &&
       /^the database is lost \(.*shutting down\): .*try again when it has$/.test(error.message),
+  )
+})
+
+test('a command beside a Kaha whose disk is full says that at once, and not that Kaha is to be stopped', async (t) => {
+  const dataDir = await mkdtemp(join(tmpdir(), 'kaha-full-'))
+  const full = createServer((socket) => {
+    socket.on('error', () => {})
+    socket.once('data', () => socket.end(fatal('53100', 'could not write init file: No space left on device')))
+  })
+  full.listen(join(dataDir, '.s.PGSQL.5432'))
+  await once(full, 'listening')
+  t.after(async () => {
+    full.close()
+    await rm(dataDir, { recursive: true })
+  })
+  await mkdir(join(dataDir, 'postgres'))
+  await writeFile(join(dataDir, 'postgres', 'postmaster.pid'), ['1', '', '', '', dataDir, ''].join('\n'))
+  await assert.rejects(
+    joinDatabase(readConfig({ KAHA_DATA_DIR: dataDir })),
+    new StartFault(`the disk of ${dataDir} is full: free some space, and start again`),
   )
 })
 

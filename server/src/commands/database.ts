@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { roles, type Config } from '../config.ts'
 import { createClock } from '../kernel/clock.ts'
+import { fullDisk, isOfFullDisk } from '../kernel/data-dir.ts'
 import { connectionConfig, createDb, type Db, type DbTarget } from '../kernel/db.ts'
 import { StartFault } from '../kernel/fault.ts'
 import { migrate, type MayMigrate } from '../kernel/migrate.ts'
@@ -108,7 +109,9 @@ async function runningOn(dataDir: string): Promise<DbTarget | undefined> {
   try {
     await client.connect()
     return target
-  } catch {
+  } catch (error) {
+    // It runs: who would stop it could not start it again.
+    if (isOfFullDisk(error)) throw fullDisk(dataDir, error)
     return undefined
   } finally {
     await client.end().catch(() => {})

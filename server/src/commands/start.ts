@@ -11,7 +11,7 @@ import type { StoryDependencies } from '../sandbox/story.ts'
 import { masterKeyIn } from './data-dir.ts'
 import { migrateOrExplain, openDatabase } from './database.ts'
 import { untilAskedToStop } from './signals.ts'
-import { greet, ofProcess, say, version, warn, type Greeting, type Story } from './words.ts'
+import { greet, noSetting, ofProcess, say, version, warn, type Greeting, type Story } from './words.ts'
 
 const stopMsMax = 5_000
 const drainMsMax = 4_000
@@ -40,7 +40,7 @@ export async function start(
   process.removeAllListeners('warning')
   process.on('warning', (warning) => log.warn({ err: warning }, 'a warning of Node or of a library'))
   for (const name of unknownSettings(options.env)) {
-    const line = `there is no setting ${name}; kaha start --help lists what there is`
+    const line = noSetting(name)
     if (logPath === undefined) log.warn(line)
     else warn(line)
   }

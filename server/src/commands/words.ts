@@ -26,6 +26,9 @@ export function version(): string {
   return about.version
 }
 
+/** Of a name that begins as settings do. */
+export const noSetting = (name: string): string => `there is no setting ${name}; kaha start --help lists what there is`
+
 /** For an empty list: what fills it. Only a sandbox has something after its first start. */
 export const noneYet = ({ mode }: Pick<Config, 'mode'>, what: string, command: string): string =>
   mode === 'sandbox'

@@ -3,11 +3,12 @@ import { dirname, join } from 'node:path'
 import { StartFault } from './fault.ts'
 
 const sqliteFull = 13
+const postgresFull = '53100'
 
-/** What the system says of a disk on which nothing is free, or SQLite. */
-const isOfFullDisk = (cause: unknown): boolean => {
+/** What the system says of a disk on which nothing is free, or SQLite or PostgreSQL. */
+export const isOfFullDisk = (cause: unknown): boolean => {
   const { code, errcode } = cause as { code?: unknown; errcode?: unknown }
-  return code === 'ENOSPC' || errcode === sqliteFull
+  return code === 'ENOSPC' || code === postgresFull || errcode === sqliteFull
 }
 
 /** The one line about a disk on which nothing is free: what lies there is as good as ever, and is not to be left or replaced. */

@@ -132,6 +132,15 @@ test('what `kaha keys` does not know is told in one line, before a database is t
   await refused(/there is no command pay all \[31m; `kaha --help` lists them/, 'pay\nall\u001b[31m')
 })
 
+test('a setting that is none is told of by every command, for another database may be meant', async () => {
+  const misspelt = { KAHA_DATA_DIR: dataDir, KAHA_DATABASE_URI: 'postgres://elsewhere' }
+  const { code, stderr } = await finish({ after }, { args: ['keys', 'list'], settings: misspelt })
+  assert.deepEqual(
+    [code, stderr],
+    [0, 'kaha: there is no setting KAHA_DATABASE_URI; kaha start --help lists what there is\n'],
+  )
+})
+
 const full = '/dev/full'
 
 test(

@@ -50,7 +50,7 @@ test('S7.bank.any-text: kaha pay reads, pays, declines and lets expire a code of
 })
 
 test('kaha pay says in a line what is wrong with how it was called, and where no sandbox runs', async () => {
-  assert.match((await kaha(['--help'])).stdout, /^kaha pay CODE /)
+  for (const flag of ['--help', '-h']) assert.match((await kaha([flag])).stdout, /^kaha pay CODE /)
   for (const args of [[], ['a', '--decline', '--expire']]) {
     const { code, stderr } = await kaha(args)
     assert.deepEqual([code, stderr.startsWith('kaha: '), stderr.split('\n').length], [1, true, 2], stderr)

@@ -1,4 +1,4 @@
-import { statfsSync } from 'node:fs'
+import { existsSync, statfsSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fullDisk } from '../data-dir.ts'
@@ -87,6 +87,9 @@ export function launchPostmaster(options: {
     child.on('error', (error) => end(error.message))
     child.on('exit', (code, signal) => end(signal ?? `code ${code}`))
   })
+  // Of a folder to start in that is not there the system says the same as of a program.
+  if (child.pid === undefined && !existsSync(options.cluster))
+    throw new StartFault(`${options.cluster} is gone: put it back, or restore a backup, then start again`)
   if (child.pid === undefined)
     throw new StartFault(
       `${options.binaries.folder}/postgres cannot be started: see that it is there and that this user may run it, or set KAHA_DATABASE_URL`,

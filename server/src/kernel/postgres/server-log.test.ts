@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { readFileSync, statSync, writeFileSync, writeSync } from 'node:fs'
+import { existsSync, readFileSync, statSync, writeFileSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { complaints, openServerLog } from './server-log.ts'
@@ -8,16 +8,26 @@ import { folder, waitMsMax } from './test-setup.ts'
 
 test('the log of the server keeps one older part and does not outgrow its bound', async (t) => {
   const path = join(folder(t), 'postgres.log')
-  writeFileSync(path, 'the run before')
   using log = openServerLog(path, { bytesMax: 1_000, checkEveryMs: 1 })
-  assert.equal(readFileSync(`${path}.1`, 'utf8'), 'the run before')
-
   writeSync(log.fd, 'x'.repeat(1_001))
   assert.ok(await eventually(() => statSync(path).size === 0, waitMsMax))
   assert.equal(statSync(`${path}.1`).size, 1_001)
   log.mark()
   writeSync(log.fd, 'FATAL:  after the cut\n')
   assert.equal(log.lastWords(), 'FATAL: after the cut')
+})
+
+test('what runs before wrote stays, and is quoted of none that follows', (t) => {
+  const path = join(folder(t), 'postgres.log')
+  const before = 'PANIC:  why the run before ended\n'
+  writeFileSync(path, before)
+  for (let run = 0; run < 2; run += 1) {
+    using log = openServerLog(path)
+    log.mark()
+    assert.equal(log.lastWords(), '')
+  }
+  assert.equal(readFileSync(path, 'utf8'), before)
+  assert.ok(!existsSync(`${path}.1`))
 })
 
 test('of what the server wrote the complaints are quoted, in one line and without the times', () => {

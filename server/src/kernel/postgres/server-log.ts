@@ -1,4 +1,4 @@
-import { existsSync, fstatSync, readSync, renameSync } from 'node:fs'
+import { fstatSync, readSync } from 'node:fs'
 import { openLogFile, type LogFile, type LogFileOptions } from '../log-file.ts'
 
 /** What PostgreSQL's output is attached to: a file and no pipe, so that its last words are kept when we are killed. */
@@ -13,9 +13,8 @@ export interface ServerLog extends LogFile {
 const quotedBytesMax = 8 * 1024
 const quotedLinesMax = 3
 
-/** Opens PostgreSQL's log, anew for each run; that of the run before is kept beside it as `.1`. */
+/** Opens PostgreSQL's log. What runs before wrote stays in it: a look by a command is a run, too, and takes away nothing of a crash. */
 export function openServerLog(path: string, bounds: Omit<LogFileOptions, 'onCut'> = {}): ServerLog {
-  if (existsSync(path)) renameSync(path, `${path}.1`)
   let marked = 0
   const file = openLogFile(path, { ...bounds, onCut: () => (marked = 0) })
   const { fd } = file

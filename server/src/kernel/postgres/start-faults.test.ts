@@ -41,6 +41,15 @@ test('a program that cannot be run is told with the way out', (t) => {
   )
 })
 
+test('a folder that is gone is told as that, and not as a program that cannot be run', (t) => {
+  const here = folder(t)
+  using serverLog = openServerLog(join(here, 'postgres.log'))
+  const gone = join(here, 'postgres')
+  const binaries = { folder: here, version: '18.4', major: 18 }
+  const launch = () => launchPostmaster({ account, binaries, cluster: gone, dataPath: gone, settings: {}, serverLog })
+  assert.throws(launch, isTold(/postgres is gone: put it back, or restore a backup, then start again$/))
+})
+
 test('a server that does not start on a full disk is told as that, whether or not it could write so, with no word of a backup', (t) => {
   const here = folder(t)
   const path = join(here, 'postgres.log')
