@@ -61,7 +61,7 @@ export interface Connections {
   /** Whether another connection has taken its place or it was ended, whether or not this process has heard of it. */
   isGone(connectionId: string): Promise<boolean>
   /** Connections of this process that an operator wants closed. */
-  dismissed(): Promise<string[]>
+  toClose(): Promise<string[]>
   /** Notes when these connections were last heard; resolves to those that could not be noted just now. */
   touch(seen: readonly Seen[]): Promise<Seen[]>
   leave(): Promise<void>
@@ -228,7 +228,7 @@ export function createConnections({
     missing: (connectionIds) => (connectionIds.length === 0 ? Promise.resolve([]) : store.missing(db, connectionIds)),
 
     isGone,
-    dismissed: () => store.dismissed(db, nodeId),
+    toClose: () => store.toClose(db, nodeId),
 
     async touch(seen) {
       const left: Seen[] = []

@@ -170,8 +170,8 @@ const missingSockets = statement(
   `select c.id from unnest($1::uuid[]) c(id) where not exists (select from terminals.sockets s where s.connection_id = c.id offset 0)`,
 )
 
-const dismissedSockets = statement(
-  'terminals.dismissedSockets',
+const socketsToClose = statement(
+  'terminals.socketsToClose',
   `select s.connection_id from terminals.sockets s where s.node_id = $1 and s.dismissed`,
 )
 
@@ -271,8 +271,8 @@ export const connectionStore = {
   missing: async (on: Queries, connectionIds: readonly string[]) =>
     (await on.run<{ id: string }>(missingSockets, [arrayOf(connectionIds)])).map(({ id }) => id),
   /** Connections of a process that an operator wants closed. */
-  dismissed: async (on: Queries, nodeId: string) =>
-    (await on.run<{ connection_id: string }>(dismissedSockets, [nodeId])).map((row) => row.connection_id),
+  toClose: async (on: Queries, nodeId: string) =>
+    (await on.run<{ connection_id: string }>(socketsToClose, [nodeId])).map((row) => row.connection_id),
   listConnected: (on: Queries, groupId: string) => on.run<TerminalRow>(listConnected, [groupId, listedMax]),
   findByDevice: (on: Queries, those: readonly { readonly groupId: string; readonly deviceId: string }[]) =>
     on.run<TerminalRow>(findByDevice, [

@@ -32,7 +32,7 @@ test('a socket that could not be looked at as it came is looked at later, though
     bus,
     log: createLog('silent'),
     identity,
-    connections: { dismissed: async () => [] } as Partial<Connections> as Connections,
+    connections: { toClose: async () => [] } as Partial<Connections> as Connections,
     // It comes into them after this.
     links: { all: () => [].values() } as Partial<Links> as Links,
     dismiss: (one) => void dismissed.push(one),

@@ -56,7 +56,7 @@ export function startOrders({
     const left = [...unlooked]
     await look(left)
     for (const link of left) unlooked.delete(link)
-    for (const connectionId of await connections.dismissed()) {
+    for (const connectionId of await connections.toClose()) {
       const link = links.find(connectionId)
       if (link !== undefined && !link.dismissed) dismiss(link)
     }
