@@ -25,7 +25,7 @@ export function argumentsOf<const Options extends ParseArgsOptionsConfig>(
     const isName = /^Unknown option '-[^-]/.test(why)
     const last = isName ? '; what begins with a hyphen and is no option comes last, after ` -- `' : ''
     throw new StartFault(
-      `${why.replace(/\.? To specify .*|\.$/, '')}${wayOut}${last}; \`kaha ${command} --help\` tells what there is`,
+      `${scrub(why.replace(/\.? To specify .*|\.$/, ''))}${wayOut}${last}; \`kaha ${command} --help\` tells what there is`,
       { cause: error },
     )
   }

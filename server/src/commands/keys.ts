@@ -71,6 +71,7 @@ export async function keysCommand(config: Config, args: readonly string[]): Prom
 
 async function list(db: Db, config: Config, entityId: string | null, json: boolean): Promise<void> {
   const keys = await identityStore.listKeys(db, entityId, listedMax)
+  if (keys.length === 0 && entityId !== null) await entityOf(db, entityId)
   tellEnd(keys, listedMax, '--entity shows those of one entity')
   if (json) return say(JSON.stringify(keys))
   if (keys.length === 0 && entityId !== null) return say(`${entityId} has no keys.`)
@@ -115,10 +116,14 @@ function timeOf(text: string): Date {
   return new Date(msOf(text))
 }
 
+async function entityOf(db: Db, id: string) {
+  const entity = await identityStore.findEntity(db, id)
+  if (entity === undefined) throw new StartFault(`there is no entity ${id}; \`kaha entities list\` shows them`)
+  return entity
+}
+
 async function issue(db: Db, config: Config, wanted: WantedKey, json: boolean): Promise<void> {
-  const entity = await identityStore.findEntity(db, wanted.entityId)
-  if (entity === undefined)
-    throw new StartFault(`there is no entity ${wanted.entityId}; \`kaha entities list\` shows them`)
+  const entity = await entityOf(db, wanted.entityId)
   const issuing = await issuingOf(db, config)
   const { scopes: allowed, expiresAt } = wanted
   const now = await timeIn(db)

@@ -1,3 +1,4 @@
+import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isSandbox, refusedInLive, startKaha, type Kaha, type SandboxKaha } from '../app.ts'
@@ -39,8 +40,7 @@ export async function start(
   // Node's own way is a few lines of text among those of the log.
   process.removeAllListeners('warning')
   process.on('warning', (warning) => log.warn({ err: warning }, 'a warning of Node or of a library'))
-  for (const name of unknownSettings(options.env)) {
-    const line = noSetting(name)
+  for (const line of [...unknownSettings(options.env).map(noSetting), ...fewFiles()]) {
     if (logPath === undefined) log.warn(line)
     else warn(line)
   }
@@ -84,6 +84,19 @@ export async function start(
   if (reason === undefined) say('\nStopping…')
   await Promise.race([kaha[Symbol.asyncDispose](), sleep(drainMsMax, undefined, { ref: false })])
   if (reason !== undefined) throw reason
+}
+
+// Deliveries alone may take half of them.
+const filesMin = 4_096
+
+/** Where this process may open so few files that it would cut connections, a line that says so; nothing where the system does not tell. */
+function fewFiles(): string[] {
+  const path = '/proc/self/limits'
+  const files = existsSync(path) && /^Max open files\s+(\d+)/m.exec(readFileSync(path, 'utf8'))?.[1]
+  if (!files || BigInt(files) >= filesMin) return []
+  return [
+    `this process may open ${files} files, and cuts connections beyond that without a word: raise \`ulimit -Hn\`, to ${filesMin} at least`,
+  ]
 }
 
 /** For whoever reads the logs of several processes: which of them this is. */

@@ -138,6 +138,9 @@ function objectOf(given = ''): string {
 
 async function list(db: Db, groupId: string | null, json: boolean): Promise<void> {
   const keys = await terminalKeyStore.list(db, groupId, listedMax)
+  // One that has no key yet is listed all the same.
+  if (keys.length === 0 && groupId !== null)
+    throw new StartFault(`there is no group ${groupId}; \`kaha terminals list\` shows them`)
   tellEnd(keys, listedMax, '--group shows those of one group')
   const ids = keys.flatMap(({ id }) => id ?? [])
   const devices = Map.groupBy(await operatorStore.listDevices(db, ids), (device) => device.key_id)

@@ -115,6 +115,7 @@ test('what `kaha keys` does not know is told in one line, before a database is t
     [/^me is no id; `kaha entities list` shows them$/, 'encryption', '--entity', 'me'],
     [/^mine is no id; `kaha keys list` and `kaha terminals list` show them$/, 'suspend', 'mine'],
     [/^\[removed\] is no id; /, 'revoke', 'sk_live_4eC39HqLyjWDarjtT1zdp7dc'],
+    [/^Unknown option '--\[removed\]'/, 'list', '--sk_live_4eC39HqLyjWDarjtT1zdp7dc'],
   ]
   const config = readConfig({ KAHA_DATA_DIR: join(dataDir, 'never-made') })
   for (const [line, ...args] of cases) {
@@ -134,11 +135,8 @@ test('what `kaha keys` does not know is told in one line, before a database is t
 
 test('a setting that is none is told of by every command, for another database may be meant', async () => {
   const misspelt = { KAHA_DATA_DIR: dataDir, KAHA_DATABASE_URI: 'postgres://elsewhere' }
-  const { code, stderr } = await finish({ after }, { args: ['keys', 'list'], settings: misspelt })
-  assert.deepEqual(
-    [code, stderr],
-    [0, 'kaha: there is no setting KAHA_DATABASE_URI; kaha start --help lists what there is\n'],
-  )
+  const { stderr } = await finish({ after }, { args: ['keys', 'list'], settings: misspelt })
+  assert.match(stderr, /^kaha: there is no setting KAHA_DATABASE_URI; kaha start --help lists what there is\n/)
 })
 
 const full = '/dev/full'

@@ -87,7 +87,11 @@ test('a list of keys is of one entity where that is named', async () => {
     all.filter(({ entity_id: id }) => id === first?.entity_id),
   )
   const nobody = '0199a000-0000-7000-8000-000000000000'
-  assert.equal(await kaha('keys', 'list', '--entity', nobody), `${nobody} has no keys.\n`)
+  await refused(/there is no entity 0199a000-0000-7000-8000-000000000000; /, 'keys', 'list', '--entity', nobody)
+  const { id } = JSON.parse(
+    await kaha('entities', 'create', '--level', 'partner', '--name', 'Without keys', '--json'),
+  ) as { id: string }
+  assert.equal(await kaha('keys', 'list', '--entity', id), `${id} has no keys.\n`)
 })
 
 test('without a server keys work too, and what was issued then opens the next server', async (t) => {

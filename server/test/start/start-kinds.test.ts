@@ -52,6 +52,14 @@ test('a sandbox whose keys may ask once a second tells the whole story all the s
   )
 })
 
+test('a start that may open so few files that connections would be cut says so', async (t) => {
+  const main = join(import.meta.dirname, '../../src/main.ts')
+  const command = ['/bin/sh', '-c', 'ulimit -n 512; exec "$0" "$@"', process.execPath, main]
+  const few = await start(t, join(folder(t), 'data'), { command, args: ['--empty'] })
+  assert.match(few.stderr(), /this process may open 512 files, and cuts connections beyond that/)
+  assert.equal(await stop(few), 0)
+})
+
 test('a sandbox in another currency whose webhooks go to public addresses alone tells the story without its inbox, and what it says can be done', async (t) => {
   const program = await start(t, join(home, 'public'), {
     settings: { KAHA_WEBHOOK_TARGETS: 'public', KAHA_CURRENCIES: 'USD' },

@@ -135,6 +135,7 @@ test('[D5.disconnect.admin-action] an operator closes a socket, and the sockets 
   await isDismissed(again)
   await assert.rejects(wire(p.url, keys), { status: 401 })
   await refused(/has no socket just now: there is nothing to close/, ['disconnect', keys.id])
+  await refused(new RegExp(`there is no group ${keys.id}; `), ['list', '--group', keys.id])
   await refused(/is SUSPENDED: take one that is ACTIVE/, ['move', 'x', '--group', group.id, '--to', keys.id])
   await sql(p.kaha.db, `update identity.terminal_keys set state = 'ACTIVE' where id = $1`, [keys.id])
   await until('that the key counts again', () =>
