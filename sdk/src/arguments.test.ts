@@ -185,6 +185,10 @@ test('a signal that is none, and a bigint, are told by their names and not taken
     await assert.rejects(async () => (kaha.paymentLinks.list as Method)({}, { signal }), told)
     await assert.rejects(async () => (kaha.reports.exportTransactions as Method)({}, { signal }), told)
   }
+  const { pay } = sdk.createTerminals({ baseUrl, apiKey: 'key', apiSecret: 'secret', fetch }) as { pay: Method }
+  const body = { amount: '1.00', currency: 'PHP', paymentMethod: 'CARD' }
+  for (const signal of [null, {}])
+    await assert.rejects(async () => pay('T1', body, { signal }), /^TypeError: signal must be an AbortSignal$/)
   const create = kaha.paymentIntents.create as Method
   await assert.rejects(
     async () => create({ amount: 100n }),

@@ -30,6 +30,11 @@ export function mustFitHeader(name: string, value: unknown): void {
     throw new TypeError(`${name} must be a text of ASCII letters, digits and signs`)
 }
 
+/** What ends a call. `fetch` fails by anything else as by a lost connection, which would be tried again. */
+export function checkSignal(signal: unknown): void {
+  if (signal !== undefined && !(signal instanceof AbortSignal)) throw new TypeError('signal must be an AbortSignal')
+}
+
 /** What goes with any call of an operation. */
 export function checkInput(
   { body: bodyForm, bodyOptional, query: queryForm }: Operation,
@@ -38,8 +43,7 @@ export function checkInput(
 ): void {
   const { idempotencyKey, signal } = mustBeObject('options', options) as Readonly<Record<string, unknown>>
   if (idempotencyKey != null) mustFitHeader('idempotencyKey', idempotencyKey)
-  // One that only looks like a signal would be taken for a lost connection.
-  if (signal !== undefined && !(signal instanceof AbortSignal)) throw new TypeError('signal must be an AbortSignal')
+  checkSignal(signal)
   if (bodyForm !== undefined && (body !== undefined || bodyOptional !== true)) mustBeObject('body', body)
   if (query === undefined) return
   const given = mustBeObject('query', query) as Readonly<Record<string, unknown>>

@@ -271,6 +271,7 @@ test('a question without what it needs, or that cannot be written or is too long
     [['payment', { terminalId: 'T1', paymentRequest: 'x' }], /^TypeError: paymentRequest must be an object$/],
     [['payment', null], /^TypeError: message must be an object$/],
     [['ping', {}, null], /^TypeError: options must be an object$/],
+    [['ping', {}, { signal: {} }], /^TypeError: signal must be an AbortSignal$/],
     [['voidPayment', { transactionId: 1n }], /transactionId must not be a bigint/],
     [
       ['payment', { terminalId: 'T1', paymentRequest: { amount: NaN } }],

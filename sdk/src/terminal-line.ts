@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import { terminalFrameBytesMax, terminalsErrors, type TerminalAnswer, type TerminalRequest } from '@kaha/contract'
 import { uuidv7 } from 'uuidv7'
 import { WebSocket } from 'ws'
-import { checkedBase, checkedKey, isObject, jsonOf, mustBeObject, mustBeText } from './arguments.ts'
+import { checkedBase, checkedKey, checkSignal, isObject, jsonOf, mustBeObject, mustBeText } from './arguments.ts'
 import { KahaConnectionError, KahaError } from './errors.ts'
 import { errorOf, parsed, timerMsOf, type CallOptions } from './request.ts'
 import { pause, waitBeforeReopening } from './retry.ts'
@@ -191,6 +191,7 @@ export async function connectTerminal(options: TerminalLineOptions): Promise<Ter
     // The platform would end the line, and with it whatever else waits for an answer.
     if (Buffer.byteLength(text) > terminalFrameBytesMax)
       throw new RangeError(`${operation}: a message has at most ${terminalFrameBytesMax} bytes of JSON`)
+    checkSignal(signal)
     signal?.throwIfAborted()
     const isClosed = state === 'closed' || stopping.signal.aborted
     if (isClosed || socket.readyState !== WebSocket.OPEN) {

@@ -13,7 +13,7 @@ import {
   voidTerminalTransaction,
 } from '@kaha/contract'
 import { uuidv7 } from 'uuidv7'
-import { mustBeKey, mustBeObject, mustBeText, segment } from './arguments.ts'
+import { checkSignal, mustBeKey, mustBeObject, mustBeText, segment } from './arguments.ts'
 import type { BodyOf, QueryOf } from './given.ts'
 import { eachOf } from './pages.ts'
 import {
@@ -86,6 +86,7 @@ export function createTerminals(
       const repeatsMax = retriesOf(mustBeObject('options', call).maxRetries ?? options.maxRetries ?? repeatsDefault)
       const transactionId = body.transactionId == null ? asked.transactionId : undefined
       const made = { operation: createTerminalPayment.id, transactionId }
+      checkSignal(call.signal)
       call.signal?.throwIfAborted()
       for (let triesMade = 1; ; triesMade += 1) {
         try {
