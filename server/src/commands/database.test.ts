@@ -1,16 +1,17 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
-import { createServer, type AddressInfo, type Socket } from 'node:net'
-import { tmpdir } from 'node:os'
+import { createServer, type AddressInfo, type ListenOptions, type Server, type Socket } from 'node:net'
 import { join } from 'node:path'
-import { test } from 'node:test'
+import { test, type TestContext } from 'node:test'
 import { TLSSocket } from 'node:tls'
 import { createAuthority, noCertificates } from '../../test/certificates.ts'
 import { readConfig } from '../config.ts'
 import { joinDatabase, migrateOrExplain, openDatabase } from './database.ts'
 import { StartFault } from '../kernel/fault.ts'
+import { pidFilePath } from '../kernel/postgres/pid-file.ts'
+import { folder } from '../kernel/postgres/test-setup.ts'
 
 /** An ErrorResponse of PostgreSQL's protocol. */
 function fatal(code: string, message: string): Buffer {
@@ -20,18 +21,22 @@ function fatal(code: string, message: string): Buffer {
   return Buffer.concat([head, fields])
 }
 
-test('a command whose database is stopped under it says so in a line', async (t) => {
-  const socketDir = await mkdtemp(join(tmpdir(), 'kaha-lost-'))
-  const stopping = createServer((socket) => {
+/** A PostgreSQL that refuses every session so, until the test is over. */
+async function refusing(t: TestContext, at: ListenOptions, code: string, message: string): Promise<Server> {
+  const server = createServer((socket) => {
     socket.on('error', () => {})
-    socket.once('data', () => socket.end(fatal('57P03', 'the database system is shutting down')))
+    socket.once('data', () => socket.end(fatal(code, message)))
   })
-  stopping.listen(join(socketDir, '.s.PGSQL.5432'))
-  await once(stopping, 'listening')
-  t.after(async () => {
-    stopping.close()
-    await rm(socketDir, { recursive: true })
-  })
+  server.listen(at)
+  await once(server, 'listening')
+  t.after(() => server.close())
+  return server
+}
+const socketIn = (path: string): ListenOptions => ({ path: join(path, '.s.PGSQL.5432') })
+
+test('a command whose database is stopped under it says so in a line', async (t) => {
+  const socketDir = folder(t)
+  await refusing(t, socketIn(socketDir), '57P03', 'the database system is shutting down')
   await assert.rejects(
     migrateOrExplain({ socketDir, user: 'kaha', database: 'postgres' }),
     (error) =>
@@ -41,19 +46,10 @@ test('a command whose database is stopped under it says so in a line', async (t)
 })
 
 test('a command beside a Kaha whose disk is full says that at once, and not that Kaha is to be stopped', async (t) => {
-  const dataDir = await mkdtemp(join(tmpdir(), 'kaha-full-'))
-  const full = createServer((socket) => {
-    socket.on('error', () => {})
-    socket.once('data', () => socket.end(fatal('53100', 'could not write init file: No space left on device')))
-  })
-  full.listen(join(dataDir, '.s.PGSQL.5432'))
-  await once(full, 'listening')
-  t.after(async () => {
-    full.close()
-    await rm(dataDir, { recursive: true })
-  })
+  const dataDir = folder(t)
+  await refusing(t, socketIn(dataDir), '53100', 'could not write init file: No space left on device')
   await mkdir(join(dataDir, 'postgres'))
-  await writeFile(join(dataDir, 'postgres', 'postmaster.pid'), ['1', '', '', '', dataDir, ''].join('\n'))
+  await writeFile(pidFilePath(join(dataDir, 'postgres')), ['', '', '', '', dataDir, ''].join('\n'))
   await assert.rejects(
     joinDatabase(readConfig({ KAHA_DATA_DIR: dataDir })),
     new StartFault(`the disk of ${dataDir} is full: free some space, and start again`),
@@ -62,13 +58,7 @@ test('a command beside a Kaha whose disk is full says that at once, and not that
 
 test('a database of before PostgreSQL 14, which does not know what sessions ask for, is told by the version that it takes', async (t) => {
   const unknown = 'unrecognized configuration parameter "idle_session_timeout"'
-  const ancient = createServer((socket) => {
-    socket.on('error', () => {})
-    socket.once('data', () => socket.end(fatal('42704', unknown)))
-  })
-  ancient.listen(0, '127.0.0.1')
-  await once(ancient, 'listening')
-  t.after(() => ancient.close())
+  const ancient = await refusing(t, { host: '127.0.0.1', port: 0 }, '42704', unknown)
   const { port } = ancient.address() as AddressInfo
   await assert.rejects(
     migrateOrExplain({ url: `postgres://kaha@127.0.0.1:${port}/shop` }),
