@@ -6,7 +6,7 @@ import { Fault, StartFault } from './kernel/fault.ts'
 async function main([command = 'help', ...args]: readonly string[]): Promise<void> {
   const wantsHelp = ['--help', '-h'].some((flag) => args.includes(flag))
   const env = process.env
-  // Another than the one that was meant may be at the wrong installation.
+  // With one that is misspelt a command may be at work on another installation than the one that is meant.
   const settings = (): Config => {
     for (const name of unknownSettings(env)) warn(noSetting(name))
     return readConfig(env)

@@ -1,6 +1,6 @@
 import { isAway } from './db.ts'
 
-/** Of several failures the one to be told of: a defect, which nobody sees where that the database is away is told in its place; else the first. */
+/** Of several failures the one to tell: a defect before that the database is away, of which a loop says nothing; else the first. */
 export const foremost = (failures: readonly unknown[]): unknown =>
   failures.find((failure) => !isAway(failure)) ?? failures[0]
 
