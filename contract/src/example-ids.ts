@@ -1,5 +1,8 @@
 /** Ids of the examples: the same thing has the same id in every document. */
 export const exampleIds = {
+  /** The order service of the merchant, what it is told of ORDER-1001, and what it is tested with. */
+  endpoint: '0198f4c0-0b10-7d21-9c00-000000000006',
+  testEvent: '0198f591-1f20-7c4b-a5d6-3e7f8091a2b3',
   event: '0198f5a2-7c1e-7d3a-9b1f-2a6f0c9d4e11',
   partner: '0198f4c0-0900-7a10-8c51-000000000003',
   merchant: '0198f4c0-0a00-7c21-b6f0-000000000004',
@@ -20,8 +23,9 @@ export const exampleIds = {
   code: '0198f5a2-7b03-7d26-83c5-6cf12e7a9d04',
   codeAttempt: '0198f5b1-3d95-7061-8c57-c275a430e187',
   slowAttempt: '0198f5b1-3ea6-7172-9d68-d386b541f298',
-  /** At the counter: a group, and the sockets of its two terminals. */
+  /** At the counter: a group, its webhook endpoint, and the sockets of its two terminals. */
   group: '01a21806-e083-721d-ab32-0142daa51b43',
+  terminalEndpoint: 'wh_01KEZZ6Q60F8S7XQ8M4T2B5C9D',
   connection: '01a21807-5247-74d1-91a1-bda5f8715668',
   otherConnection: '01a21807-5248-7b16-8f3c-9d2e64a0c517',
 } as const

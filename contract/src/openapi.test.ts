@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import type { TSchema } from 'typebox'
 import { Value } from 'typebox/value'
 import * as contract from './index.ts'
 import { areaPages } from './openapi-areas.ts'
@@ -46,8 +47,9 @@ for (const operation of operations) {
   })
 
   test(`the examples of ${operation.id} are bodies that it takes and answers that it gives`, () => {
-    const others = Object.values(operation.success).flatMap(({ schema, example, examples = {} }) => {
+    const others = Object.values(operation.success).flatMap(({ schema, example, examples = {}, empty = false }) => {
       const answers = [...(example === undefined ? [] : [example]), ...Object.values(examples).map((one) => one.answer)]
+      assert.equal(answers.length === 0, empty, 'an answer without an example')
       for (const answer of answers) assert.deepEqual([...Value.Errors(schema, answer)], [])
       return Object.values(examples).flatMap(({ request }) => (request === undefined ? [] : [request]))
     })
@@ -56,6 +58,20 @@ for (const operation of operations) {
     for (const sent of [operation.example, ...others]) assert.deepEqual([...Value.Errors(operation.body, sent)], [])
   })
 }
+
+test('a schema that shows an example is one that takes it', () => {
+  const shown = all.flatMap(([area, { components }]) =>
+    Object.entries(components['schemas'] as Record<string, TSchema & { examples?: readonly unknown[] }>).flatMap(
+      ([name, { examples = [] }]) => examples.map((example) => ({ area, name, example })),
+    ),
+  )
+  assert.deepEqual(
+    shown.map(({ area, name }) => `${area} ${name}`),
+    ['qr CreateQrCode', 'qr CreatedQrCode', 'qr QrCode'],
+  )
+  for (const { area, name, example } of shown)
+    assert.deepEqual([...Value.Errors(areaPages[area].schemas[name] ?? {}, example)], [], name)
+})
 
 test('every operation of the contract is shown, and no other', () => {
   const declared = Object.values(contract).flatMap((value) =>

@@ -3,8 +3,9 @@ import { meaningOf } from './error-meanings.ts'
 import { areaPages, type AreaPage, type ServiceAddress } from './openapi-areas.ts'
 import { answerExamples, refusalExample, requestExamples } from './openapi-examples.ts'
 import { deliveryTag, webhooksOf } from './openapi-webhooks.ts'
-import { scopesOf, type Area, type Operation, type Success } from './operation.ts'
+import { isForPages, scopesOf, type Area, type Operation, type Success } from './operation.ts'
 import { IdempotencyKey } from './primitives.ts'
+import { qrChallenge } from './qr.ts'
 
 /** A value of JSON, as far as this module looks into it. */
 type Tree = { readonly [name: string]: unknown }
@@ -80,7 +81,6 @@ function documentOf(page: AreaPage): OpenApiDocument {
     const methods = (paths[pathAt(page.service, operation)] ??= {})
     methods[operation.method.toLowerCase()] = operationOf(operation, page, shown, shared)
   }
-  const creates = operations.some(({ idempotency }) => idempotency !== undefined)
   return {
     openapi: '3.1.1',
     info: {
@@ -96,8 +96,10 @@ function documentOf(page: AreaPage): OpenApiDocument {
     ...(page.deliveries === undefined ? {} : { webhooks: webhooksOf(page.deliveries, shown.named) }),
     components: {
       securitySchemes: schemes[page.auth ?? 'key'],
-      ...(creates ? { parameters: { IdempotencyKey: idempotencyKey } } : {}),
-      headers: headersOf(creates),
+      ...(operations.some(({ idempotency }) => idempotency === 'required')
+        ? { parameters: { IdempotencyKey: idempotencyKey } }
+        : {}),
+      headers: headersOf(page, operations),
       responses: sorted(shared.responses),
       examples: sorted(shared.examples),
       schemas: shown.named,
@@ -200,6 +202,8 @@ function operationOf(operation: Operation, page: AreaPage, shown: Schemas, share
           headers: {
             ...correlationOf(page),
             ...(operation.idempotency === undefined ? {} : { 'Idempotent-Replayed': header('IdempotentReplayed') }),
+            ...(success.neverStored === true ? { 'Cache-Control': header('NeverStored') } : {}),
+            ...(isForPages(operation) ? { 'Access-Control-Allow-Origin': header('ReadableAnywhere') } : {}),
           },
           ...(success.empty === undefined ? { content: contentOf(success, shown) } : {}),
         },
@@ -284,18 +288,46 @@ const header = (name: string): Tree => ({ $ref: `#/components/headers/${name}` }
 const correlationOf = ({ correlationHeaders = ['x-correlation-id'] }: AreaPage): Tree =>
   Object.fromEntries(correlationHeaders.map((name) => [name, header('CorrelationId')]))
 
-const headersOf = (creates: boolean): Tree => ({
+/** Those that the answers of these operations have. */
+const headersOf = ({ auth }: AreaPage, operations: readonly Operation[]): Tree => ({
   CorrelationId: {
     description: 'Names this request; quote it when you ask for help.',
     required: true,
     schema: { type: 'string', format: 'uuid' },
   },
   RetryAfter: { description: 'Seconds to wait before the next try.', schema: { type: 'integer', minimum: 0 } },
-  ...(creates
+  ...(operations.some(({ idempotency }) => idempotency !== undefined)
     ? {
         IdempotentReplayed: {
           description: 'Present when this is the first answer to the Idempotency-Key, given again.',
           schema: { type: 'string', enum: ['true'] },
+        },
+      }
+    : {}),
+  ...(operations.some(({ success }) => Object.values(success).some(({ neverStored }) => neverStored))
+    ? {
+        NeverStored: {
+          description: 'The answer tells a secret: nobody on the way may store it.',
+          required: true,
+          schema: { type: 'string', enum: ['no-store'] },
+        },
+      }
+    : {}),
+  ...(operations.some(isForPages)
+    ? {
+        ReadableAnywhere: {
+          description: 'A page of any origin may read the answer.',
+          required: true,
+          schema: { type: 'string', enum: ['*'] },
+        },
+      }
+    : {}),
+  ...(auth === 'basic'
+    ? {
+        Challenge: {
+          description: 'How to say who you are.',
+          required: true,
+          schema: { type: 'string', enum: [qrChallenge] },
         },
       }
     : {}),
@@ -319,6 +351,7 @@ function responseOf(
     headers: {
       ...correlationOf(page),
       ...(status === 429 || status === 503 ? { 'Retry-After': header('RetryAfter') } : {}),
+      ...(status === 401 && page.auth === 'basic' ? { 'WWW-Authenticate': header('Challenge') } : {}),
     },
     content: json({
       schema: { $ref: `#/components/schemas/${isSealed ? 'SealedError' : 'Error'}` },

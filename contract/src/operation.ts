@@ -40,6 +40,8 @@ export interface Success {
   readonly text?: true
   /** No body at all. */
   readonly empty?: true
+  /** It tells a secret, so nobody on the way may keep it: `Cache-Control: no-store` (RFC 9111, 5.2.2.5). */
+  readonly neverStored?: true
   /** What the documents show and the tests replay: the answer to the example of the operation, or several by name. */
   readonly example?: unknown
   readonly examples?: Readonly<Record<string, Example>>
@@ -94,6 +96,9 @@ export function scopesOf({ scope }: Pick<Operation, 'scope'>): readonly Scope[] 
   if (scope === undefined) return []
   return typeof scope === 'string' ? [scope] : scope
 }
+
+/** Whether a page that the payer sees may call it, from any origin. */
+export const isForPages = ({ auth }: Pick<Operation, 'auth'>): boolean => auth === 'key_or_client_secret'
 
 type Shape<S> = S extends TSchema ? Static<S> : undefined
 

@@ -49,8 +49,10 @@ export const CommaList = <const V extends readonly string[]>(values: V, descript
 export const Nullable = <S extends TSchema>(schema: S) => Type.Union([schema, Type.Null()])
 
 /** An object that takes the named properties and no other. */
-export const Closed = <P extends TProperties>(properties: P, options: { description?: string } = {}) =>
-  Type.Object(properties, { additionalProperties: false, ...options })
+export const Closed = <P extends TProperties>(
+  properties: P,
+  options: { description?: string; examples?: readonly unknown[] } = {},
+) => Type.Object(properties, { additionalProperties: false, ...options })
 
 // That behind the longest name of a merchant or branch has 1,100.
 export const Cursor = Type.String({

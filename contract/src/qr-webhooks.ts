@@ -1,4 +1,5 @@
 import Type, { type Static } from 'typebox'
+import { exampleIds } from './example-ids.ts'
 import { operation } from './operation.ts'
 import { Closed, OneOf, Text, Timestamp, Uuid, WebAddress } from './primitives.ts'
 import { activationCodePattern, qrDeclineReasons, qrErrors, qrWireCodes } from './qr.ts'
@@ -91,7 +92,22 @@ export const qrWebhookWireCodes: Readonly<Record<QrWebhookCode, string>> = {
 }
 
 const ByNumber = Closed({ id: Type.String({ pattern: '^[1-9][0-9]{0,17}$', description: 'The id of the webhook.' }) })
-const example = { webhookUrl: 'https://shop.example.com/qrph', actions: ['QRPH_SUCCESS'], status: 'ENABLED' }
+const newWebhook: Static<typeof RegisterQrWebhook> = {
+  webhookUrl: 'https://shop.example.com/qrph',
+  actions: ['QRPH_SUCCESS'],
+  status: 'ENABLED',
+}
+const webhook: Static<typeof QrWebhook> = {
+  id: 1,
+  ...newWebhook,
+  createdAt: '2026-01-15T09:00:00.000Z',
+  updatedAt: '2026-01-15T09:00:00.000Z',
+}
+const disabledWebhook: Static<typeof QrWebhook> = {
+  ...webhook,
+  status: 'DISABLED',
+  updatedAt: '2026-01-15T12:00:00.000Z',
+}
 
 export const registerQrWebhook = operation({
   id: 'registerQrWebhook',
@@ -113,9 +129,9 @@ export const registerQrWebhook = operation({
     ),
   }),
   body: RegisterQrWebhook,
-  success: { 201: { description: 'The webhook.', schema: QrWebhook } },
+  success: { 201: { description: 'The webhook.', schema: QrWebhook, example: webhook } },
   errors: ['BAD_REQUEST', 'URL_REGISTERED'],
-  example,
+  example: newWebhook,
 })
 
 export const listQrWebhooks = operation({
@@ -127,7 +143,7 @@ export const listQrWebhooks = operation({
   description: 'All webhooks of the account, or of the branch of the key; 1,000 at most.',
   auth: 'basic',
   scope: 'qr_webhooks.write',
-  success: { 200: { description: 'The webhooks.', schema: QrWebhookList } },
+  success: { 200: { description: 'The webhooks.', schema: QrWebhookList, example: { webhooks: [webhook] } } },
   errors: ['BAD_REQUEST'],
 })
 
@@ -142,9 +158,10 @@ export const updateQrWebhook = operation({
   scope: 'qr_webhooks.write',
   params: ByNumber,
   body: UpdateQrWebhook,
-  success: { 200: { description: 'The webhook.', schema: QrWebhook } },
+  success: { 200: { description: 'The webhook.', schema: QrWebhook, example: disabledWebhook } },
   errors: ['BAD_REQUEST', 'WEBHOOK_NOT_FOUND', 'URL_REGISTERED'],
   example: { status: 'DISABLED' },
+  exampleParameters: { id: '1' },
 })
 
 export const deleteQrWebhook = operation({
@@ -159,6 +176,7 @@ export const deleteQrWebhook = operation({
   params: ByNumber,
   success: { 204: { description: 'It is gone.', schema: Type.Undefined(), empty: true } },
   errors: ['BAD_REQUEST', 'WEBHOOK_NOT_FOUND'],
+  exampleParameters: { id: '1' },
 })
 
 export const simulateQr = operation({
@@ -172,7 +190,13 @@ export const simulateQr = operation({
   auth: 'basic',
   scope: 'qr_webhooks.write',
   body: SimulateQr,
-  success: { 200: { description: 'It is settled, and the notifications are on their way.', schema: SimulatedQr } },
+  success: {
+    200: {
+      description: 'It is settled, and the notifications are on their way.',
+      schema: SimulatedQr,
+      example: { id: exampleIds.code },
+    },
+  },
   errors: ['BAD_REQUEST', 'CODE_NOT_FOUND', 'WEBHOOK_NOT_FOUND', 'CODE_NOT_PENDING'],
   example: { useCase: 'SUCCESS' },
 })
@@ -185,7 +209,7 @@ export const pingWebhooks = operation({
   summary: 'Ask whether the service is there',
   description: 'Answers with a text.',
   auth: 'none',
-  success: { 200: { description: 'It is.', schema: Type.Literal('Pong!'), text: true } },
+  success: { 200: { description: 'It is.', schema: Type.Literal('Pong!'), text: true, example: 'Pong!' } },
   errors: ['BAD_REQUEST'],
 })
 

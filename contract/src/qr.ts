@@ -1,5 +1,7 @@
 import Type, { type Static, type TSchema } from 'typebox'
+import { exampleIds } from './example-ids.ts'
 import { operation } from './operation.ts'
+import { createdCode, newCode, paidCode, token } from './qr-examples.ts'
 import { ById, Closed, OneOf, Timestamp, Uuid } from './primitives.ts'
 
 /** What a Token holds is said by `contentSchema`: who has the key sees that. An empty one is refused as whatever cannot be opened is. */
@@ -21,26 +23,32 @@ const reference = Type.String({
 export const activationCodePattern = '^[A-Z0-9]{4}(-[A-Z0-9]{4}){3}$'
 
 /** The plaintext of a request for a code. */
-export const CreateQrCode = Closed({
-  activationCode: Type.String({
-    pattern: activationCodePattern,
-    description: 'The branch that is paid, by its activation code.',
-  }),
-  currency: Type.String({ pattern: '^[A-Z]{3}$', description: 'PHP.' }),
-  amount: Type.String({
-    pattern: '^(0|[1-9][0-9]*)[.][0-9]{2}$',
-    description: 'A text with two decimals, from 1.00 to 99999.99.',
-  }),
-  merchantReferenceNumber: reference,
-})
+export const CreateQrCode = Closed(
+  {
+    activationCode: Type.String({
+      pattern: activationCodePattern,
+      description: 'The branch that is paid, by its activation code.',
+    }),
+    currency: Type.String({ pattern: '^[A-Z]{3}$', description: 'PHP.' }),
+    amount: Type.String({
+      pattern: '^(0|[1-9][0-9]*)[.][0-9]{2}$',
+      description: 'A text with two decimals, from 1.00 to 99999.99.',
+    }),
+    merchantReferenceNumber: reference,
+  },
+  { examples: [newCode] },
+)
 
 /** The plaintext of the answer. */
-export const CreatedQrCode = Closed({
-  id: Uuid('The code, a UUID of version 7.'),
-  qrBody: Type.String({ description: 'Base64 of a PNG: the picture that the payer scans.' }),
-  qrText: Type.String({ description: 'The QR Ph text in the picture.' }),
-  expiresAt: Timestamp('From then on it cannot be paid any more: 15 minutes after it was made.'),
-})
+export const CreatedQrCode = Closed(
+  {
+    id: Uuid('The code, a UUID of version 7.'),
+    qrBody: Type.String({ description: 'Base64 of a PNG: the picture that the payer scans.' }),
+    qrText: Type.String({ description: 'The QR Ph text in the picture.' }),
+    expiresAt: Timestamp('From then on it cannot be paid any more: 15 minutes after it was made.'),
+  },
+  { examples: [createdCode] },
+)
 
 export const qrCodeStatuses = ['PENDING', 'PAID', 'DECLINED', 'EXPIRED'] as const
 
@@ -52,17 +60,23 @@ export const qrDeclineReasons = [
 ] as const
 
 /** The plaintext of a code as it stands. */
-export const QrCode = Closed({
-  id: Uuid('The code.'),
-  status: OneOf(qrCodeStatuses, 'PENDING until the bank has paid or declined, or the time is over; the rest is final.'),
-  amount: Type.String({ description: 'As sent: a text with two decimals.' }),
-  currency: Type.String({ description: 'PHP.' }),
-  merchantReferenceNumber: reference,
-  createdAt: Timestamp('When it was made.'),
-  expiresAt: Timestamp('From then on it cannot be paid any more.'),
-  paidAt: Type.Optional(Timestamp('When the bank paid it.')),
-  declineReason: Type.Optional(OneOf(qrDeclineReasons, 'Why the bank declined.')),
-})
+export const QrCode = Closed(
+  {
+    id: Uuid('The code.'),
+    status: OneOf(
+      qrCodeStatuses,
+      'PENDING until the bank has paid or declined, or the time is over; the rest is final.',
+    ),
+    amount: Type.String({ description: 'As sent: a text with two decimals.' }),
+    currency: Type.String({ description: 'PHP.' }),
+    merchantReferenceNumber: reference,
+    createdAt: Timestamp('When it was made.'),
+    expiresAt: Timestamp('From then on it cannot be paid any more.'),
+    paidAt: Type.Optional(Timestamp('When the bank paid it.')),
+    declineReason: Type.Optional(OneOf(qrDeclineReasons, 'Why the bank declined.')),
+  },
+  { examples: [paidCode] },
+)
 
 export type CreateQrPayment = Static<typeof CreateQrCode>
 export type CreatedQrPayment = Static<typeof CreatedQrCode>
@@ -144,6 +158,9 @@ export const qrWireCodes: Readonly<Record<QrErrorCode, string>> = {
   UNAVAILABLE: '50000001',
 }
 
+/** What a 401 of area E asks for (RFC 7617): clients such as Java's send their key only when they are asked. */
+export const qrChallenge = 'Basic realm="Kaha", charset="UTF-8"'
+
 /** Refusals of requests that were authenticated and read: they come as a Token. */
 export const qrSealedCodes: readonly QrErrorCode[] = [
   'INVALID_REQUEST',
@@ -165,7 +182,7 @@ export const createQrCode = operation({
   auth: 'basic',
   scope: 'qr.create',
   body: CreateQrCodeToken,
-  success: { 200: { description: 'The code.', schema: CreatedQrCodeToken } },
+  success: { 200: { description: 'The code.', schema: CreatedQrCodeToken, example: token } },
   errors: [
     'BAD_REQUEST',
     'TOKEN_REFUSED',
@@ -175,7 +192,7 @@ export const createQrCode = operation({
     'AMOUNT_OUT_OF_RANGE',
     'UNSUPPORTED_CURRENCY',
   ],
-  example: { Token: 'eyJhbGciOiJBMjU2S1ciLCJlbmMiOiJBMjU2Q0JDLUhTNTEyIn0.….….….…' },
+  example: token,
 })
 
 export const findQrCode = operation({
@@ -188,8 +205,9 @@ export const findQrCode = operation({
   auth: 'basic',
   scope: 'qr.create',
   query: Closed({ merchantReferenceNumber: reference }),
-  success: { 200: { description: 'The code.', schema: QrCodeToken } },
+  success: { 200: { description: 'The code.', schema: QrCodeToken, example: token } },
   errors: ['INVALID_REQUEST', 'CODE_NOT_FOUND'],
+  exampleParameters: { merchantReferenceNumber: 'ORDER-1001' },
 })
 
 export const retrieveQrCode = operation({
@@ -202,8 +220,9 @@ export const retrieveQrCode = operation({
   auth: 'basic',
   scope: 'qr.create',
   params: ById,
-  success: { 200: { description: 'The code.', schema: QrCodeToken } },
+  success: { 200: { description: 'The code.', schema: QrCodeToken, example: token } },
   errors: ['BAD_REQUEST', 'INVALID_REQUEST', 'CODE_NOT_FOUND'],
+  exampleParameters: { id: exampleIds.code },
 })
 
 export const pingQr = operation({
@@ -214,7 +233,7 @@ export const pingQr = operation({
   summary: 'Ask whether the service is there',
   description: 'Answers with a text.',
   auth: 'none',
-  success: { 200: { description: 'It is.', schema: Type.Literal('Pong!'), text: true } },
+  success: { 200: { description: 'It is.', schema: Type.Literal('Pong!'), text: true, example: 'Pong!' } },
   errors: ['BAD_REQUEST'],
 })
 

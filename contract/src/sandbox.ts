@@ -1,6 +1,8 @@
-import Type from 'typebox'
+import Type, { type Static } from 'typebox'
+import { exampleIds } from './example-ids.ts'
 import { operation } from './operation.ts'
 import { Amount, Closed, OneOf, Text, Timestamp, Uuid } from './primitives.ts'
+import { codeText } from './qr-examples.ts'
 import { qrCodeStatuses } from './qr.ts'
 
 export const SandboxClock = Closed({
@@ -112,8 +114,30 @@ export const sandboxErrors = {
 } as const
 export type SandboxCode = keyof typeof sandboxErrors
 
-const exampleText =
-  '00020101021228560011ph.ppmi.p2m0111TESTPHM1XXX0315000000000000001050301052045812530360854041.005802PH5912KAPE NI NIÑO6009PARAÑAQUE62170513REF00000000026304AC6C'
+const read: Static<typeof BankCode> = {
+  qr_text: codeText,
+  pays: 'merchant',
+  bank: 'TESTPHM1XXX',
+  payee_name: 'Kapihan ni Aling Nena',
+  payee_city: 'MANILA',
+  amount: '250.00',
+  currency: 'PHP',
+  reference: '03HBJQFMBRZNAUC5CYJ509H96',
+  status: 'PENDING',
+  merchant_reference_number: 'ORDER-1001',
+  expires_at: '2026-01-15T10:45:00.000Z',
+}
+const paid: Static<typeof BankPayment> = {
+  id: exampleIds.code,
+  status: 'PAID',
+  amount: 25_000,
+  currency: 'PHP',
+  merchant_name: 'Kapihan ni Aling Nena',
+  merchant_city: 'MANILA',
+  merchant_reference_number: 'ORDER-1001',
+  bank_reference: '253979405688',
+  at: '2026-01-15T10:31:00.000Z',
+}
 
 export const readSandboxClock = operation({
   id: 'readSandboxClock',
@@ -123,7 +147,13 @@ export const readSandboxClock = operation({
   summary: "Read the sandbox's clock",
   description: 'Business time: system time and an offset that only grows.',
   auth: 'partner_key',
-  success: { 200: { description: 'The clock.', schema: SandboxClock } },
+  success: {
+    200: {
+      description: 'The clock.',
+      schema: SandboxClock,
+      example: { now: '2026-01-15T10:30:00.000Z', offset_seconds: 0 },
+    },
+  },
   errors: [],
 })
 
@@ -137,7 +167,13 @@ export const advanceSandboxClock = operation({
     'Moves business time forward by seconds, or to a time, runs everything that falls due on the way in its order, and answers when nothing is left to do. One that ends in 503 may have moved a part of the way: go on with what the message says, a `to`, or `seconds` of 0 where only work was left, which also goes on where that time has passed meanwhile. The same seconds again would lead too far.',
   auth: 'partner_key',
   body: AdvanceClock,
-  success: { 200: { description: 'The clock after the move.', schema: SandboxClock } },
+  success: {
+    200: {
+      description: 'The clock after the move.',
+      schema: SandboxClock,
+      example: { now: '2026-01-15T11:30:00.000Z', offset_seconds: 3_600 },
+    },
+  },
   errors: ['INVALID_SECONDS', 'INVALID_TO'],
   example: { seconds: 3600 },
 })
@@ -164,9 +200,11 @@ export const startVirtualTerminal = operation({
     'A terminal that plays a script, over the real protocol and with a key of its own: sim-approve, sim-decline, sim-cancel, sim-slow-80s, sim-silent, sim-offline, sim-drop-30s, sim-drop-75s, sim-dup-result, sim-late-success. It follows the clock of the sandbox, and runs until it is stopped or the server ends.',
   auth: 'partner_key',
   body: StartVirtualTerminal,
-  success: { 201: { description: 'It runs.', schema: VirtualTerminal } },
+  success: {
+    201: { description: 'It runs.', schema: VirtualTerminal, example: { device_id: 'sim-approve', status: 'online' } },
+  },
   errors: ['DEVICE_ID_IN_USE'],
-  example: { group_id: '0198f4c0-0a02-7d43-9c22-000000000006', device_id: 'sim-approve' },
+  example: { group_id: exampleIds.group, device_id: 'sim-approve' },
 })
 
 export const stopVirtualTerminal = operation({
@@ -178,8 +216,15 @@ export const stopVirtualTerminal = operation({
   description: 'It says goodbye. One that does not run stays so; a device id of no script is 404.',
   auth: 'partner_key',
   params: Closed({ device_id: DeviceId }),
-  success: { 200: { description: 'It is stopped.', schema: VirtualTerminal } },
+  success: {
+    200: {
+      description: 'It is stopped.',
+      schema: VirtualTerminal,
+      example: { device_id: 'sim-approve', status: 'stopped' },
+    },
+  },
   errors: [],
+  exampleParameters: { device_id: 'sim-approve' },
 })
 
 export const readAsBank = operation({
@@ -193,9 +238,9 @@ export const readAsBank = operation({
   auth: 'partner_key',
   body: ReadAsBank,
   bodyBytesMax: bankBodyBytesMax,
-  success: { 200: { description: 'The code.', schema: BankCode } },
+  success: { 200: { description: 'The code.', schema: BankCode, example: read } },
   errors: ['UNREADABLE_IMAGE', 'MALFORMED_CODE'],
-  example: { qr_text: exampleText },
+  example: { qr_text: codeText },
 })
 
 export const payAsBank = operation({
@@ -209,12 +254,9 @@ export const payAsBank = operation({
   auth: 'partner_key',
   body: PayAsBank,
   bodyBytesMax: bankBodyBytesMax,
-  success: { 200: { description: 'The code after that.', schema: BankPayment } },
+  success: { 200: { description: 'The code after that.', schema: BankPayment, example: paid } },
   errors: ['UNREADABLE_IMAGE', 'MALFORMED_CODE', 'FOREIGN_CODE', 'CODE_FINAL', 'AMOUNT_MISMATCH'],
-  example: {
-    qr_text: exampleText,
-    outcome: 'SUCCESS',
-  },
+  example: { qr_text: codeText, outcome: 'SUCCESS' },
 })
 
 export const sandboxOperations = {

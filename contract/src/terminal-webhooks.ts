@@ -1,6 +1,8 @@
 import Type, { type Static } from 'typebox'
+import { exampleIds } from './example-ids.ts'
 import { operation } from './operation.ts'
 import { Closed, Nullable, OneOf, Text, Timestamp, WebAddress } from './primitives.ts'
+import { createdWebhook, disabledWebhook, newWebhook, webhook, webhookList } from './terminal-examples.ts'
 import { GroupHeader } from './terminal-types.ts'
 
 export const terminalEventTypes = [
@@ -129,9 +131,16 @@ export const createTerminalWebhook = operation({
   auth: 'signed',
   headers: GroupHeader,
   body: CreateTerminalWebhook,
-  success: { 201: { description: 'The endpoint, with its secret.', schema: CreatedTerminalWebhook } },
+  success: {
+    201: {
+      description: 'The endpoint, with its secret.',
+      schema: CreatedTerminalWebhook,
+      example: createdWebhook,
+      neverStored: true,
+    },
+  },
   errors: ['ENDPOINT_LIMIT_REACHED'],
-  example: { url: 'https://shop.example.com/terminals', events: ['payment.completed', 'payment.failed'] },
+  example: newWebhook,
 })
 
 export const listTerminalWebhooks = operation({
@@ -143,7 +152,7 @@ export const listTerminalWebhooks = operation({
   description: "All endpoints of the key's group.",
   auth: 'signed',
   headers: GroupHeader,
-  success: { 200: { description: 'The endpoints.', schema: TerminalWebhookList } },
+  success: { 200: { description: 'The endpoints.', schema: TerminalWebhookList, example: webhookList } },
   errors: [],
 })
 
@@ -157,8 +166,9 @@ export const retrieveTerminalWebhook = operation({
   auth: 'signed',
   headers: GroupHeader,
   params: ByEndpoint,
-  success: { 200: { description: 'The endpoint.', schema: TerminalWebhook } },
+  success: { 200: { description: 'The endpoint.', schema: TerminalWebhook, example: webhook } },
   errors: ['NOT_FOUND'],
+  exampleParameters: { endpointId: exampleIds.terminalEndpoint },
 })
 
 export const updateTerminalWebhook = operation({
@@ -173,8 +183,9 @@ export const updateTerminalWebhook = operation({
   headers: GroupHeader,
   params: ByEndpoint,
   body: UpdateTerminalWebhook,
-  success: { 200: { description: 'The endpoint.', schema: TerminalWebhook } },
+  success: { 200: { description: 'The endpoint.', schema: TerminalWebhook, example: disabledWebhook } },
   errors: ['NOT_FOUND'],
+  exampleParameters: { endpointId: exampleIds.terminalEndpoint },
   example: { status: 'disabled' },
 })
 
@@ -190,6 +201,7 @@ export const deleteTerminalWebhook = operation({
   params: ByEndpoint,
   success: { 204: { description: 'It is gone.', schema: Type.Undefined(), empty: true } },
   errors: ['NOT_FOUND'],
+  exampleParameters: { endpointId: exampleIds.terminalEndpoint },
 })
 
 export const terminalWebhookOperations = {

@@ -2,6 +2,18 @@ import Type from 'typebox'
 import { operation } from './operation.ts'
 import { Closed, CommaList, Cursor, PageSize, Timestamp } from './primitives.ts'
 import {
+  cancelling,
+  paid,
+  payment,
+  taken,
+  terminalList,
+  transaction,
+  transactionList,
+  voided,
+  voiding,
+} from './terminal-examples.ts'
+import { terminalId } from './terminal-request-examples.ts'
+import {
   ByTerminal,
   ByTransaction,
   CreateTerminalPayment,
@@ -64,7 +76,7 @@ export const listTerminals = operation({
   description: "Terminals of the key's group that are online or reconnecting.",
   auth: 'signed',
   headers: GroupHeader,
-  success: { 200: { description: 'The terminals.', schema: TerminalList } },
+  success: { 200: { description: 'The terminals.', schema: TerminalList, example: terminalList } },
   errors: [],
 })
 
@@ -85,8 +97,13 @@ export const createTerminalPayment = operation({
       description:
         'What the terminal said, also where webhookMode asks for it again; PENDING where the server stops while the payment goes on.',
       schema: TerminalPaymentResponse,
+      examples: paid,
     },
-    202: { description: 'With webhookMode: taken, and sent to the terminal.', schema: TerminalPaymentResponse },
+    202: {
+      description: 'With webhookMode: taken, and sent to the terminal.',
+      schema: TerminalPaymentResponse,
+      examples: taken,
+    },
   },
   errors: [
     'INVALID_AMOUNT',
@@ -98,7 +115,8 @@ export const createTerminalPayment = operation({
     'TERMINAL_OFFLINE',
     'TIMEOUT',
   ],
-  example: { amount: '150.00', currency: 'PHP', paymentMethod: 'CARD' },
+  example: payment,
+  exampleParameters: { terminalId },
 })
 
 export const listTerminalTransactions = operation({
@@ -126,8 +144,11 @@ export const listTerminalTransactions = operation({
       Type.String({ ...Cursor, description: 'Opaque; from a previous nextCursor, sent back unchanged.' }),
     ),
   }),
-  success: { 200: { description: 'A page of transactions.', schema: TerminalTransactionList } },
+  success: {
+    200: { description: 'A page of transactions.', schema: TerminalTransactionList, example: transactionList },
+  },
   errors: [],
+  exampleParameters: { status: ['COMPLETED'], terminalId, pageSize: 1 },
 })
 
 export const retrieveTerminalTransaction = operation({
@@ -141,8 +162,9 @@ export const retrieveTerminalTransaction = operation({
   auth: 'signed',
   headers: GroupHeader,
   params: ByTransaction,
-  success: { 200: { description: 'The transaction.', schema: TerminalTransaction } },
+  success: { 200: { description: 'The transaction.', schema: TerminalTransaction, example: transaction } },
   errors: ['TRANSACTION_NOT_FOUND'],
+  exampleParameters: { transactionId: transaction.transactionId },
 })
 
 export const voidTerminalTransaction = operation({
@@ -158,9 +180,10 @@ export const voidTerminalTransaction = operation({
   params: ByTransaction,
   body: VoidTerminalTransaction,
   bodyOptional: true,
-  success: { 200: { description: 'Whether it is voided.', schema: VoidResult } },
+  success: { 200: { description: 'Whether it is voided.', schema: VoidResult, example: voided } },
   errors: ['TRANSACTION_NOT_FOUND'],
-  example: { reason: 'Wrong table.' },
+  example: voiding,
+  exampleParameters: { transactionId: voided.transactionId },
 })
 
 export const cancelTerminalTransaction = operation({
@@ -174,8 +197,9 @@ export const cancelTerminalTransaction = operation({
   auth: 'signed',
   headers: GroupHeader,
   params: ByTransaction,
-  success: { 200: { description: 'The transaction as it stands.', schema: TerminalTransaction } },
+  success: { 200: { description: 'The transaction as it stands.', schema: TerminalTransaction, example: cancelling } },
   errors: ['TRANSACTION_NOT_FOUND', 'INVALID_TRANSACTION_STATE'],
+  exampleParameters: { transactionId: cancelling.transactionId },
 })
 
 export const terminalsOperations = {

@@ -1,4 +1,5 @@
 import Type from 'typebox'
+import { exampleIds } from './example-ids.ts'
 import { operation } from './operation.ts'
 import {
   ById,
@@ -14,6 +15,17 @@ import {
   Uuid,
   WebAddress,
 } from './primitives.ts'
+import {
+  changedEndpoint,
+  deletedEndpoint,
+  endpoint,
+  endpointChange,
+  endpointPage,
+  newEndpoint,
+  rotatedSecret,
+  rotation,
+  signingSecret,
+} from './webhook-examples.ts'
 import { EnabledEvents } from './webhook-types.ts'
 
 export const WebhookEndpoint = Closed({
@@ -93,15 +105,12 @@ export const createWebhookEndpoint = operation({
   auth: 'key',
   scope: 'webhooks.write',
   body: CreateWebhookEndpoint,
-  success: { 201: { description: 'The endpoint, without its signing secret.', schema: WebhookEndpoint } },
+  success: {
+    201: { description: 'The endpoint, without its signing secret.', schema: WebhookEndpoint, example: endpoint },
+  },
   errors: ['INVALID_URL', 'INVALID_ENABLED_EVENTS', 'INVALID_DESCRIPTION', 'INVALID_METADATA', 'CONFLICT'],
   errorExamples: { CONFLICT: { message: 'This entity has 500 endpoints, as many as it may; delete one first.' } },
-  example: {
-    url: 'https://shop.example.com/webhooks',
-    enabled_events: ['payment.succeeded', 'payment.declined'],
-    description: 'Order service',
-    metadata: { team: 'orders' },
-  },
+  example: newEndpoint,
 })
 
 export const listWebhookEndpoints = operation({
@@ -114,8 +123,9 @@ export const listWebhookEndpoints = operation({
   auth: 'key',
   scope: 'webhooks.read',
   query: Closed({ page_size: Type.Optional(PageSize(100)), cursor: Type.Optional(Cursor) }),
-  success: { 200: { description: 'A page of endpoints.', schema: Page(WebhookEndpoint) } },
+  success: { 200: { description: 'A page of endpoints.', schema: Page(WebhookEndpoint), example: endpointPage } },
   errors: ['INVALID_CURSOR', 'INVALID_PAGE_SIZE'],
+  exampleParameters: { page_size: 1 },
 })
 
 export const retrieveWebhookEndpoint = operation({
@@ -128,8 +138,9 @@ export const retrieveWebhookEndpoint = operation({
   auth: 'key',
   scope: 'webhooks.read',
   params: ById,
-  success: { 200: { description: 'The endpoint.', schema: WebhookEndpoint } },
+  success: { 200: { description: 'The endpoint.', schema: WebhookEndpoint, example: endpoint } },
   errors: ['INVALID_ID', 'NOT_FOUND'],
+  exampleParameters: { id: exampleIds.endpoint },
 })
 
 export const updateWebhookEndpoint = operation({
@@ -144,7 +155,9 @@ export const updateWebhookEndpoint = operation({
   scope: 'webhooks.write',
   params: ById,
   body: UpdateWebhookEndpoint,
-  success: { 200: { description: 'The whole endpoint, as it is now.', schema: WebhookEndpoint } },
+  success: {
+    200: { description: 'The whole endpoint, as it is now.', schema: WebhookEndpoint, example: changedEndpoint },
+  },
   errors: [
     'INVALID_ID',
     'INVALID_URL',
@@ -155,7 +168,8 @@ export const updateWebhookEndpoint = operation({
     'NOT_FOUND',
     'CONFLICT',
   ],
-  example: { enabled_events: ['payment.succeeded'], disabled: false },
+  example: endpointChange,
+  exampleParameters: { id: exampleIds.endpoint },
 })
 
 export const deleteWebhookEndpoint = operation({
@@ -169,8 +183,9 @@ export const deleteWebhookEndpoint = operation({
   auth: 'key',
   scope: 'webhooks.write',
   params: ById,
-  success: { 200: { description: 'The endpoint is deleted.', schema: DeleteResult } },
+  success: { 200: { description: 'The endpoint is deleted.', schema: DeleteResult, example: deletedEndpoint } },
   errors: ['INVALID_ID', 'NOT_FOUND'],
+  exampleParameters: { id: exampleIds.endpoint },
 })
 
 export const retrieveSigningSecret = operation({
@@ -183,8 +198,16 @@ export const retrieveSigningSecret = operation({
   auth: 'key',
   scope: 'webhooks.secret',
   params: ById,
-  success: { 200: { description: 'The newest signing secret.', schema: SigningSecret } },
+  success: {
+    200: {
+      description: 'The newest signing secret.',
+      schema: SigningSecret,
+      example: signingSecret,
+      neverStored: true,
+    },
+  },
   errors: ['INVALID_ID', 'NOT_FOUND'],
+  exampleParameters: { id: exampleIds.endpoint },
 })
 
 export const rotateSigningSecret = operation({
@@ -199,7 +222,10 @@ export const rotateSigningSecret = operation({
   scope: ['webhooks.secret', 'webhooks.write'],
   params: ById,
   body: RotateSigningSecret,
-  success: { 200: { description: 'The new signing secret.', schema: SigningSecret } },
+  success: {
+    200: { description: 'The new signing secret.', schema: SigningSecret, example: rotatedSecret, neverStored: true },
+  },
   errors: ['INVALID_ID', 'NOT_FOUND'],
-  example: { overlap_seconds: 86_400 },
+  example: rotation,
+  exampleParameters: { id: exampleIds.endpoint },
 })

@@ -1,4 +1,5 @@
 import Type from 'typebox'
+import { exampleIds } from './example-ids.ts'
 import { operation } from './operation.ts'
 import {
   ById,
@@ -13,6 +14,16 @@ import {
   Timestamp,
   Uuid,
 } from './primitives.ts'
+import {
+  eventDetail,
+  eventPage,
+  recovering,
+  recovery,
+  resending,
+  resentEvent,
+  testEvent,
+  testing,
+} from './webhook-examples.ts'
 import { DeliveryStatus, EventStatus, EventType, eventStatuses } from './webhook-types.ts'
 
 const event = {
@@ -104,7 +115,7 @@ export const listWebhookEvents = operation({
     date_from: Type.Optional(Timestamp('Only events created at or after this time.')),
     date_to: Type.Optional(Timestamp('Only events created at or before this time.')),
   }),
-  success: { 200: { description: 'A page of events.', schema: Page(WebhookEvent) } },
+  success: { 200: { description: 'A page of events.', schema: Page(WebhookEvent), example: eventPage } },
   errors: [
     'INVALID_CURSOR',
     'INVALID_PAGE_SIZE',
@@ -113,6 +124,7 @@ export const listWebhookEvents = operation({
     'INVALID_STATUS',
     'INVALID_DATE_RANGE',
   ],
+  exampleParameters: { branch_id: exampleIds.branch, status: ['DELIVERED'], page_size: 1 },
 })
 
 export const ResendWebhookEvent = Closed({
@@ -139,8 +151,11 @@ export const retrieveWebhookEvent = operation({
   auth: 'key',
   scope: 'webhooks.read',
   params: ById,
-  success: { 200: { description: 'The event and what became of it.', schema: WebhookEventDetail } },
+  success: {
+    200: { description: 'The event and what became of it.', schema: WebhookEventDetail, example: eventDetail },
+  },
   errors: ['INVALID_ID', 'NOT_FOUND'],
+  exampleParameters: { id: exampleIds.event },
 })
 
 export const resendWebhookEvent = operation({
@@ -156,9 +171,10 @@ export const resendWebhookEvent = operation({
   params: ById,
   body: ResendWebhookEvent,
   bodyOptional: true,
-  success: { 202: { description: 'The event, queued.', schema: WebhookEvent } },
+  success: { 202: { description: 'The event, queued.', schema: WebhookEvent, example: resentEvent } },
   errors: ['INVALID_ID', 'NOT_FOUND', 'CONFLICT'],
-  example: { endpoint_id: '0198f4c0-0b10-7d21-9c00-000000000006' },
+  example: resending,
+  exampleParameters: { id: exampleIds.event },
 })
 
 export const recoverWebhookEndpoint = operation({
@@ -173,9 +189,10 @@ export const recoverWebhookEndpoint = operation({
   scope: 'webhooks.write',
   params: ById,
   body: RecoverWebhookEndpoint,
-  success: { 202: { description: 'How many events were queued.', schema: WebhookRecovery } },
+  success: { 202: { description: 'How many events were queued.', schema: WebhookRecovery, example: recovery } },
   errors: ['INVALID_ID', 'INVALID_DATE_RANGE', 'NOT_FOUND', 'CONFLICT'],
-  example: { date_from: '2026-01-15T00:00:00.000Z', date_to: '2026-01-15T12:00:00.000Z' },
+  example: recovering,
+  exampleParameters: { id: exampleIds.endpoint },
 })
 
 export const testWebhookEndpoint = operation({
@@ -190,7 +207,8 @@ export const testWebhookEndpoint = operation({
   scope: 'webhooks.write',
   params: ById,
   body: TestWebhookEndpoint,
-  success: { 202: { description: 'The test event, queued.', schema: WebhookEvent } },
+  success: { 202: { description: 'The test event, queued.', schema: WebhookEvent, example: testEvent } },
   errors: ['INVALID_ID', 'INVALID_TYPE', 'NOT_FOUND', 'CONFLICT'],
-  example: { type: 'payment.succeeded' },
+  example: testing,
+  exampleParameters: { id: exampleIds.endpoint },
 })

@@ -11,11 +11,14 @@ export const exampleBase = 'http://localhost:8080'
 /** Something that is answered, as a document shows it. */
 export interface ShownAnswer {
   readonly status: number
-  readonly type: string
+  /** Undefined where there is no body. */
+  readonly type: string | undefined
   /** Names of headers that every such answer has. */
   readonly headers: readonly string[]
   /** By name; one that has none is ''. */
   readonly examples: ReadonlyMap<string, unknown>
+  /** What its Token holds. */
+  readonly sealed?: unknown
   readonly fits: ValidateFunction
 }
 
@@ -28,6 +31,8 @@ export interface ShownOperation {
   readonly idempotent: boolean
   /** Bodies by name, as of answers. */
   readonly requests: ReadonlyMap<string, unknown>
+  /** What the Token of the body holds. */
+  readonly sealed?: unknown
   readonly parameters: ReadonlyMap<string, { readonly in: string; readonly example: unknown }>
   readonly answers: readonly ShownAnswer[]
 }
@@ -52,20 +57,27 @@ export function operationsOf(text: Tree): ShownOperation[] {
       hasBody: shown.requestBody !== undefined,
       idempotent: (shown.parameters ?? []).some(({ name }: Tree) => name === 'Idempotency-Key'),
       requests: examplesOf(shown.requestBody?.content['application/json'] ?? {}),
+      sealed: sealedIn(shown.requestBody?.content['application/json'] ?? {}),
       parameters: new Map((shown.parameters ?? []).map((one: Tree) => [one.name, one])),
       answers: Object.entries<Tree>(shown.responses).flatMap(([status, response]) =>
-        Object.entries<Tree>(response.content).map(([type, content]) => ({
+        contentsOf(response).map(([type, content]) => ({
           status: Number(status),
           type,
           // The one that tells of a repeat is on repeats alone.
           headers: Object.keys(response.headers).filter((name) => name !== 'Idempotent-Replayed'),
           examples: examplesOf(content),
+          sealed: sealedIn(content),
           fits: ajv.compile(content.schema),
         })),
       ),
     })),
   )
 }
+
+const contentsOf = ({ content }: Tree): [type: string | undefined, content: Tree][] =>
+  content === undefined ? [[undefined, { schema: {}, examples: { '': {} } }]] : Object.entries<Tree>(content)
+
+const sealedIn = ({ schema }: Tree): unknown => schema?.properties?.Token?.contentSchema?.examples?.[0]
 
 const ajv = new Ajv2020({ strict: false, allErrors: true })
 addFormats.default(ajv)
@@ -89,10 +101,13 @@ const examplesOf = ({ example, examples = {} }: Tree): Map<string, unknown> =>
     ...Object.entries<Tree>(examples).map(([name, { value }]) => [name, value] as const),
   ])
 
-/** What the ids of the examples are called here. Ids that were not known yet are noted where they first appear. */
+/** Where the webhooks of the examples are received. */
+export const exampleReceiver = 'https://shop.example.com'
+
+/** What the ids and the receiver of the examples are called here. Those that were not known yet are noted where they first appear. */
 export type Known = Map<string, string>
 
-const ids = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g
+const ids = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|wh_[0-9A-HJKMNP-TV-Z]{26}|https:\/\/shop\.example\.com/g
 const translated = (text: string, known: Known): string => text.replaceAll(ids, (id) => known.get(id) ?? id)
 
 /** The request that a document shows, the first where it is not named: with the ids that stand for its own here, and no other change. */
@@ -125,6 +140,7 @@ const forms: Readonly<Record<string, RegExp>> = {
   checkout_url: new RegExp(`^${exampleBase}/pay/i/${token}$`),
   url: new RegExp(`^${exampleBase}/(?:pay/[il]|sandbox/challenges)/${token}$`),
   next_cursor: /^[A-Za-z0-9_-]{60,120}$/,
+  nextCursor: /^[A-Za-z0-9_-]{60,120}$/,
   approval_code: /^\d{6}$/,
   auth_number: /^\d{6}$/,
   transaction_id: /^SIM[A-Z]{17}$/,
@@ -134,7 +150,20 @@ const forms: Readonly<Record<string, RegExp>> = {
   receipt_number: /^\d{10}$/,
   activation_code: /^[A-Z0-9]{4}(?:-[A-Z0-9]{4}){3}$/,
   batch_number: /^\d{4}-\d{2}-\d{2}$/,
+  activationCode: /^[A-Z0-9]{4}(?:-[A-Z0-9]{4}){3}$/,
+  signing_secret: /^whsec_[A-Za-z0-9+/]{43}=$/,
+  secret: /^whsec_[A-Za-z0-9+/]{43}=$/,
+  Token: /^eyJhbGciOiJBMjU2S1ciLCJlbmMiOiJBMjU2Q0JDLUhTNTEyIn0(?:\.[^.]+){4}$/,
+  qrBody: /^iVBORw0KGgo/,
+  qrText: /^000201.*6304[0-9A-F]{4}$/,
+  qr_text: /^000201.*6304[0-9A-F]{4}$/,
+  reference: /^[0-9A-Z]{25}$/,
+  bank_reference: /^\d{12}$/,
+  'webhook-timestamp': /^\d{10}$/,
+  'webhook-signature': /^v1,[A-Za-z0-9+/]{43}=$/,
 }
+/** Numbers that nobody can foretell. */
+const measured: readonly string[] = ['duration_ms']
 const time = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/
 
 function learn(known: Known, id: string, real: string | undefined, at: string): void {
@@ -146,14 +175,17 @@ function learn(known: Known, id: string, real: string | undefined, at: string): 
 
 /**
  * What was answered is what the example shows: the same fields, and the same values but for ids, times and what nobody can foretell. An id
- * stands for the same thing throughout; a time is a time, and the others have the form of their field.
+ * stands for the same thing throughout; a time is a time, and the others have the form of their field where the example has it.
  */
 export function assertLike(example: unknown, real: unknown, known: Known, at = ''): void {
   const field = at.slice(at.lastIndexOf('.') + 1)
   if (typeof example !== 'object' || example === null) {
     assert.equal(typeof real, typeof example, at)
+    if (typeof example === 'number' && measured.includes(field)) return
     if (typeof example !== 'string' || typeof real !== 'string') return assert.equal(real, example, at)
-    const form = example === '' ? undefined : (forms[field] ?? (time.test(example) ? time : undefined))
+    // Bytes that are signed, shown as text.
+    if (field === 'payload') return assertLike(JSON.parse(example), JSON.parse(real), known, at)
+    const form = [forms[field], time].find((one) => one?.test(example))
     if (form === undefined) {
       const found = real.match(ids) ?? []
       for (const [index, id] of (example.match(ids) ?? []).entries()) learn(known, id, found[index], at)
@@ -182,7 +214,7 @@ export function assertShown(shown: ShownAnswer, name: string, answer: Answer, kn
   const [example, real] =
     shown.type === 'text/csv'
       ? [rowsOfCsv(String(shown.examples.get(name))), rowsOfCsv(answer.text)]
-      : [shown.examples.get(name), answer.json as unknown]
+      : [shown.examples.get(name), shown.type === 'text/plain' ? answer.text : (answer.json as unknown)]
   if (shown.type !== 'text/csv') assert.ok(shown.fits(real), JSON.stringify(shown.fits.errors))
   const own: Known = new Map(known)
   // Which request it was, nobody knows beforehand.

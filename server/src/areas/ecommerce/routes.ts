@@ -6,6 +6,7 @@ import {
   createPaymentLink,
   createRefund,
   ecommerceWireCodes,
+  isForPages,
   listPaymentLinks,
   retrievePaymentIntent,
   retrievePaymentLink,
@@ -43,7 +44,7 @@ export function ecommerceArea(identity: Identity, confirmLimit: RateLimit): Area
     codeOf: codeOfField,
     async authenticate(request, operation) {
       const apiKey = headerOf(request, 'x-api-key')
-      if (apiKey === undefined && operation.auth === 'key_or_client_secret') {
+      if (apiKey === undefined && isForPages(operation)) {
         countOrRefuse(confirmLimit, visitorOf(request.ip), 'Too many attempts from this address; wait and try again.')
         return null
       }

@@ -31,9 +31,6 @@ const ofAccount: Readonly<Record<Exclude<KeyStanding['account'], 'ACTIVE'>, read
   INACTIVE: ['ACCOUNT_NOT_ACTIVE', 'Account Not Active'],
 }
 
-/** What a 401 asks for: clients such as Java's send their key only when they are asked. */
-export const challenge = 'Basic realm="Kaha", charset="UTF-8"'
-
 /** Who calls, by the header Authorization: HTTP Basic (RFC 7617) with the secret key as the user name and no password. */
 export function createCallers({ identity, accounts }: { identity: Identity; accounts: Accounts }) {
   // A principal lives for a second at most, so a new encryption key is noticed as fast as a new state of a key.

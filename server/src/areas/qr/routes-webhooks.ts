@@ -2,6 +2,7 @@ import {
   deleteQrWebhook,
   listQrWebhooks,
   pingWebhooks,
+  qrChallenge,
   qrWebhookErrors,
   qrWebhookWireCodes,
   registerQrWebhook,
@@ -14,7 +15,7 @@ import {
 import type { Static } from 'typebox'
 import { newId } from '../../kernel/ids.ts'
 import { keyed, route, type Area, type Route } from '../../kernel/http/area.ts'
-import { challenge, type Account, type Callers } from './callers.ts'
+import type { Account, Callers } from './callers.ts'
 import type { QrSimulation } from './service-simulate.ts'
 import type { QrWebhooksService } from './service-webhooks.ts'
 import type { WebhookRow } from './store-webhooks.ts'
@@ -30,7 +31,7 @@ export function qrWebhooksArea({ callers, now }: { callers: Callers; now: () => 
     prefix: '/webhooks',
     bodyBytesMax,
     statuses: qrWebhookErrors satisfies Readonly<Record<QrWebhookCode, number>>,
-    challenge,
+    challenge: qrChallenge,
     envelope: ({ code, message }) => ({
       code: qrWebhookWireCodes[code as QrWebhookCode],
       error: message,

@@ -3,6 +3,7 @@ import {
   createQrCode,
   findQrCode,
   pingQr,
+  qrChallenge,
   qrSealedCodes,
   qrWireCodes,
   retrieveQrCode,
@@ -18,7 +19,7 @@ import { repeatsKey } from '../../kernel/json-keys.ts'
 import { keyed, route, type Area, type Route } from '../../kernel/http/area.ts'
 import { complaintOf } from '../../kernel/http/complaints.ts'
 import { compile } from '../../kernel/http/validation.ts'
-import { challenge, type Callers, type QrCaller } from './callers.ts'
+import type { Callers, QrCaller } from './callers.ts'
 import { refuse, statuses } from './errors.ts'
 import { presentCode, presentCreatedCode } from './present.ts'
 import type { QrService } from './service.ts'
@@ -34,7 +35,7 @@ export function qrArea({ callers, now }: { callers: Callers; now: () => Date }):
     prefix: '/qr',
     bodyBytesMax,
     statuses,
-    challenge,
+    challenge: qrChallenge,
     async authenticate({ headers }, operation) {
       return operation.auth === 'none' ? null : callers.withKey(headers.authorization, scopesOf(operation))
     },

@@ -21,13 +21,11 @@ function kept<Body>(body: Body, text: string): Body {
   throw refuse('INVALID_REQUEST', message, 'metadata', 'digits')
 }
 
-const neverCached = { 'cache-control': 'no-store' }
-
 export function terminalWebhooksRoutes(webhooks: TerminalWebhooks, clock: Clock): Route<Signer>[] {
   return [
     route<typeof createTerminalWebhook, Signer>(createTerminalWebhook, async ({ principal, body, text }) => {
       const { row, secret } = await webhooks.create(principal, kept(body, text))
-      return { status: 201, body: { ...presentWebhook(row), secret }, headers: neverCached }
+      return { status: 201, body: { ...presentWebhook(row), secret } }
     }),
 
     route<typeof listTerminalWebhooks, Signer>(listTerminalWebhooks, async ({ principal }) => {

@@ -26,7 +26,6 @@ import { presentDeleted, presentEndpoint, presentEvent, presentEventDetail, pres
 import type { WebhooksService } from './service.ts'
 
 const bodyBytesMax = 64 * 1024
-const neverCached = { 'cache-control': 'no-store' }
 
 export function webhooksArea(identity: Identity): Area<Principal> {
   return {
@@ -85,13 +84,11 @@ export function webhooksRoutes(service: WebhooksService): Route<Principal>[] {
     route<typeof retrieveSigningSecret, Principal>(retrieveSigningSecret, async ({ principal, params }) => ({
       status: 200,
       body: presentSigningSecret(await service.signingSecret(principal, params.id)),
-      headers: neverCached,
     })),
 
     route<typeof rotateSigningSecret, Principal>(rotateSigningSecret, async ({ principal, params, body }) => ({
       status: 200,
       body: presentSigningSecret(await service.rotateSigningSecret(principal, params.id, body)),
-      headers: neverCached,
     })),
 
     route<typeof listWebhookEvents, Principal>(listWebhookEvents, async ({ principal, query }) => ({

@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream'
-import type { AnswerOf, BodyOf, Operation, ParamsOf, QueryOf } from '@kaha/contract'
+import { isForPages, type AnswerOf, type BodyOf, type Operation, type ParamsOf, type QueryOf } from '@kaha/contract'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { TSchema } from 'typebox'
 import { Fault } from '../fault.ts'
@@ -188,15 +188,15 @@ function mountRoute<P>(room: FastifyInstance, area: Area<P>, { operation, handle
     if (violation !== null && violation !== undefined) throw faultOf(area, violation)
   }
   const url = pathInRoom(area, operation)
-  const isForPages = operation.auth === 'key_or_client_secret'
-  if (isForPages) mountPreflight(room, url, operation)
+  const readable = isForPages(operation)
+  if (readable) mountPreflight(room, url, operation)
   room.route({
     method: operation.method,
     url,
     bodyLimit: operation.bodyBytesMax ?? area.bodyBytesMax,
     config: { operationId: operation.id },
     onRequest: async (request, reply) => {
-      if (isForPages) reply.headers(readableAnywhere)
+      if (readable) reply.headers(readableAnywhere)
       request.principal = await area.authenticate(request, operation)
       const { headers } = request.raw
       const { 'content-encoding': encoding = 'identity' } = headers
@@ -240,6 +240,7 @@ function mountRoute<P>(room: FastifyInstance, area: Area<P>, { operation, handle
       // Fastify would read it to its end for nobody.
       if (answer.body instanceof Readable && request.method === 'HEAD') answer.body.destroy()
       const success = operation.success[answer.status]
+      if (success?.neverStored === true) reply.header('cache-control', 'no-store')
       const type = String(reply.getHeader('content-type') ?? json)
       if (success !== undefined && typeof answer.body === 'object' && type.includes('json'))
         reply.type(type).serializer(serializerOf(success.schema, reply))

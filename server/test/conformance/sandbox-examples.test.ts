@@ -1,0 +1,31 @@
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+import { platform } from '../platform.ts'
+import { call } from './call.ts'
+import { assertShown, requestOf, shownOperations, type Known } from './examples.ts'
+import { qrAccount } from './qr-account.ts'
+
+// The successes that the OpenAPI document of the sandbox shows, each asked for and given.
+const p = await platform({ after })
+const { made } = qrAccount(p)
+const known: Known = new Map()
+/** Read and paid in the place of the one that is shown, which is of another sandbox. Made once the clock stands where it stays. */
+let made1001: ReturnType<typeof made> | undefined
+const codeText = async () => {
+  made1001 ??= made({ amount: '250.00', merchantReferenceNumber: 'ORDER-1001' })
+  return (await made1001).qrText
+}
+
+for (const shown of shownOperations('sandbox')) {
+  test(`${shown.id} answers what its examples show`, async () => {
+    const [success, ...others] = shown.answers.filter(({ status }) => status < 300)
+    assert.ok(success !== undefined && others.length === 0)
+    const { group_id: group, qr_text: code } = (shown.requests.get('') ?? {}) as Record<string, string>
+    assert.equal(shown.requests.has(''), shown.hasBody)
+    if (group !== undefined) known.set(group, p.merchant.terminal_group.id)
+    const { body, ...request } = requestOf(shown, known, { key: p.seed.partner.secret_key })
+    const sent = code === undefined ? body : { ...(body as object), qr_text: await codeText() }
+    const answer = await call(p.url, { ...request, path: `/sandbox${request.path}`, body: sent })
+    assertShown(success, '', answer, known)
+  })
+}
