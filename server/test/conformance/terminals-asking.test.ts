@@ -77,6 +77,19 @@ test('[D5.machine.pending.not-reached] a terminal that comes is not asked about 
   lost.drop()
 })
 
+test('[D5.machine.pending.lost] a payment whose terminal comes anew before its line is known to be lost waits for it, too', async () => {
+  const older = await shop.connect()
+  const transactionId = `a-${randomUUID()}`
+  const paying = shop.pay({ transactionId })
+  await older.next('payment')
+  const newer = await shop.connect()
+  await isAsked(newer, transactionId)
+  assert.equal(await stateOf(transactionId), 'AWAITING_RECONNECT')
+  newer.send(result(transactionId))
+  assert.equal((await paying).json.status, 'SUCCESS')
+  await newer.close()
+})
+
 test('[D5.busy.cancel-resent, D5.busy.free] a terminal that is free again for other payments is told no more to cancel the one that was given up', async () => {
   const terminal = await shop.connect()
   const transactionId = `a-${randomUUID()}`

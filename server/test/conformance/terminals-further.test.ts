@@ -13,7 +13,9 @@ import { until } from '../until.ts'
 
 const p = await platform({ after })
 const shop = shopOf(p)
+const others = shopOf(p, p.seed.merchants[1])
 after(() => shop[Symbol.asyncDispose]())
+after(() => others[Symbol.asyncDispose]())
 
 /** A payment that has arrived at the first terminal. */
 async function begun() {
@@ -349,7 +351,12 @@ test('an approval of a payment that the group does not have, or no longer, is br
     await terminal.ask(result(`made-up-${times}`, { ...approval, currency: times === 0 ? 'XYZ' : 'PHP' }))
   const open = await unmatched()
   assert.deepEqual([open.length, open[0]?.amount, open[1]?.amount], [100, null, 15_000n])
-  await terminal.close()
+  // Those of another group count apart.
+  const abroad = await others.connect()
+  await abroad.ask(result('of-another-group'))
+  const all = await unmatched()
+  assert.deepEqual([all.length, all.at(-1)?.payment], [101, 'of-another-group'])
+  await Promise.all([terminal.close(), abroad.close()])
 })
 
 test('a void that was refused and is confirmed after all is told to whoever sees to it, once', async () => {

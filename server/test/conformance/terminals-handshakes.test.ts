@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { after, test } from 'node:test'
+import { operatorStore } from '../../src/commands/store-terminals.ts'
 import { platform } from '../platform.ts'
 import { sql } from '../sql.ts'
 import { result, shopOf, signedCall, wire, type Wire } from '../till.ts'
@@ -54,6 +55,22 @@ test('[D5.disconnect.admin-action] a key that is revoked while its socket is let
   assert.equal((await late.next('forceDisconnect')).reason, 'admin_action')
   await until('the close', () => late.closed === 4003)
   await setKeys('ACTIVE')
+  await becomes('offline')
+})
+
+test('[D5.disconnect.admin-action] a terminal that comes anew as an operator closes its line before keeps the new one', async () => {
+  const [older, other] = [await shop.connect(), await shop.connect(shop.second)]
+  const [newer] = await whileHeld(p, holding(first), [() => shop.connect()], async () => {
+    assert.equal(await operatorStore.disconnect(p.kaha.db, first), true)
+  })
+  assert.ok(newer)
+  await until('the close', () => older.closed !== null)
+  assert.equal(await operatorStore.disconnect(p.kaha.db, second), true)
+  // By then every socket that is to be closed has been told so.
+  assert.equal((await other.next('forceDisconnect')).reason, 'admin_action')
+  await newer.settled()
+  assert.deepEqual([newer.closed, newer.received.filter(({ action }) => action !== 'pong')], [null, []])
+  await newer.close()
   await becomes('offline')
 })
 

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { attentionStore } from '../../src/commands/store-attention.ts'
+import { issueTerminalKey } from '../../src/identity/issue.ts'
 import { statement } from '../../src/kernel/db.ts'
 import { platform } from '../platform.ts'
 import { sql } from '../sql.ts'
-import { result, sale, shopOf, type Wire } from '../till.ts'
+import { result, sale, shopOf, wire, type Wire } from '../till.ts'
 import { until } from '../until.ts'
 
 // Messages that come too late, from too far, or while nobody was there.
@@ -60,6 +61,43 @@ test('[D5.push.missed] a till that is here is told what became of its payment, t
   await until('that it was seen', async () => (await unseen()) === 0)
   await terminal.close()
   await till.close()
+})
+
+test('[D5.push.missed] what a till missed is kept for it, though another till of its group was told, and that one is told it once', async () => {
+  const issuing = { keyring: p.kaha.keyring, keyPrefix: 'sk_test_' } as const
+  const key = { role: 'desktop', groupId: shop.groupId, branchId: null } as const
+  const { apiKey, apiSecret } = await issueTerminalKey(p.kaha.db, issuing, key, p.kaha.clock.now())
+  const connectBeside = () => wire(p.url, { api_key: apiKey, api_secret: apiSecret })
+  const completed = ({ received }: Wire) =>
+    received.flatMap(({ action, transactionId }) => (action === 'paymentComplete' ? [transactionId] : []))
+  const unseen = async () => {
+    const those = 'select transaction_id from terminals.transactions where complete_unseen'
+    return (await sql<{ transaction_id: string }>(p.kaha.db, those)).map((row) => row.transaction_id)
+  }
+  const [terminal, away, beside] = [await shop.connect(), await shop.till(), await connectBeside()]
+  const pays = async (till: Wire): Promise<string> => {
+    const { transactionId } = await till.ask({ action: 'payment', terminalId: device, paymentRequest: sale })
+    await terminal.next('payment')
+    return transactionId
+  }
+  const missed = await pays(away)
+  away.drop()
+  terminal.send(result(missed))
+  await beside.next('paymentComplete')
+  // It has seen this after that, and what tills have seen is stored in the order in which they saw it.
+  const own = await pays(beside)
+  terminal.send(result(own))
+  await beside.next('paymentComplete')
+  await until('that its own was seen', async () => !(await unseen()).includes(own))
+  assert.deepEqual([completed(beside), await unseen()], [[missed, own], [missed]])
+
+  const again = await connectBeside()
+  await again.settled()
+  assert.deepEqual(completed(again), [])
+  const back = await shop.till()
+  assert.equal((await back.next('paymentComplete')).transactionId, missed)
+  await until('that it was seen', async () => (await unseen()).length === 0)
+  for (const one of [terminal, again, back]) await one.close()
 })
 
 test('[D5.push.missed] a till that was away is told of a sale and of its void, and after 7 days of neither', async (t) => {
