@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { platform } from '../platform.ts'
+import { sql } from '../sql.ts'
+import { result, shopOf } from '../till.ts'
 import { assertRefused, call } from './call.ts'
 import { everybody, keyFor, sees } from './people.ts'
+import { bankOf, qrAccount } from './qr-account.ts'
 
 // Area A: one event with its deliveries and their attempts.
 
@@ -150,6 +153,34 @@ test('[A2.event.retrieve-unknown, I1.foreign.webhooks] an event is 200 for its e
   ]) {
     const path = `/v1/webhook_events/${nobodys}`
     assertRefused(path, await call(p.url, { path, key: p.branch.secret_key }), 404, 'NOT_FOUND')
+  }
+})
+
+test('A2.event.retrieve-unknown: an event of a terminal or of a QR code is none of area A, neither to read nor to send again', async (t) => {
+  const p = await platform(t)
+  const shop = shopOf(p)
+  t.after(() => shop[Symbol.asyncDispose]())
+  const terminal = await shop.connect()
+  const paying = shop.pay()
+  terminal.send(result((await terminal.next('payment')).transactionId))
+  assert.equal((await paying).json.status, 'SUCCESS')
+  const { qrText } = await qrAccount(p).made()
+  assert.equal((await bankOf(p)({ qr_text: qrText, outcome: 'SUCCESS' })).status, 200)
+  await p.idle()
+  const events = await sql<{ id: string; dialect: string }>(
+    p.kaha.db,
+    'select id, dialect from delivery.events order by dialect',
+  )
+  assert.deepEqual(
+    events.map(({ dialect }) => dialect),
+    ['encrypted', 'terminal'],
+  )
+  const key = p.merchant.secret_key
+  for (const { id } of events) {
+    const path = `/v1/webhook_events/${id}`
+    assertRefused(path, await call(p.url, { path, key }), 404, 'NOT_FOUND')
+    const resending = { method: 'POST', path: `${path}/resend`, key, body: {} }
+    assertRefused(path, await call(p.url, resending), 404, 'NOT_FOUND')
   }
 })
 

@@ -8,6 +8,7 @@ import { sql } from '../sql.ts'
 import { until } from '../until.ts'
 import { assertRefused, call } from './call.ts'
 import { everybody } from './people.ts'
+import { basic } from './qr-account.ts'
 
 // Area A: sending an event again.
 
@@ -272,4 +273,18 @@ test('[A2.resend.endpoint-deleted, A2.resend.endpoint-disabled, A2.resend.endpoi
   await p.idle()
   assert.equal(p.receiver.received.length, 0)
   assert.equal(await p.status(event.id), 'DELIVERED')
+})
+
+test('a resend to a webhook of the QR service is 404, and it is sent nothing', async (t) => {
+  const p = await eventful(t)
+  const event = await p.event()
+  const headers = { authorization: basic(p.merchant.secret_key) }
+  const body = { webhookUrl: p.receiver.url, actions: ['QRPH_SUCCESS'], status: 'ENABLED' }
+  assert.equal((await call(p.url, { method: 'POST', path: '/webhooks/v1/webhooks', headers, body })).status, 201)
+  const [webhook] = await sql<{ id: string }>(p.kaha.db, 'select id from delivery.destinations')
+  assert.ok(webhook)
+  assertRefused('/v1/', await p.resend(event.id, { endpoint_id: webhook.id }), 404, 'NOT_FOUND')
+  await p.idle()
+  assert.equal(p.receiver.received.length, 0)
+  assert.equal(await p.status(event.id), event.status)
 })

@@ -5,6 +5,7 @@ import { platform } from '../platform.ts'
 import { sql } from '../sql.ts'
 import { assertRefused, call } from './call.ts'
 import { everybody, keyFor } from './people.ts'
+import { basic } from './qr-account.ts'
 
 // Area A: endpoints are changed and deleted. What that means for deliveries stands in webhook-pause.test.ts.
 
@@ -274,6 +275,23 @@ test('a deletion takes no foreign endpoint, and none without webhooks.write', as
   const reader = await keyFor(p, { id: p.merchant.id, level: 'merchant' }, { scopes: ['webhooks.read'] })
   assertRefused(path, await remove(id, reader.secretKey), 403, 'FORBIDDEN')
   assert.equal((await retrieve(id)).status, 'ENABLED')
+})
+
+test('[A2.update.status.404] a webhook of the QR service is no endpoint of area A: it is neither found nor changed nor deleted', async () => {
+  const headers = { authorization: basic(key) }
+  const body = { webhookUrl: freshUrl(), actions: ['QRPH_SUCCESS'], status: 'ENABLED' }
+  const registered = await call(p.url, { method: 'POST', path: '/webhooks/v1/webhooks', headers, body })
+  assert.equal(registered.status, 201, registered.text)
+  const standing = () =>
+    sql<{ id: string }>(p.kaha.db, `select * from delivery.destinations where dialect = 'encrypted'`)
+  const [webhook, ...none] = await standing()
+  assert.ok(webhook && none.length === 0)
+  const { id } = webhook
+  assertRefused(path, await call(p.url, { path: `${path}/${id}`, key }), 404, 'NOT_FOUND')
+  assertRefused(path, await call(p.url, { path: `${path}/${id}/signing_secret`, key }), 404, 'NOT_FOUND')
+  assertRefused(path, await update(id, { disabled: true }), 404, 'NOT_FOUND')
+  assertRefused(path, await remove(id), 404, 'NOT_FOUND')
+  assert.deepEqual(await standing(), [webhook])
 })
 
 test('A2.delete.retained: the row of a deleted endpoint is kept, DISABLED and with the time of its deletion', async () => {
