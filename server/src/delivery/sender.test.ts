@@ -3,6 +3,7 @@ import type { ServerResponse } from 'node:http'
 import { test } from 'node:test'
 import { eventually } from '../../test/faults/eventually.ts'
 import { startDeliveryRoom, type DeliveryRoom } from '../../test/delivery-room.ts'
+import { heldLock } from '../../test/held-lock.ts'
 import { startReceiver, type Receiver } from '../../test/receiver.ts'
 import { signed } from './dialects.ts'
 import { tenAttempts } from './schedule.ts'
@@ -123,6 +124,40 @@ test('A2.attempts.gone, A2.attempts.disabled-closes, A2.events.state.submitted-d
   await room.sandboxClock.idle()
   assert.equal(receiver.received.length, 6)
   assert.deepEqual(await room.statuses(), { EXHAUSTED: 6, NOT_SUBSCRIBED: 1 })
+})
+
+test('A2.attempts.gone: a 410 disables its endpoint also where another failure of it is stored in the same moment', async () => {
+  await using room = await startDeliveryRoom({ random: () => 0 })
+  await using receiver = await startReceiver()
+  const other = await room.endpoint(new URL('/other', receiver.url).href)
+  const { id } = await room.endpoint(new URL('/gone', receiver.url).href)
+  const [others, gone]: [ServerResponse[], ServerResponse[]] = [[], []]
+  receiver.answer = (request, response) => void (request.path === '/other' ? others : gone).push(response)
+  room.work()
+  await room.happen(2)
+  await eventually(() => others.length === 2 && gone.length === 2)
+  const ended = (outcome: string, count: number) =>
+    eventually(async () =>
+      (await room.metrics.registry.metrics()).includes(
+        `kaha_delivery_attempts_total{outcome="${outcome}",owner="destination"} ${count}\n`,
+      ),
+    )
+  // While one result waits for its lane, those that come are one batch.
+  const lane = `select from delivery.lanes where destination_id = '${other.id}' for update`
+  const release = await heldLock(room.db, lane)
+  others[0]?.writeHead(500).end()
+  await ended('failed', 1)
+  gone[0]?.writeHead(410).end()
+  await ended('gone', 1)
+  gone[1]?.writeHead(500).end()
+  await ended('failed', 2)
+  receiver.answer = answering(200)
+  await release()
+  others[1]?.writeHead(200).end()
+  await room.sandboxClock.idle()
+  const found = await destination(room, id)
+  assert.deepEqual([found?.state, found?.lane], ['DISABLED', 'CLOSED'])
+  assert.match(found?.disabled_reason ?? '', /410/)
 })
 
 test('a 410 of an address that was changed meanwhile disables nothing, and its event goes to the new one', async () => {

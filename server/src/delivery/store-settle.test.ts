@@ -23,6 +23,8 @@ async function claimed(room: DeliveryRoom, count = 1) {
   return { id, held, others, fails }
 }
 
+const paused = { url: null, types: null, description: null, metadata: null, disabled: true }
+
 const standing = async (room: DeliveryRoom) => {
   const [row] = await room.query<{ state: string; lane: string }>(
     'select d.state, l.state as lane from delivery.destinations d join delivery.lanes l on l.destination_id = d.id',
@@ -51,13 +53,21 @@ test('a destination is disabled, and that is told, only where it has known nothi
 test('a destination that was paused in the meantime closes, too, once it says that it is gone, which is told once however often it says so', async () => {
   await using room = await startDeliveryRoom()
   const { id, others, fails } = await claimed(room, 2)
-  const change = { url: null, types: null, description: null, metadata: null, disabled: true }
-  assert.ok(await room.delivery.destinations.change(room.branch, id, change))
+  assert.ok(await room.delivery.destinations.change(room.branch, id, paused))
   assert.deepEqual(await standing(room), { state: 'DISABLED', lane: 'PAUSED' })
   const disabled = [{ destination_id: id, owner_id: room.branch.entityId, cause: 'gone' }]
   assert.deepEqual(await fails(null), { lost: [], disabled })
   assert.deepEqual(await standing(room), { state: 'DISABLED', lane: 'CLOSING' })
   assert.deepEqual(await fails(null, others[0]), { lost: [], disabled: [] })
+})
+
+test('and one that closes is not kept from it by a pause', async () => {
+  await using room = await startDeliveryRoom()
+  const { id, fails } = await claimed(room)
+  await fails(null)
+  assert.deepEqual(await standing(room), { state: 'DISABLED', lane: 'CLOSING' })
+  assert.ok(await room.delivery.destinations.change(room.branch, id, paused))
+  assert.deepEqual(await standing(room), { state: 'DISABLED', lane: 'CLOSING' })
 })
 
 test('setbacks are counted from the last attempt on', async () => {
