@@ -110,11 +110,13 @@ test('[B3.settlements.list, B3.settlements.retrieve, B3.settlement.sum, B3.settl
   assertRefused(path, await ask(`${dayOf(first)}?currency=USD`), 404, 'NOT_FOUND')
 })
 
-test('[B3.settlement.refunds] a refund before the batch is taken off it, one afterwards is in the next, and no centavo is counted twice', async (t) => {
+test('[B3.settlement.refunds] a refund before the batch is taken off it, one afterwards is in the next, one that failed is in none, and no centavo is counted twice', async (t) => {
   const p = await platform(t)
   const { reports } = p.sdk
-  const [one, other] = [await p.pay({ amount: 1_000 }), await p.pay({ amount: 500 })]
+  const [one, other] = [await p.pay({ amount: 2_000 }), await p.pay({ amount: 500 })]
   await refundOf(p, one.id, 300)
+  // The simulator fails what ends in 991.
+  await refundOf(p, one.id, 991)
   const first = await toMidnight(p)
   await refundOf(p, one.id, 100)
   await refundOf(p, other.id, 500)
@@ -124,7 +126,7 @@ test('[B3.settlement.refunds] a refund before the batch is taken off it, one aft
     data.map(({ batch_number: number, count, gross, refunds, net }) => [number, count, gross, refunds, net]),
     [
       [dayOf(second), 0, 0, 600, -600],
-      [dayOf(first), 2, 1_500, 300, 1_200],
+      [dayOf(first), 2, 2_500, 300, 2_200],
     ],
   )
   await p.kaha.sandboxClock.advance(new Date(second.getTime() + 3 * dayMs))

@@ -53,7 +53,9 @@ test('a page that is asked for at 127.0.0.1 leads to its own address, and a form
   assert.match((await ask('GET', paid.headers.location ?? '')).text, /data-outcome="succeeded"/)
   // What a proxy makes of Host is not what the browser shows: to lead from there could lead around in a circle.
   const behind = await another({ KAHA_BASE_URL: 'https://pay.example.test' })
-  assert.equal((await ask('GET', behind.localUrl + new URL(url).pathname)).status, 200)
+  const { status, headers } = await ask('GET', behind.localUrl + new URL(url).pathname)
+  const overTlsAlone = (cookie: string) => cookie.endsWith('; HttpOnly; SameSite=Lax; Secure')
+  assert.deepEqual([status, headers['set-cookie']?.every(overTlsAlone)], [200, true])
 })
 
 test('every page of an error is a page of the checkout, with its policy and without a trace of the cause', async () => {

@@ -202,3 +202,8 @@ function endless(): Readable {
   answer.push('begun')
   return answer
 }
+
+test('no more than ten thousand connections are held at once', async (t) => {
+  const { server } = await listening(t)
+  assert.equal(server.maxConnections, 10_000)
+})

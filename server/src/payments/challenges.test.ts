@@ -3,9 +3,9 @@ import { after, test } from 'node:test'
 import { bodyOf, hourMs, jump, rowsOf, whileHeld } from '../../test/conformance/shop.ts'
 import { aChallenge, card, paymentsRoom, processorThat } from '../../test/payments-room.ts'
 
-// A challenge that is passed in the moment in which it is over: whoever brings its result has to wait for the intent.
 const room = await paymentsRoom({ after })
 
+// A challenge that is passed in the moment in which it is over: whoever brings its result has to wait for the intent.
 for (const [says, meanwhile, shown] of [
   ['its own time', (_id: string) => jump(room, 16 * 60_000), 'DECLINED'],
   ["its intent's time", (_id: string) => jump(room, hourMs), 'EXPIRED'],
@@ -29,3 +29,17 @@ for (const [says, meanwhile, shown] of [
     )
   })
 }
+
+test('a question about a challenge that breaks off has told nothing: the challenge goes on waiting, and the card is not charged', async () => {
+  const { id } = await room.intent()
+  const broken = async () => {
+    throw new Error('the connection is gone')
+  }
+  const processor = processorThat({ verify: async () => aChallenge, challenge: broken })
+  const payments = room.payments(processor)
+  const waiting = await payments.confirm(await room.read(id), card, null)
+  const { intent } = await payments.takeChallenge(waiting, waiting.latestAttempt?.id ?? '')
+  assert.equal(intent.shown.status, 'REQUIRES_ACTION')
+  assert.equal((await room.read(id)).shown.status, 'REQUIRES_ACTION')
+  assert.deepEqual(processor.asked, ['eligibility', 'verify', 'challenge'])
+})
