@@ -89,9 +89,40 @@ test(
     assert.deepEqual(await stands(), ['Paying…', 'true'])
     await page.clock.runFor(1_000)
     assert.deepEqual(await stands(), ['Pay ₱98.00', 'false'])
+    assert.match(await page.locator('#status').innerText(), /^There is no answer yet\. .* it pays once at most\.$/)
     await submit(page)
     assert.equal(await outcomeOf(page), 'succeeded')
     assert.deepEqual(await shop.paymentsOf(link.id), ['SUCCEEDED'])
+  },
+)
+
+test(
+  'C4.checkout.twice: while one form is on its way no other is sent, and none twice: neither the card beside the code nor the code again',
+  { skip },
+  async (t) => {
+    const link = await shop.link({ type: 'multi_use' })
+    for (const [first, second, outcome] of [
+      ['.code-way', 'form[data-paying]', 'code'],
+      ['form[data-paying]', '.code-way', 'succeeded'],
+    ] as const) {
+      const { page } = await shop.payer(t)
+      await page.goto(link.url)
+      await typeCard(page)
+      const sent: string[] = []
+      page.on('request', (request) => {
+        if (request.method() === 'POST')
+          sent.push(request.postData()?.includes('method=qrph') === true ? 'code' : 'succeeded')
+      })
+      // All in one turn of the page, so that no answer comes between.
+      const disabled = await page.evaluate<string[]>(`(() => {
+        const buttons = ${JSON.stringify([first, second])}.map((form) => document.querySelector(form + ' [type=submit]'))
+        for (const button of [...buttons, ...buttons]) button.click()
+        return buttons.map((button) => button.ariaDisabled)
+      })()`)
+      assert.deepEqual(disabled, ['true', 'true'])
+      await page.waitForSelector(`body[data-outcome=${outcome}]`)
+      assert.deepEqual(sent, [outcome])
+    }
   },
 )
 

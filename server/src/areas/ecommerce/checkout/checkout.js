@@ -28,12 +28,14 @@ if (cardForm) {
   checkBeforeSubmit(cardForm)
   offerTestCards(cardForm)
 }
+sendOnce(cardForm)
 leaveWhenTimeIsUp()
 hideCodeWhenOver(followPayment())
 offerCopy()
 
+/** Full-width digits, which an input method may write, are digits. */
 function digitsOf(input) {
-  return input.value.replace(/\D/g, '')
+  return input.value.normalize('NFKC').replace(/\D/g, '')
 }
 
 function brandOf(digits) {
@@ -49,7 +51,7 @@ function takeWhole(form) {
 function formatNumber(form) {
   const input = form.elements.number
   const format = () => {
-    const caret = input.value.slice(0, input.selectionStart ?? 0).replace(/\D/g, '').length
+    const caret = digitsOf({ value: input.value.slice(0, input.selectionStart ?? 0) }).length
     const digits = digitsOf(input).slice(0, digitsMax)
     const brand = brandOf(digits)
     let text = ''
@@ -72,8 +74,9 @@ function formatNumber(form) {
   format()
 }
 
-/** The digits of month and year, four once both are there: `0431` of `4/31` and of `04/2031`. */
-function expiryDigits({ value }) {
+/** The digits of month and year, four once both are there: `0431` of `4/31`, of `04/2031`, and of `2031-04` as browsers fill it in. */
+function expiryDigits(input) {
+  const value = input.value.normalize('NFKC').replace(/^(20\d\d)\s*[/-]\s*(\d\d)$/, '$2/$1')
   const text = /^[2-9]/.test(value) || /^1\s*[/.-]/.test(value) ? `0${value}` : value
   let digits = text.replace(/\D/g, '')
   if (/^\d\d20\d\d/.test(digits)) digits = digits.slice(0, 2) + digits.slice(4)
@@ -155,7 +158,7 @@ function tellFault(form, name) {
   document.getElementById('status').textContent = document.getElementById(`${name}-error`).textContent
 }
 
-/** Tells what is wrong beside its field, and lets one submission through, once. */
+/** Tells what is wrong beside its field. */
 function checkBeforeSubmit(form) {
   const names = ['number', 'expiry', 'cvc']
   form.noValidate = true
@@ -171,36 +174,62 @@ function checkBeforeSubmit(form) {
       if (name === 'number' && form.elements.cvc.hasAttribute('aria-invalid')) showFault(form, 'cvc')
     })
   }
-  const button = form.querySelector('button[type=submit]')
-  const words = button.querySelector('span')
-  const payWords = [...words.childNodes]
-  let sent = false
-  let undoing
-  // Also after the button was given back.
-  let wasSent = false
   form.addEventListener('submit', (event) => {
-    const wrong = sent ? [] : names.filter((name) => showFault(form, name))
-    if (sent || wrong.length > 0) event.preventDefault()
-    if (wrong.length > 0) form.elements[wrong[0]].focus()
-    if (sent || wrong.length > 0) return
-    wasSent = true
-    setSent(true)
+    if (isSent()) return
+    const wrong = names.filter((name) => showFault(form, name))
+    if (wrong.length === 0) return
+    event.preventDefault()
+    form.elements[wrong[0]].focus()
   })
+}
+
+function isSent() {
+  return document.body.hasAttribute('data-sent')
+}
+
+/** Lets one submission through, of whichever form: another way to pay would go on without the answer to the first. */
+function sendOnce(form) {
+  const status = document.getElementById('status')
+  const words = form?.querySelector('button[type=submit] span')
+  const payWords = [...(words?.childNodes ?? [])]
+  let undoing
+  // Also after the buttons were given back.
+  let wasSent = false
+  for (const one of document.forms)
+    one.addEventListener('submit', (event) => {
+      if (isSent()) event.preventDefault()
+      if (event.defaultPrevented) return
+      wasSent = true
+      show(one)
+      undoing = setTimeout(giveBack, answerMsMax, one)
+    })
   // The browser may show this page again as it was left, for the payer who goes back: how the payment stands is known to the server.
   window.addEventListener('pageshow', (event) => {
     if (event.persisted && wasSent) location.reload()
-    else setSent(false)
+    else show(undefined)
   })
 
-  // aria-disabled, for a disabled button would drop the keyboard's focus.
-  function setSent(now) {
-    sent = now
+  function giveBack(sent) {
+    show(undefined)
+    if (sent !== form) return
+    status.textContent = form.dataset.noAnswer
+    status.classList.remove('unseen')
+  }
+
+  /** The form that is on its way, or none. aria-disabled, for a disabled button would drop the keyboard's focus. */
+  function show(sent) {
     clearTimeout(undoing)
-    if (now) undoing = setTimeout(setSent, answerMsMax, false)
-    form.toggleAttribute('data-sent', now)
-    button.setAttribute('aria-disabled', String(now))
-    words.replaceChildren(...(now ? [form.dataset.paying] : payWords))
-    document.getElementById('status').textContent = now ? form.dataset.paying : ''
+    document.body.toggleAttribute('data-sent', sent !== undefined)
+    for (const one of document.forms) {
+      one.toggleAttribute('data-sent', one === sent)
+      for (const button of one.querySelectorAll('button[type=submit]'))
+        button.setAttribute('aria-disabled', String(sent !== undefined))
+    }
+    if (!form) return
+    const isPaying = sent === form
+    words.replaceChildren(...(isPaying ? [form.dataset.paying] : payWords))
+    status.textContent = isPaying ? form.dataset.paying : ''
+    status.classList.add('unseen')
   }
 }
 

@@ -13,6 +13,11 @@ test('a card number is read however it is grouped, also as texts that were set f
     )
 })
 
+test('digits are read in full width too', () => {
+  const { card } = readPayForm(new URLSearchParams({ number: '４２４２　４２４２ ４２４２ ４２４２', cvc: '１２３' }))
+  assert.deepEqual([card.number, card.cvc], ['4242424242424242', '123'])
+})
+
 /** What a browser without scripts is told of an expiry. */
 function saysOf(expiry: string): string | null {
   const form = readPayForm(new URLSearchParams({ number: '4242424242424242', expiry, cvc: '123' }))
@@ -20,10 +25,10 @@ function saysOf(expiry: string): string | null {
   return 'refusal' in parsed ? problemOf(parsed, form, 'en').message : null
 }
 
-for (const expiry of ['04/31', '4 / 31', '0431', '04-2031', '04 31'])
+for (const expiry of ['04/31', '4 / 31', '0431', '04-2031', '04 31', '2031-04', '2031/04', '０４／３１'])
   test(`an expiry is read that is typed as ${expiry}`, () => assert.equal(saysOf(expiry), null))
 
-for (const expiry of ['04.31', '2031/04', 'April 2031', '04/3', '13/31', '00/00'])
+for (const expiry of ['04.31', '2031-13', 'April 2031', '04/3', '13/31', '00/00'])
   test(`whoever typed ${expiry} as an expiry is told how it is written, not that it is missing`, () =>
     assert.equal(saysOf(expiry), 'Enter month and year, like 04 / 31.'))
 

@@ -24,10 +24,14 @@ export interface PayForm {
 
 const fieldCharactersMax = 200
 
-/** The form as it was posted. The card's number may be grouped by any white space or dash; the expiry is MM / YY or MM / YYYY. */
+/**
+ * The form as it was posted. The card's number may be grouped by any white space or dash; the expiry is MM / YY, MM / YYYY, or YYYY-MM as
+ * browsers fill it in (HTML, cc-exp). Digits may be full-width, as an input method of East Asia writes them.
+ */
 export function readPayForm(body: URLSearchParams): PayForm {
-  const field = (name: string) => (body.get(name) ?? '').slice(0, fieldCharactersMax).trim()
-  const [, month = '', year = ''] = /^(\d{1,2})\s*[/ -]?\s*(\d{2}|\d{4})$/.exec(field('expiry')) ?? []
+  const field = (name: string) => (body.get(name) ?? '').slice(0, fieldCharactersMax).normalize('NFKC').trim()
+  const expiry = field('expiry').replace(/^(20\d\d)\s*[/-]\s*(\d\d)$/, '$2/$1')
+  const [, month = '', year = ''] = /^(\d{1,2})\s*[/ -]?\s*(\d{2}|\d{4})$/.exec(expiry) ?? []
   const name = field('name')
   return {
     method: field('method') === 'qrph' ? 'qrph' : 'card',
@@ -41,7 +45,7 @@ export function readPayForm(body: URLSearchParams): PayForm {
       cvc: field('cvc'),
       ...(name === '' ? {} : { name }),
     },
-    hasExpiry: field('expiry') !== '',
+    hasExpiry: expiry !== '',
   }
 }
 

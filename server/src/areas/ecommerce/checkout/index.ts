@@ -22,7 +22,7 @@ export async function mountCheckout(app: FastifyInstance, deps: CheckoutDependen
 
   const refuse = (error: unknown, request: FastifyRequest, reply: FastifyReply) => {
     const path = request.url.slice(prefix.length)
-    const { page, status, retryAfterSeconds } = noticeOf(error, languageOf(request), addresses.checkout, path)
+    const { page, status, retryAfterSeconds } = noticeOf(error, languageOf(request), deps, path)
     if (status >= 500) edge.log.error({ err: error, correlation_id: request.id }, 'a page failed for a cause of ours')
     if (retryAfterSeconds !== undefined) reply.header('retry-after', String(retryAfterSeconds))
     return send(reply, page, null, status)

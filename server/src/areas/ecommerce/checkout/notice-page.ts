@@ -13,6 +13,8 @@ export interface NoticeView {
   readonly status: number
   /** The page to look at again; left out where there is none. */
   readonly retryUrl?: string | undefined
+  readonly sandbox: boolean
+  readonly otherLanguageUrl?: string | undefined
 }
 
 /** A notice in the shape of the other pages. */
@@ -22,7 +24,7 @@ export function noticePage(view: NoticeView): string {
   return page({
     language: view.language,
     title: view.title,
-    sandbox: false,
+    sandbox: view.sandbox,
     shape: 'slip',
     outcome: 'notice',
     lid: html`<div class="emblem">${lineIcon('attention')}</div>
@@ -30,5 +32,6 @@ export function noticePage(view: NoticeView): string {
     sheet: html`<p class="message">${view.message}</p>
 <p class="hint">${sentence(words.status, { status: view.status })}</p>
 ${retryUrl !== undefined && html`<a class="button" href="${retryUrl}">${words.openAgain}</a>`}`,
+    otherLanguageUrl: view.otherLanguageUrl,
   })
 }

@@ -1,6 +1,7 @@
 import { Fault } from '../../../kernel/fault.ts'
 import { statusOfPage } from '../../../kernel/http/page-room.ts'
 import type { Language } from '../../../kernel/language.ts'
+import type { CheckoutDependencies } from './dependencies.ts'
 import { noticePage } from './notice-page.ts'
 
 type Words = Readonly<Record<Language, readonly [title: string, message: string]>>
@@ -108,7 +109,7 @@ const codeForm = /^(\/i\/[^/?]+)\/other(?=\?|$)/
 export function noticeOf(
   error: unknown,
   language: Language,
-  address: string,
+  { addresses, sandbox }: Pick<CheckoutDependencies, 'addresses' | 'sandbox'>,
   path: string,
 ): { page: string; status: number; retryAfterSeconds: number | undefined } {
   const status = statusOfPage(error, statusOfCode)
@@ -118,10 +119,18 @@ export function noticeOf(
   const words = isUnreadable ? unreadableAddress : (told[status] ?? (status < 500 ? told[400] : told[500]))
   const [title, message] = words?.[language] ?? ['', '']
   // What is no page of its own leads to the page that it belongs to.
-  const url = `${address}${path.replace(codeForm, '$1')}`
+  const url = `${addresses.checkout}${path.replace(codeForm, '$1')}`
+  const retryUrl = status === 404 || isUnreadable ? undefined : url
+  const otherLanguageUrl = isUnreadable ? undefined : inOtherLanguage(url, language)
   return {
-    page: noticePage({ language, title, message, status, retryUrl: status === 404 || isUnreadable ? undefined : url }),
+    page: noticePage({ language, title, message, status, retryUrl, sandbox, otherLanguageUrl }),
     status,
     retryAfterSeconds: error instanceof Fault ? error.retryAfterSeconds : undefined,
   }
+}
+
+function inOtherLanguage(address: string, language: Language): string {
+  const url = new URL(address)
+  url.searchParams.set('lang', language === 'en' ? 'fil' : 'en')
+  return url.href
 }

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { tagsOf } from '../../../../test/tags-of.ts'
 import type { Language } from '../../../kernel/language.ts'
 import { assets, script, stylesheet } from './assets.ts'
 import { codePage, type CodeView } from './code-page.ts'
 import type { Following } from './page.ts'
-import { noticePage } from './notice-page.ts'
+import { noticePage, type NoticeView } from './notice-page.ts'
 import { payPage, type PayView } from './pay-page.ts'
 import { resultPage, type ResultView } from './result-page.ts'
 import { resultKinds } from './texts.ts'
@@ -39,6 +40,9 @@ const receipt = {
   invoiceNumber: '000128',
   card: { scheme: 'VISA', lastFour: '4242' },
   completedAt: new Date('2026-11-21T06:12:31Z'),
+  orderReference: 'KT-20481',
+  description: 'Your order of 21 November',
+  items: pay.lineItems,
 }
 
 const code: CodeView = {
@@ -49,6 +53,8 @@ const code: CodeView = {
   otherWayAction: '/i/abc/other',
   following: { seconds: 3, stayUrl: '/i/abc?stay=1', attempts: 1 },
 }
+
+const notice: NoticeView = { language: 'en', title: 'None', message: 'Look again.', status: 404, sandbox: false }
 
 const result: ResultView = {
   kind: 'succeeded',
@@ -87,7 +93,7 @@ const everyPage = languages.flatMap((language): [string, string][] => {
       `${isPaid ? 'paid before' : 'paying'} ${language}`,
       payPage({ ...pay, language, own: { url: '/i/abc', isPaid } }),
     ]),
-    [`notice ${language}`, noticePage({ language, title: 'Nothing here', message: 'Check the link.', status: 404 })],
+    [`notice ${language}`, noticePage({ ...notice, language })],
   ]
 })
 
@@ -162,7 +168,13 @@ test('hostile words from a merchant or a caller are shown as words', () => {
       merchantName: hostile,
       amount: hostile,
       message: hostile,
-      receipt: { ...lines, card: { scheme: hostile, lastFour: hostile } },
+      receipt: {
+        ...lines,
+        card: { scheme: hostile, lastFour: hostile },
+        orderReference: hostile,
+        description: hostile,
+        items: [item],
+      },
       redirect: { url: `https://shop.example/${hostile}`, seconds: 1, stayUrl: `/${hostile}` },
       retryUrl: `/${hostile}`,
     }),
@@ -174,7 +186,7 @@ test('hostile words from a merchant or a caller are shown as words', () => {
       text: hostile,
       csrf: hostile,
     }),
-    noticePage({ language: 'en', title: hostile, message: hostile, status: 400, retryUrl: `/${hostile}` }),
+    noticePage({ ...notice, title: hostile, message: hostile, retryUrl: `/${hostile}` }),
   ]
   for (const page of pages) {
     const tags = tagsOf(page)
@@ -196,7 +208,7 @@ test('an address that is not http or https is never a link, and a receipt stays 
     const pages = [
       payPage({ ...pay, own: { url, isPaid: true }, backUrl: url, otherLanguageUrl: url }),
       resultPage({ ...result, redirect: { url, seconds: 3, stayUrl: url }, retryUrl: url, otherLanguageUrl: url }),
-      noticePage({ language: 'en', title: 'Too many', message: 'Wait.', status: 429, retryUrl: url }),
+      noticePage({ ...notice, retryUrl: url, otherLanguageUrl: url }),
     ]
     for (const page of pages) {
       const tags = tagsOf(page)
@@ -293,6 +305,24 @@ test('that a page leaves by itself is told before the receipt', () => {
   assert.match(resultPage(result), /in <span id="seconds">20<\/span> seconds[^]*<section class="receipt"/)
 })
 
+test('a receipt tells what was paid for, and of many things how many they are', () => {
+  const textOf = (lines: ResultView['receipt']) =>
+    resultPage({ ...result, receipt: lines })
+      .replaceAll(/<[^>]+>/g, ' ')
+      .replaceAll(/\s+/g, ' ')
+  const { description: _description, items, ...bare } = receipt
+  assert.match(
+    textOf(receipt),
+    /Order KT-20481 For Your order of 21 November 2 × Barako beans, 500 g Filter papers Delivery Date/,
+  )
+  assert.match(
+    textOf({ ...receipt, items: [...items, ...items, ...items] }),
+    /For Your order of 21 November 9 items Date/,
+  )
+  assert.match(textOf({ ...bare, items }), /Order KT-20481 For 2 × Barako/)
+  assert.match(textOf(bare), /Order KT-20481 Date/)
+})
+
 test('a redirect without seconds waits for the payer', () => {
   const page = resultPage({ ...result, redirect: { url: 'https://shop.example/declined' } })
   assert.doesNotMatch(page, /http-equiv|id="leaving"/)
@@ -360,40 +390,6 @@ test('a page runs only the script, and wears only the style, that it was made fo
   assert.ok(page.includes(`src="${script.path}" integrity="${script.integrity}"`))
   assert.ok(page.includes(`href="${stylesheet.path}" integrity="${stylesheet.integrity}"`))
 })
-
-interface Tag {
-  readonly name: string
-  readonly attributes: ReadonlyMap<string, string>
-}
-
-const voidTags = new Set(['meta', 'link', 'input', 'br', 'hr', 'img', 'wbr'])
-
-/** The tags of a document, read more strictly than a browser would: all closed in order, all values in double quotes. */
-function tagsOf(page: string): Tag[] {
-  assert.ok(page.startsWith('<!doctype html>\n'))
-  const tags: Tag[] = []
-  const open: string[] = []
-  let end = '<!doctype html>'.length
-  for (const match of page.matchAll(/<(\/?)([a-z][a-z0-9]*)((?:\s+[a-zA-Z:-]+(?:="[^"<>]*")?)*)\s*(\/?)>/g)) {
-    assert.doesNotMatch(page.slice(end, match.index), /[<>]/)
-    end = match.index + match[0].length
-    const [, closing, name = '', list = '', selfClosing] = match
-    if (closing === '/') {
-      assert.equal(open.pop(), name)
-      continue
-    }
-    const pairs = [...list.matchAll(/([a-zA-Z:-]+)(?:="([^"]*)")?/g)].map(
-      ([, key = '', value = '']) => [key, value] as const,
-    )
-    const attributes = new Map(pairs)
-    assert.equal(attributes.size, pairs.length, `an attribute twice: ${match[0]}`)
-    tags.push({ name, attributes })
-    if (selfClosing !== '/' && !voidTags.has(name)) open.push(name)
-  }
-  assert.deepEqual(open, [])
-  assert.equal(page.slice(end).trim(), '')
-  return tags
-}
 
 function weightOf(page: string): number {
   return Buffer.byteLength(page) + assets.reduce((sum, asset) => sum + asset.bytes.length, 0)

@@ -207,6 +207,7 @@ function hint(text: string): HtmlText {
 function scriptMessages(words: Texts): Record<string, string> {
   return {
     'data-paying': words.paying,
+    'data-no-answer': words.noAnswer,
     'data-number-missing': words.numberMissing,
     'data-number-wrong': words.numberWrong,
     'data-expiry-missing': words.expiryMissing,

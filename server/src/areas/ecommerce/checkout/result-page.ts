@@ -5,6 +5,7 @@ import type { Language } from '../../../kernel/language.ts'
 import { webAddress } from '../../../kernel/web-address.ts'
 import { cardSchemeName, kahaMark, lineIcon } from './marks.ts'
 import { isolated, ownAddress, page, type Following } from './page.ts'
+import type { LineItemView } from './pay-page.ts'
 import { moment, plainSentence, sentence, texts } from './texts.ts'
 import type { ResultKind, Texts } from './texts.ts'
 
@@ -42,6 +43,10 @@ export interface ReceiptView {
   /** Null for a payment by QR Ph. */
   readonly card: { readonly scheme: string; readonly lastFour: string } | null
   readonly completedAt: Date
+  /** What was paid for, in the merchant's words. */
+  readonly orderReference?: string | undefined
+  readonly description?: string | undefined
+  readonly items?: readonly Pick<LineItemView, 'name' | 'quantity'>[] | undefined
   /** What was given back, formatted. */
   readonly refunded?: string | undefined
 }
@@ -89,7 +94,9 @@ const emblems: Readonly<Record<ResultKind, HtmlText>> = {
 }
 
 function receipt(lines: ReceiptView, view: ResultView, words: Texts): HtmlText {
-  const { card, refunded } = lines
+  const { card, refunded, orderReference, description, items = [] } = lines
+  const row = (term: string, value: string | undefined, shown: (text: string) => HtmlPart): [string, HtmlPart][] =>
+    value === undefined ? [] : [[term, shown(value)]]
   const paidBy: [string, HtmlPart][] =
     card === null
       ? [
@@ -102,8 +109,12 @@ function receipt(lines: ReceiptView, view: ResultView, words: Texts): HtmlText {
         ]
   const rows: [string, HtmlPart][] = [
     [words.receiptAmount, pageAmount(view.amount)],
-    ...(refunded === undefined ? [] : [[words.receiptRefunded, pageAmount(refunded)] satisfies [string, HtmlPart]]),
+    ...row(words.receiptRefunded, refunded, pageAmount),
     [words.receiptPaidTo, isolated(view.merchantName)],
+    ...row(words.receiptOrder, orderReference, isolated),
+    ...(description === undefined && items.length === 0
+      ? []
+      : [[words.receiptFor, boughtOf(description, items, words)] satisfies [string, HtmlPart]]),
     [words.receiptDate, sentence(words.receiptDateZone, { time: moment(view.language, lines.completedAt) })],
     ...paidBy,
     [words.receiptInvoiceNumber, lines.invoiceNumber],
@@ -113,6 +124,15 @@ function receipt(lines: ReceiptView, view: ResultView, words: Texts): HtmlText {
 <h2 id="receipt-heading">${words.receipt}</h2>
 <dl>${rows.map(([term, value]) => html`<div><dt>${term}</dt><dd>${value}</dd></div>`)}</dl>
 </section>`
+}
+
+const itemsShownMax = 6
+
+function boughtOf(description: string | undefined, items: NonNullable<ReceiptView['items']>, words: Texts): HtmlPart {
+  const named = items.map(({ name, quantity }) => [quantity > 1 && `${quantity} × `, isolated(name)])
+  const shown = items.length > itemsShownMax ? [sentence(words.items, { count: items.length })] : named
+  const all = description === undefined ? shown : [isolated(description), ...shown]
+  return all.map((line, index) => [index > 0 && html`<br>`, line])
 }
 
 function actions(view: ResultView, returnUrl: string | undefined, words: Texts): HtmlPart {

@@ -277,7 +277,17 @@ export function resultViewOfIntent(
         ...(refunded >= intent.amount
           ? { kind: 'refunded', message }
           : { kind: 'succeeded', notice: given && refundedInPart }),
-        receipt: receipt === null ? undefined : { ...receipt, card: cardOf(receipt), refunded: given },
+        receipt:
+          receipt === null
+            ? undefined
+            : {
+                ...receipt,
+                card: cardOf(receipt),
+                orderReference: intent.orderReference ?? undefined,
+                description: intent.description ?? undefined,
+                items: link?.line_items,
+                refunded: given,
+              },
         redirect: back === undefined ? undefined : { url: back, ...timer },
       }
     }
