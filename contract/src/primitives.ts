@@ -24,7 +24,7 @@ export const WebAddress = (description: string) =>
   Type.String({ minLength: 1, maxLength: 2048, pattern: '\\S', format: 'uri', description })
 
 /** Merchant-owned map of strings: at most 50 keys of at most 40 characters, values of at most 500. */
-export const metadataLimits = { keysMax: 50, keyCharactersMax: 40, valueCharactersMax: 500 } as const
+const metadataLimits = { keysMax: 50, keyCharactersMax: 40, valueCharactersMax: 500 } as const
 export const Metadata = (description: string) =>
   Type.Unsafe<Record<string, string>>({
     type: 'object',

@@ -4,7 +4,7 @@ import { exampleIds } from './example-ids.ts'
 import { operation } from './operation.ts'
 import { Amount, ById, Closed, Currency, OneOf, Text, Timestamp, Uuid } from './primitives.ts'
 
-export const refundStatuses = ['PENDING', 'SUCCEEDED', 'FAILED'] as const
+const refundStatuses = ['PENDING', 'SUCCEEDED', 'FAILED'] as const
 
 export const CreateRefund = Closed({
   payment_intent_id: Uuid('The payment to give back, an intent that SUCCEEDED.'),

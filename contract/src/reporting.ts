@@ -39,7 +39,7 @@ export const reportingErrors = {
 } as const
 export type ReportingCode = keyof typeof reportingErrors
 
-export const transactionStatuses = [
+const transactionStatuses = [
   'CAPTURED',
   'AUTHORIZED',
   'PENDING',

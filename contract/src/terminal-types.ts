@@ -5,7 +5,7 @@ import { Closed, Nullable, OneOf, Timestamp } from './primitives.ts'
 const Name = (description: string) => Type.String({ minLength: 1, maxLength: 64, description })
 
 export const terminalCurrencies = ['USD', 'EUR', 'GBP', 'PHP', 'JPY', 'CAD', 'AUD'] as const
-export const terminalPaymentMethods = ['CARD', 'CASH', 'MOBILE', 'OTHER'] as const
+const terminalPaymentMethods = ['CARD', 'CASH', 'MOBILE', 'OTHER'] as const
 export const terminalTransactionStates = [
   'PENDING',
   'COMPLETED',
@@ -14,7 +14,7 @@ export const terminalTransactionStates = [
   'AWAITING_RECONNECT',
   'VOIDED',
 ] as const
-export const terminalConnectionStates = ['online', 'offline', 'reconnecting'] as const
+const terminalConnectionStates = ['online', 'offline', 'reconnecting'] as const
 
 export const TransactionId = Type.String({
   // Those two are no part of a path: nobody could read or void the payment.

@@ -12,7 +12,7 @@ export const eventStatuses = [
   'EXHAUSTED',
   'NOT_SUBSCRIBED',
 ] as const
-export const deliveryStatuses = ['PENDING', 'DELIVERED', 'EXHAUSTED', 'CLOSED'] as const
+const deliveryStatuses = ['PENDING', 'DELIVERED', 'EXHAUSTED', 'CLOSED'] as const
 
 /** What a merchant reads in the status of an event: it tells of the latest dispatch. */
 export const eventStatusMeanings: Readonly<Record<(typeof eventStatuses)[number], string>> = {
