@@ -1,20 +1,24 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Clock } from '../kernel/clock.ts'
 import { Fault } from '../kernel/fault.ts'
 import { serveAsset } from '../kernel/http/asset.ts'
 import { languageOf, queryOf } from '../kernel/http/language.ts'
 import { elsewhere, pageHeaders } from '../kernel/http/page-headers.ts'
 import { leadHome } from '../kernel/http/page-home.ts'
 import { preparePageRoom, statusOfPage } from '../kernel/http/page-room.ts'
+import { firstIdOf } from '../kernel/ids.ts'
 import type { Log } from '../kernel/log.ts'
 import {
   challengeResults,
   type ChallengeDesk,
   type HeldChallenge,
 } from '../payments/connectors/simulator-challenges.ts'
+import { challengeWaitMs } from '../payments/machine.ts'
 import { challengeNotice, challengePage, stylesheet } from './challenge-page.ts'
 
 export interface ChallengesDependencies {
   readonly challenges: ChallengeDesk
+  readonly clock: Clock
   readonly addresses: { readonly sandbox: string }
   readonly log: Log
 }
@@ -31,13 +35,16 @@ type TokenRequest = FastifyRequest<{ Params: { token: string } }>
  */
 export async function mountChallenges(
   app: FastifyInstance,
-  { challenges, addresses, log }: ChallengesDependencies,
+  { challenges, clock, addresses, log }: ChallengesDependencies,
 ): Promise<void> {
   const find = async ({ params }: TokenRequest): Promise<HeldChallenge> => {
     const held = tokenForm.test(params.token) ? await challenges.findByToken(params.token) : undefined
     if (held === undefined) throw new Fault('NOT_FOUND', 'There is no such challenge.')
     return held
   }
+
+  // Nobody confirms what the checkout has given up. Who has the page open may still answer, and is told there that it is too late.
+  const isOver = ({ attemptId }: HeldChallenge) => attemptId < firstIdOf(clock.now().getTime() - challengeWaitMs)
 
   // The answer's form ends at the checkout, which may have a host name of its own.
   const headersOf = ({ returnUrl }: HeldChallenge) => pageHeaders(elsewhere(addresses.sandbox, [returnUrl]))
@@ -72,7 +79,7 @@ export async function mountChallenges(
         { config: { operationId: 'sandbox.challenge' } },
         async (request, reply) => {
           const held = await find(request)
-          if (held.result !== null) return goBack(request, reply, held)
+          if (held.result !== null || isOver(held)) return goBack(request, reply, held)
           const language = languageOf(request)
           const other = language === 'en' ? 'fil' : 'en'
           const url = `${addresses.sandbox}/challenges/${held.token}`

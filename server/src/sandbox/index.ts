@@ -47,7 +47,7 @@ export async function mountSandbox(app: FastifyInstance, deps: SandboxDependenci
   const routes = sandboxRoutes({ clock, sandboxClock, terminals, bank })
   await mountArea(app, sandboxArea(identity, addresses), routes, edge)
   if (bank !== null) await mountBank(app, { bank, addresses, log })
-  await mountChallenges(app, { challenges: challengeStore({ db }), addresses, log })
+  await mountChallenges(app, { challenges: challengeStore({ db }), clock, addresses, log })
   await mountInbox(app, { delivery, wall: clock.wall, addresses, arrived })
   return parts.move()
 }
