@@ -85,7 +85,10 @@ for (const [named, made, amounts] of [
     await page.goto(url)
     await look(page, `an amount ${named}, form`, amounts)
     await typeCard(page)
-    await Promise.all([page.waitForEvent('domcontentloaded'), page.locator('form[data-paying] [type=submit]').click()])
+    await Promise.all([
+      page.waitForEvent('domcontentloaded'),
+      page.locator('form[data-given-at] [type=submit]').click(),
+    ])
     await page.waitForSelector('[data-outcome=succeeded]')
     await look(page, `an amount ${named}, receipt`, 2)
   })

@@ -81,7 +81,7 @@ test(
       await route.abort('aborted')
       stopped.resolve(status)
     })
-    const button = page.locator('form[data-paying] button[type=submit]')
+    const button = page.locator('form[data-given-at] button[type=submit]')
     const stands = async () => [await button.textContent(), await button.getAttribute('aria-disabled')]
     await button.click({ noWaitAfter: true })
     assert.equal(await stopped.promise, 303)
@@ -89,7 +89,10 @@ test(
     assert.deepEqual(await stands(), ['Paying…', 'true'])
     await page.clock.runFor(1_000)
     assert.deepEqual(await stands(), ['Pay ₱98.00', 'false'])
-    assert.match(await page.locator('#status').innerText(), /^There is no answer yet\. .* it pays once at most\.$/)
+    assert.match(
+      await page.locator('form[data-given-at] .no-answer').innerText(),
+      /^There is no answer yet\. .* it pays once at most\.$/,
+    )
     await submit(page)
     assert.equal(await outcomeOf(page), 'succeeded')
     assert.deepEqual(await shop.paymentsOf(link.id), ['SUCCEEDED'])
@@ -101,9 +104,10 @@ test(
   { skip },
   async (t) => {
     const link = await shop.link({ type: 'multi_use' })
-    for (const [first, second, outcome] of [
-      ['.code-way', 'form[data-paying]', 'code'],
-      ['form[data-paying]', '.code-way', 'succeeded'],
+    const [card, code, other] = ['form[data-given-at]', '.code-way', '.other-way']
+    for (const [outcome, ...forms] of [
+      ['code', code, card],
+      ['succeeded', card, code],
     ] as const) {
       const { page } = await shop.payer(t)
       await page.goto(link.url)
@@ -111,17 +115,22 @@ test(
       const sent: string[] = []
       page.on('request', (request) => {
         if (request.method() === 'POST')
-          sent.push(request.postData()?.includes('method=qrph') === true ? 'code' : 'succeeded')
+          sent.push(request.postData()?.includes('number=') === true ? card : request.url())
       })
-      // All in one turn of the page, so that no answer comes between.
-      const disabled = await page.evaluate<string[]>(`(() => {
-        const buttons = ${JSON.stringify([first, second])}.map((form) => document.querySelector(form + ' [type=submit]'))
-        for (const button of [...buttons, ...buttons]) button.click()
-        return buttons.map((button) => button.ariaDisabled)
-      })()`)
-      assert.deepEqual(disabled, ['true', 'true'])
+      /** All of them in one turn of the page, so that no answer comes between; what the first button says then, and whether all are disabled. */
+      const clickTwice = (all: readonly string[]) =>
+        page.evaluate<[string, ...string[]]>(`(() => {
+          const buttons = ${JSON.stringify(all)}.map((form) => document.querySelector(form + ' [type=submit]'))
+          for (const button of [...buttons, ...buttons]) button.click()
+          return [buttons[0].textContent, ...buttons.map((button) => button.ariaDisabled)]
+        })()`)
+      assert.deepEqual(await clickTwice(forms), [forms[0] === card ? 'Paying…' : 'One moment…', 'true', 'true'])
       await page.waitForSelector(`body[data-outcome=${outcome}]`)
-      assert.deepEqual(sent, [outcome])
+      assert.deepEqual(sent, [forms[0] === card ? card : link.url])
+      if (outcome !== 'code') continue
+      assert.deepEqual(await clickTwice([other]), ['One moment…', 'true'])
+      await page.waitForSelector('body[data-outcome=open]')
+      assert.deepEqual([sent.length, sent[1]?.endsWith('/other')], [2, true])
     }
   },
 )
@@ -190,11 +199,11 @@ test(
 /** Sends the form of the page with a card that is approved, as its browser would, as often as it is called. */
 async function formSender(page: Page): Promise<() => Promise<{ status: number; location: string | null }>> {
   const hidden = await page
-    .locator('form[data-paying] input[type=hidden]')
+    .locator('form[data-given-at] input[type=hidden]')
     .evaluateAll((all: { name: string; value: string }[]) =>
       all.map(({ name, value }) => [name, value] as [string, string]),
     )
-  const action = (await page.locator('form[data-paying]').getAttribute('action')) ?? ''
+  const action = (await page.locator('form[data-given-at]').getAttribute('action')) ?? ''
   const body = new URLSearchParams([...hidden, ['number', cards.approved], ['expiry', '12/40'], ['cvc', '123']])
   return async () => {
     const answer = await fetch(new URL(action, page.url()), { method: 'POST', body, redirect: 'manual' })

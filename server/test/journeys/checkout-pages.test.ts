@@ -71,7 +71,7 @@ for (const [state, described] of Object.entries(states)) {
 
 /** Sends the form past the script's own check, as a browser without scripts does. */
 async function submitUnchecked(page: Page, number: string): Promise<void> {
-  await page.locator('form[data-paying]').evaluate(
+  await page.locator('form[data-given-at]').evaluate(
     (form: { submit(): void; elements: Record<string, { value: string }> }, typed) => {
       for (const [name, value] of Object.entries(typed)) {
         const input = form.elements[name]
@@ -82,6 +82,6 @@ async function submitUnchecked(page: Page, number: string): Promise<void> {
   )
   await Promise.all([
     page.waitForEvent('domcontentloaded'),
-    page.locator('form[data-paying]').evaluate((form: { submit(): void }) => form.submit()),
+    page.locator('form[data-given-at]').evaluate((form: { submit(): void }) => form.submit()),
   ])
 }

@@ -68,7 +68,7 @@ export const formsOutOfDate = (shop: Shop): States => ({
     async arrive(page) {
       await waysInto(shop).at()(page)
       await page
-        .locator('form[data-paying] input[name=csrf]')
+        .locator('form[data-given-at] input[name=csrf]')
         .evaluate((input: { value: string }) => (input.value = 'of another page'))
       await typeCard(page)
       await submit(page)

@@ -16,9 +16,14 @@ export interface Asset {
 export const readStylesheet = (beside: string, file: string, parts: readonly string[] = [file]): Asset =>
   readAsset(beside, file, 'text/css; charset=utf-8', [new URL('page.css', import.meta.url).href, ...parts])
 
-/** Reads an asset that is made of `parts`, which lie beside the module at `beside`. */
+// None of ours has a text over several lines that these would take a part of.
+const ownLineComment = /^\s*(?:\/\/.*|\/\*[^]*?\*\/)\n/gm
+const indentation = /^\s+/gm
+
+/** Reads an asset that is made of `parts`, which lie beside the module at `beside`. Comments on lines of their own and indentation stay there. */
 export function readAsset(beside: string, file: string, contentType: string, parts: readonly string[] = [file]): Asset {
-  const bytes = Buffer.concat(parts.map((part) => readFileSync(new URL(part, beside))))
+  const text = parts.map((part) => readFileSync(new URL(part, beside), 'utf8')).join('')
+  const bytes = Buffer.from(text.replaceAll(ownLineComment, '').replaceAll(indentation, ''))
   const digest = createHash('sha256').update(bytes).digest()
   const [name, extension] = file.split('.')
   return {

@@ -13,6 +13,10 @@ test('an asset is named after its content, so that a browser may keep it for eve
   }
 })
 
+test('a payer loads no comment of the source, and no indentation', () => {
+  for (const asset of assets) assert.doesNotMatch(asset.bytes.toString(), /^(?:\s|\/\/|\/\*)/m, asset.path)
+})
+
 test('the style sheet and the script load nothing from elsewhere', () => {
   const addresses = stylesheet.bytes.toString().match(/url\(["']?[^)]{0,12}|@import/g) ?? []
   for (const address of addresses) assert.match(address, /^url\("data:image\//)

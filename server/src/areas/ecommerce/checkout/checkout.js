@@ -19,7 +19,7 @@ const digitsMax = 19
 // one that goes on all the same is not made twice.
 const answerMsMax = 30_000
 
-const cardForm = document.querySelector('form[data-paying]')
+const cardForm = document.querySelector('form[data-given-at]')
 if (cardForm) {
   takeWhole(cardForm)
   formatNumber(cardForm)
@@ -28,7 +28,7 @@ if (cardForm) {
   checkBeforeSubmit(cardForm)
   offerTestCards(cardForm)
 }
-sendOnce(cardForm)
+sendOnce()
 leaveWhenTimeIsUp()
 hideCodeWhenOver(followPayment())
 offerCopy()
@@ -188,20 +188,26 @@ function isSent() {
 }
 
 /** Lets one submission through, of whichever form: another way to pay would go on without the answer to the first. */
-function sendOnce(form) {
+function sendOnce() {
   const status = document.getElementById('status')
-  const words = form?.querySelector('button[type=submit] span')
-  const payWords = [...(words?.childNodes ?? [])]
+  const forms = [...document.querySelectorAll('form[data-sending]')].map((form) => {
+    const button = form.querySelector('button[type=submit]')
+    const words = button.querySelector('span')
+    return { form, button, words, given: [...words.childNodes], noAnswer: form.querySelector('.no-answer') }
+  })
   let undoing
   // Also after the buttons were given back.
   let wasSent = false
-  for (const one of document.forms)
-    one.addEventListener('submit', (event) => {
+  for (const { form, noAnswer } of forms)
+    form.addEventListener('submit', (event) => {
       if (isSent()) event.preventDefault()
       if (event.defaultPrevented) return
       wasSent = true
-      show(one)
-      undoing = setTimeout(giveBack, answerMsMax, one)
+      show(form)
+      undoing = setTimeout(() => {
+        show(undefined)
+        noAnswer.textContent = form.dataset.noAnswer
+      }, answerMsMax)
     })
   // The browser may show this page again as it was left, for the payer who goes back: how the payment stands is known to the server.
   window.addEventListener('pageshow', (event) => {
@@ -209,27 +215,17 @@ function sendOnce(form) {
     else show(undefined)
   })
 
-  function giveBack(sent) {
-    show(undefined)
-    if (sent !== form) return
-    status.textContent = form.dataset.noAnswer
-    status.classList.remove('unseen')
-  }
-
   /** The form that is on its way, or none. aria-disabled, for a disabled button would drop the keyboard's focus. */
   function show(sent) {
     clearTimeout(undoing)
     document.body.toggleAttribute('data-sent', sent !== undefined)
-    for (const one of document.forms) {
-      one.toggleAttribute('data-sent', one === sent)
-      for (const button of one.querySelectorAll('button[type=submit]'))
-        button.setAttribute('aria-disabled', String(sent !== undefined))
+    for (const { form, button, words, given, noAnswer } of forms) {
+      form.toggleAttribute('data-sent', form === sent)
+      button.setAttribute('aria-disabled', String(sent !== undefined))
+      words.replaceChildren(...(form === sent ? [form.dataset.sending] : given))
+      noAnswer.textContent = ''
     }
-    if (!form) return
-    const isPaying = sent === form
-    words.replaceChildren(...(isPaying ? [form.dataset.paying] : payWords))
-    status.textContent = isPaying ? form.dataset.paying : ''
-    status.classList.add('unseen')
+    if (status) status.textContent = sent?.dataset.sending ?? ''
   }
 }
 

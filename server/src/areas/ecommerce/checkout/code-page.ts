@@ -2,7 +2,7 @@ import { attributes, html } from '../../../kernel/html.ts'
 import type { HtmlText } from '../../../kernel/html.ts'
 import { pageAmount } from '../../../kernel/http/page-amount.ts'
 import type { Language } from '../../../kernel/language.ts'
-import { isolated, ownAddress, page, type Following } from './page.ts'
+import { isolated, noAnswer, ownAddress, page, sendingMessages, type Following } from './page.ts'
 import { moment, plainSentence, sentence, texts } from './texts.ts'
 import type { Texts } from './texts.ts'
 
@@ -88,10 +88,11 @@ function simulatedBank({ bankUrl, text }: CodeView, words: Texts): HtmlText | nu
 }
 
 function otherWay(view: CodeView, words: Texts): HtmlText {
-  return html`<form class="other-way"${attributes({ method: 'post', action: view.otherWayAction })}>
+  return html`<form class="other-way"${attributes({ method: 'post', action: view.otherWayAction, ...sendingMessages(words.sending, words.noAnswer) })}>
 <input type="hidden" name="nonce" value="${view.nonce}">
 <input type="hidden" name="csrf" value="${view.csrf}">
-<button class="button second" type="submit">${words.otherWay}</button>
+<button class="button second" type="submit"><span>${words.otherWay}</span></button>
+${noAnswer}
 <p class="hint">${words.otherWayHint}</p>
 </form>`
 }

@@ -13,9 +13,10 @@ test('a card number is read however it is grouped, also as texts that were set f
     )
 })
 
-test('digits are read in full width too', () => {
-  const { card } = readPayForm(new URLSearchParams({ number: '４２４２　４２４２ ４２４２ ４２４２', cvc: '１２３' }))
-  assert.deepEqual([card.number, card.cvc], ['4242424242424242', '123'])
+test('digits are read in full width too, and a name as it was typed', () => {
+  const sent = { number: '４２４２　４２４２ ４２４２ ４２４２', cvc: '１２３', name: 'Ma.ª O´Brien' }
+  const { card } = readPayForm(new URLSearchParams(sent))
+  assert.deepEqual([card.number, card.cvc, card.name], ['4242424242424242', '123', sent.name])
 })
 
 /** What a browser without scripts is told of an expiry. */

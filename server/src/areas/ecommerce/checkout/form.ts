@@ -29,8 +29,9 @@ const fieldCharactersMax = 200
  * browsers fill it in (HTML, cc-exp). Digits may be full-width, as an input method of East Asia writes them.
  */
 export function readPayForm(body: URLSearchParams): PayForm {
-  const field = (name: string) => (body.get(name) ?? '').slice(0, fieldCharactersMax).normalize('NFKC').trim()
-  const expiry = field('expiry').replace(/^(20\d\d)\s*[/-]\s*(\d\d)$/, '$2/$1')
+  const field = (name: string) => (body.get(name) ?? '').slice(0, fieldCharactersMax).trim()
+  const digits = (name: string) => field(name).normalize('NFKC')
+  const expiry = digits('expiry').replace(/^(20\d\d)\s*[/-]\s*(\d\d)$/, '$2/$1')
   const [, month = '', year = ''] = /^(\d{1,2})\s*[/ -]?\s*(\d{2}|\d{4})$/.exec(expiry) ?? []
   const name = field('name')
   return {
@@ -39,10 +40,10 @@ export function readPayForm(body: URLSearchParams): PayForm {
     csrf: field('csrf'),
     told: field('told'),
     card: {
-      number: field('number').replaceAll(/[\s\p{Dash}]/gu, ''),
+      number: digits('number').replaceAll(/[\s\p{Dash}]/gu, ''),
       exp_month: month === '' ? 0 : Number(month),
       exp_year: year.length === 2 ? 2000 + Number(year) : year === '' ? 0 : Number(year),
-      cvc: field('cvc'),
+      cvc: digits('cvc'),
       ...(name === '' ? {} : { name }),
     },
     hasExpiry: expiry !== '',

@@ -72,6 +72,15 @@ ${otherLanguage(parts.language, parts.otherLanguageUrl)}
 `)
 }
 
+/** What the script says of a form: on its button while the answer is on its way, and beside it where none has come. */
+export const sendingMessages = (sending: string, none: string): Record<string, string> => ({
+  'data-sending': sending,
+  'data-no-answer': none,
+})
+
+/** Where it says the latter. */
+export const noAnswer: HtmlText = html`<p class="no-answer" role="status"></p>`
+
 /** A text that came from a merchant, kept from turning the direction of the words around it. */
 export function isolated(text: string): HtmlText {
   return html`<bdi>${text}</bdi>`

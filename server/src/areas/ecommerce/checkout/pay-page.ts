@@ -4,7 +4,7 @@ import { pageAmount, plainAmount } from '../../../kernel/http/page-amount.ts'
 import type { Language } from '../../../kernel/language.ts'
 import { webAddress } from '../../../kernel/web-address.ts'
 import { brandMarks, lineIcon } from './marks.ts'
-import { isolated, monogram, ownAddress, page } from './page.ts'
+import { isolated, monogram, noAnswer, ownAddress, page, sendingMessages } from './page.ts'
 import { moment, plainSentence, sentence, texts } from './texts.ts'
 import type { Texts } from './texts.ts'
 
@@ -134,12 +134,13 @@ ${lineIcon(own === undefined ? 'problem' : 'waiting')}
 function codeMethod(view: PayView, words: Texts): HtmlText {
   return html`<section class="method" aria-labelledby="code-heading">
 <h2 id="code-heading">${words.codeWay}</h2>
-<form class="code-way"${attributes({ method: 'post', action: view.action })}>
+<form class="code-way"${attributes({ method: 'post', action: view.action, ...sendingMessages(words.sending, words.noAnswer) })}>
 <input type="hidden" name="nonce" value="${view.nonce}">
 <input type="hidden" name="csrf" value="${view.csrf}">
 ${view.told !== undefined && html`<input type="hidden" name="told" value="${view.told}">`}
 <p class="hint">${words.codeWayHint}</p>
 <button class="button second" type="submit" name="method" value="qrph">${lineIcon('code')}<span>${words.codeButton}</span></button>
+${noAnswer}
 </form>
 </section>`
 }
@@ -164,6 +165,7 @@ ${field(view, 'cvc', words.cvc, hint(words.cvcHint), { ...numeric, autocomplete:
 ${field(view, 'name', words.name, hint(words.nameHint), { autocomplete: 'cc-name', autocapitalize: 'words', maxlength: 100 })}
 <button class="button" type="submit">${lineIcon('lock')}<span>${sentence(words.payButton, { amount: pageAmount(view.amount) })}</span></button>
 <p class="unseen" role="status" id="status"></p>
+${noAnswer}
 <p class="assurance">${words.assurance}</p>
 </form>
 ${view.sandbox && testCards(words)}
@@ -206,8 +208,7 @@ function hint(text: string): HtmlText {
 // The script has no words of its own: it finds them here, in the page's language.
 function scriptMessages(words: Texts): Record<string, string> {
   return {
-    'data-paying': words.paying,
-    'data-no-answer': words.noAnswer,
+    ...sendingMessages(words.paying, words.noAnswerOfCard),
     'data-number-missing': words.numberMissing,
     'data-number-wrong': words.numberWrong,
     'data-expiry-missing': words.expiryMissing,

@@ -65,7 +65,9 @@ const en = {
   nameHint: 'optional',
   payButton: 'Pay {amount}',
   paying: 'Paying…',
-  noAnswer: 'There is no answer yet. Your line may be slow. You can send this form again: it pays once at most.',
+  sending: 'One moment…',
+  noAnswer: 'There is no answer yet. Your line may be slow. You can try again.',
+  noAnswerOfCard: 'There is no answer yet. Your line may be slow. You can send this form again: it pays once at most.',
   assurance: 'Your card number and CVC are never stored.',
   problemHeading: 'Please check your card details',
   declinedHeading: 'Your payment was not accepted',
@@ -198,8 +200,10 @@ const fil: Texts = {
   nameHint: 'opsyonal',
   payButton: 'Magbayad ng {amount}',
   paying: 'Nagbabayad…',
-  noAnswer:
-    'Wala pang sagot. Baka mabagal ang iyong koneksiyon. Puwede mong ipadala ulit ang form na ito: minsan lang ito sisingil.',
+  sending: 'Sandali lang…',
+  noAnswer: 'Wala pang sagot. Baka mabagal ang iyong koneksiyon. Puwede kang sumubok muli.',
+  noAnswerOfCard:
+    'Wala pang sagot. Baka mabagal ang iyong koneksiyon. Puwede mong ipadala ulit ang form na ito: hindi ito magbabayad nang higit sa isang beses.',
   assurance: 'Hindi kailanman iniimbak ang numero at CVC ng iyong card.',
   problemHeading: 'Pakisuri ang mga detalye ng iyong card',
   declinedHeading: 'Hindi tinanggap ang iyong bayad',
