@@ -42,9 +42,15 @@ export function createInquiries<Due extends Asked, Outcome extends { readonly ki
   const inquire = async (due: Due): Promise<void> => {
     // A question that fails has told nothing.
     const outcome = await ask(due.id, AbortSignal.timeout(inquiryMsMax)).catch(() => null)
-    if (outcome === null || outcome.kind === 'pending')
-      await store.postponeInquiry(db, due.id, inquiryWaitMs(due.age_ms))
-    else await settle(due, outcome)
+    const waitMs = inquiryWaitMs(due.age_ms)
+    if (outcome === null || outcome.kind === 'pending') return void (await store.postponeInquiry(db, due.id, waitMs))
+    try {
+      await settle(due, outcome)
+    } catch (error) {
+      // The lease alone would have it asked about as often when it is old. Where this fails as well, the lease it is.
+      await store.postponeInquiry(db, due.id, Math.max(leaseSeconds * 1_000, waitMs)).catch(() => {})
+      throw error
+    }
   }
 
   return async () => {
