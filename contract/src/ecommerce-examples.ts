@@ -1,5 +1,5 @@
 import type { Static } from 'typebox'
-import { exampleIds } from './example-ids.ts'
+import { exampleCursor, exampleIds } from './example-ids.ts'
 import type { Example } from './operation.ts'
 import type {
   ConfirmPaymentIntent,
@@ -42,7 +42,7 @@ export const linkPage = {
   pagination: {
     page_size: 1,
     has_more: true,
-    next_cursor: 'p0v3mJ1qYw8bT5cKx2nZ6lsiMDE5OGY1YTEtMTFjMi03YjkwLWEzZGUtNzdmNGMwYWEzYjAyIl0',
+    next_cursor: exampleCursor,
   },
 }
 

@@ -1,6 +1,6 @@
 /** Ids of the examples: the same thing has the same id in every document. */
 export const exampleIds = {
-  /** The order service of the merchant, what it is told of ORDER-1001, and what it is tested with. */
+  /** The order service of the merchant, what it is tested with, and what it is told of ORDER-1001. */
   endpoint: '0198f4c0-0b10-7d21-9c00-000000000006',
   testEvent: '0198f591-1f20-7c4b-a5d6-3e7f8091a2b3',
   event: '0198f5a2-7c1e-7d3a-9b1f-2a6f0c9d4e11',
@@ -25,7 +25,10 @@ export const exampleIds = {
   slowAttempt: '0198f5b1-3ea6-7172-9d68-d386b541f298',
   /** At the counter: a group, its webhook endpoint, and the sockets of its two terminals. */
   group: '01a21806-e083-721d-ab32-0142daa51b43',
-  terminalEndpoint: 'wh_01KEZZ6Q60F8S7XQ8M4T2B5C9D',
+  terminalEndpoint: 'wh_01KF0E44M0FGRTBMJEDY0938NK',
   connection: '01a21807-5247-74d1-91a1-bda5f8715668',
   otherConnection: '01a21807-5248-7b16-8f3c-9d2e64a0c517',
 } as const
+
+/** Where a page of any list ends. */
+export const exampleCursor = 'p0v3mJ1qYw8bT5cKx2nZ6lsiMDE5OGY1YTEtMTFjMi03YjkwLWEzZGUtNzdmNGMwYWEzYjAyIl0'

@@ -43,7 +43,7 @@ const payment = {
 const of = {
   merchant_id: exampleIds.merchant,
   branch_id: exampleIds.branch,
-  merchant_branch_name: 'Makati',
+  merchant_branch_name: 'Kapihan ni Aling Nena, Makati',
   metadata: { cart: '7781' },
 }
 const card = { order_reference: 'ORDER-1001', card_brand: 'VISA', card_last_four: '4242' }

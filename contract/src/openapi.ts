@@ -324,7 +324,7 @@ const headersOf = ({ auth }: AreaPage, operations: readonly Operation[]): Tree =
     : {}),
   ...(auth === 'basic'
     ? {
-        Challenge: {
+        WwwAuthenticate: {
           description: 'How to say who you are.',
           required: true,
           schema: { type: 'string', enum: [qrChallenge] },
@@ -351,7 +351,7 @@ function responseOf(
     headers: {
       ...correlationOf(page),
       ...(status === 429 || status === 503 ? { 'Retry-After': header('RetryAfter') } : {}),
-      ...(status === 401 && page.auth === 'basic' ? { 'WWW-Authenticate': header('Challenge') } : {}),
+      ...(status === 401 && page.auth === 'basic' ? { 'WWW-Authenticate': header('WwwAuthenticate') } : {}),
     },
     content: json({
       schema: { $ref: `#/components/schemas/${isSealed ? 'SealedError' : 'Error'}` },

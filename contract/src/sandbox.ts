@@ -122,7 +122,7 @@ const read: Static<typeof BankCode> = {
   payee_city: 'MANILA',
   amount: '250.00',
   currency: 'PHP',
-  reference: '03HBJQFMBRZNAUC5CYJ509H96',
+  reference: '03EKIY4S4NCEMV9EWOEV0MAYS',
   status: 'PENDING',
   merchant_reference_number: 'ORDER-1001',
   expires_at: '2026-01-15T10:45:00.000Z',

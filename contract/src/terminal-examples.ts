@@ -1,4 +1,4 @@
-import { exampleIds } from './example-ids.ts'
+import { exampleCursor, exampleIds } from './example-ids.ts'
 import type { Example } from './operation.ts'
 import { approval, decline, sale, terminalId } from './terminal-request-examples.ts'
 import type { TerminalInfo, TerminalPaymentResponse, TerminalTransaction, VoidResult } from './terminal-types.ts'
@@ -55,7 +55,7 @@ export const transaction: TerminalTransaction = {
 export const transactionList = {
   transactions: [transaction],
   count: 1,
-  nextCursor: 'p0v3mJ1qYw8bT5cKx2nZ6lsiMDE5OGY1YTEtMTFjMi03YjkwLWEzZGUtNzdmNGMwYWEzYjAyIl0',
+  nextCursor: exampleCursor,
   timestamp: at('10:45:00.000'),
 }
 

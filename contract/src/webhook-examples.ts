@@ -1,5 +1,5 @@
 import type { Static } from 'typebox'
-import { exampleIds } from './example-ids.ts'
+import { exampleCursor, exampleIds } from './example-ids.ts'
 import type {
   CreateWebhookEndpoint,
   DeleteResult,
@@ -38,7 +38,7 @@ export const endpoint: Static<typeof WebhookEndpoint> = {
 const firstPage = {
   page_size: 1,
   has_more: true,
-  next_cursor: 'p0v3mJ1qYw8bT5cKx2nZ6lsiMDE5OGY1YTEtMTFjMi03YjkwLWEzZGUtNzdmNGMwYWEzYjAyIl0',
+  next_cursor: exampleCursor,
 }
 
 export const endpointPage = { data: [endpoint], pagination: firstPage }

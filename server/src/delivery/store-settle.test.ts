@@ -61,7 +61,7 @@ test('a destination that was paused in the meantime closes, too, once it says th
   assert.deepEqual(await fails(null, others[0]), { lost: [], disabled: [] })
 })
 
-test('and one that closes is not kept from it by a pause', async () => {
+test('a pause does not keep a destination that closes from closing', async () => {
   await using room = await startDeliveryRoom()
   const { id, fails } = await claimed(room)
   await fails(null)

@@ -43,7 +43,7 @@ export async function mountChallenges(
     return held
   }
 
-  // Nobody confirms what the checkout has given up. Who has the page open may still answer, and is told there that it is too late.
+  // It asks no longer than the checkout waits. Who has the page open by then may still answer, and is told there that it is too late.
   const isOver = ({ attemptId }: HeldChallenge) => attemptId < firstIdOf(clock.now().getTime() - challengeWaitMs)
 
   // The answer's form ends at the checkout, which may have a host name of its own.

@@ -13,8 +13,8 @@ export interface ShownAnswer {
   readonly status: number
   /** Undefined where there is no body. */
   readonly type: string | undefined
-  /** Names of headers that every such answer has. */
-  readonly headers: readonly string[]
+  /** Headers that every such answer has, and the values that they may have, where not any. */
+  readonly headers: ReadonlyMap<string, readonly string[] | undefined>
   /** By name; one that has none is ''. */
   readonly examples: ReadonlyMap<string, unknown>
   /** What its Token holds. */
@@ -64,7 +64,11 @@ export function operationsOf(text: Tree): ShownOperation[] {
           status: Number(status),
           type,
           // The one that tells of a repeat is on repeats alone.
-          headers: Object.keys(response.headers).filter((name) => name !== 'Idempotent-Replayed'),
+          headers: new Map(
+            Object.entries<Tree>(response.headers)
+              .filter(([name]) => name !== 'Idempotent-Replayed')
+              .map(([name, { schema }]) => [name.toLowerCase(), schema?.enum]),
+          ),
           examples: examplesOf(content),
           sealed: sealedIn(content),
           fits: ajv.compile(content.schema),
@@ -110,7 +114,7 @@ export type Known = Map<string, string>
 const ids = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|wh_[0-9A-HJKMNP-TV-Z]{26}|https:\/\/shop\.example\.com/g
 const translated = (text: string, known: Known): string => text.replaceAll(ids, (id) => known.get(id) ?? id)
 
-/** The request that a document shows, the first where it is not named: with the ids that stand for its own here, and no other change. */
+/** The request that a document shows, the first where it is not named: with the ids that stand for its own here, and no other change; the receiver is one of them. */
 export function requestOf(
   shown: ShownOperation,
   known: Known,
@@ -206,9 +210,11 @@ export function assertLike(example: unknown, real: unknown, known: Known, at = '
 export function assertShown(shown: ShownAnswer, name: string, answer: Answer, known: Known): void {
   assert.equal(answer.status, shown.status, answer.text)
   assert.equal(answer.headers['content-type']?.split(';')[0], shown.type)
-  for (const header of shown.headers) {
-    assert.ok(answer.headers[header.toLowerCase()] !== undefined, `${shown.status} has no ${header}`)
+  for (const [header, values] of shown.headers) {
+    const value = answer.headers[header]
+    assert.ok(value !== undefined && (values?.includes(String(value)) ?? true), `${shown.status} has no ${header}`)
   }
+  assert.equal(answer.headers['cache-control'] === 'no-store', shown.headers.has('cache-control'))
   assert.equal(answer.headers['idempotent-replayed'], undefined)
   assert.ok(shown.examples.has(name), `${shown.status} shows no ${name || 'example'}`)
   const [example, real] =

@@ -188,15 +188,15 @@ function mountRoute<P>(room: FastifyInstance, area: Area<P>, { operation, handle
     if (violation !== null && violation !== undefined) throw faultOf(area, violation)
   }
   const url = pathInRoom(area, operation)
-  const readable = isForPages(operation)
-  if (readable) mountPreflight(room, url, operation)
+  const forPages = isForPages(operation)
+  if (forPages) mountPreflight(room, url, operation)
   room.route({
     method: operation.method,
     url,
     bodyLimit: operation.bodyBytesMax ?? area.bodyBytesMax,
     config: { operationId: operation.id },
     onRequest: async (request, reply) => {
-      if (readable) reply.headers(readableAnywhere)
+      if (forPages) reply.headers(readableAnywhere)
       request.principal = await area.authenticate(request, operation)
       const { headers } = request.raw
       const { 'content-encoding': encoding = 'identity' } = headers

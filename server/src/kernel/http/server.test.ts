@@ -203,7 +203,7 @@ function endless(): Readable {
   return answer
 }
 
-test('no more than ten thousand connections are held at once', async (t) => {
+test('a server that takes no terminals holds ten thousand connections at once at most', async (t) => {
   const { server } = await listening(t)
   assert.equal(server.maxConnections, 10_000)
 })
