@@ -8,7 +8,7 @@ const { shop, skip } = await openShop({ after })
 
 const wrongNumber = 'This card number is not right. Check the digits.'
 const told = (page: Page) => page.locator('.error:visible').allTextContents()
-const said = (page: Page) => page.locator('form [role=status]').textContent()
+const said = (page: Page) => page.locator('#status').textContent()
 
 /** Presses near the upper edge, and releases there however what is below has moved. */
 async function press(page: Page, target: Locator): Promise<void> {
