@@ -2,6 +2,7 @@ import { exampleIds } from './example-ids.ts'
 import { activationCodePattern } from './qr.ts'
 import type { QrPaymentNotification, qrActions } from './qr-webhooks.ts'
 import type { TerminalWebhookPayload, TerminalWebhookPing, terminalEventTypes } from './terminals.ts'
+import { paidPayload } from './webhook-examples.ts'
 import type { WebhookPayload, eventTypes } from './webhooks.ts'
 
 type Tree = { readonly [name: string]: unknown }
@@ -55,7 +56,7 @@ const events: readonly Delivery<(typeof eventTypes)[number], WebhookPayload>[] =
     id: 'paymentSucceeded',
     summary: 'A payment succeeded',
     description: 'An attempt succeeded: the money is there.',
-    example: { ...about, type: 'payment.succeeded', data: { ...payment, status: 'SUCCEEDED', ...card, ...of } },
+    example: paidPayload,
   },
   {
     type: 'payment.declined',

@@ -35,11 +35,7 @@ export const endpoint: Static<typeof WebhookEndpoint> = {
   updated_at: '2026-01-15T09:00:00.000Z',
 }
 
-const firstPage = {
-  page_size: 1,
-  has_more: true,
-  next_cursor: exampleCursor,
-}
+const firstPage = { page_size: 1, has_more: true, next_cursor: exampleCursor }
 
 export const endpointPage = { data: [endpoint], pagination: firstPage }
 
@@ -72,7 +68,8 @@ export const rotatedSecret: Static<typeof SigningSecret> = {
   previous_expires_at: '2026-01-16T09:45:00.000Z',
 }
 
-const payload: WebhookPayload = {
+/** What an endpoint is sent of it. */
+export const paidPayload: WebhookPayload = {
   id: exampleIds.event,
   type: 'payment.succeeded',
   created_at: '2026-01-15T10:30:00.000Z',
@@ -113,7 +110,7 @@ export const eventPage = { data: [delivered], pagination: firstPage }
 export const eventDetail: Static<typeof WebhookEventDetail> = {
   ...delivered,
   test: false,
-  payload: JSON.stringify(payload),
+  payload: JSON.stringify(paidPayload),
   deliveries: [
     {
       endpoint_id: exampleIds.endpoint,

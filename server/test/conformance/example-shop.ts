@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { newKey, platform, type Platform, type PlatformOptions } from '../platform.ts'
 import { call, type Answer, type Call } from './call.ts'
-import { exampleBase, requestOf, shownOperations, type Known, type ShownOperation } from './examples.ts'
+import { exampleBase, requestOf, shownOf, shownOperations, type Known, type ShownOperation } from './examples.ts'
 
 /** What the examples of area C begin with: a platform that shows their addresses, and the key of a branch. */
 export async function exampleShop(t: Parameters<typeof platform>[0], options: PlatformOptions) {
@@ -11,12 +11,6 @@ export async function exampleShop(t: Parameters<typeof platform>[0], options: Pl
   })
   const key = p.branch.secret_key
   const operations = shownOperations('ecommerce')
-
-  const shownOf = (id: string): ShownOperation => {
-    const found = operations.find((one) => one.id === id)
-    assert.ok(found, `the document shows no ${id}`)
-    return found
-  }
 
   const ask = (request: Call, idempotencyKey = newKey()): Promise<Answer> => {
     const named = request.method === 'POST' && !request.path.endsWith('/confirm')
@@ -28,7 +22,7 @@ export async function exampleShop(t: Parameters<typeof platform>[0], options: Pl
 
   /** The id of what the example of a request makes. */
   const made = async (id: string, known: Known = new Map()): Promise<string> => {
-    const { status, text, json } = await ask(requestOf(shownOf(id), known, { key }))
+    const { status, text, json } = await ask(requestOf(shownOf(operations, id), known, { key }))
     assert.equal(status, 201, text)
     return json.id as string
   }
@@ -37,7 +31,7 @@ export async function exampleShop(t: Parameters<typeof platform>[0], options: Pl
 
   /** Confirms an intent as one of the examples does it. */
   const confirm = async (intentId: string, name = 'approved'): Promise<Answer> => {
-    const shown = shownOf('confirmPaymentIntent')
+    const shown = shownOf(operations, 'confirmPaymentIntent')
     const answer = await ask(requestOf(shown, new Map([[idIn(shown), intentId]]), { key, name }))
     assert.ok(answer.status < 300, answer.text)
     return answer
@@ -47,7 +41,8 @@ export async function exampleShop(t: Parameters<typeof platform>[0], options: Pl
     await confirm(id)
     return id
   }
-  const newRefund = async () => made('createRefund', new Map([[idIn(shownOf('createRefund')), await paidIntent()]]))
+  const newRefund = async () =>
+    made('createRefund', new Map([[idIn(shownOf(operations, 'createRefund')), await paidIntent()]]))
 
   /** Makes what the example of an operation is about, and says what it is called here. */
   const subjectOf = async (shown: ShownOperation): Promise<Known> => {

@@ -83,6 +83,21 @@ const contentsOf = ({ content }: Tree): [type: string | undefined, content: Tree
 
 const sealedIn = ({ schema }: Tree): unknown => schema?.properties?.Token?.contentSchema?.examples?.[0]
 
+/** The operation of this id; fails where there is none. */
+export function shownOf(operations: readonly ShownOperation[], id: string): ShownOperation {
+  const found = operations.find((one) => one.id === id)
+  assert.ok(found, `the document shows no ${id}`)
+  return found
+}
+
+/** The success of an operation that has one; fails where it has several, or takes a body and shows none. */
+export function successOf(shown: ShownOperation): ShownAnswer {
+  assert.ok(!shown.hasBody || shown.requests.size > 0, `${shown.id} shows no body`)
+  const [success, ...others] = shown.answers.filter(({ status }) => status < 300)
+  assert.ok(success !== undefined && others.length === 0, `${shown.id} has another number of successes than one`)
+  return success
+}
+
 const ajv = new Ajv2020({ strict: false, allErrors: true })
 addFormats.default(ajv)
 
