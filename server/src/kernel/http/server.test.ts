@@ -38,7 +38,9 @@ async function slowly(t: TestContext) {
   return (first: string, then: string): Promise<string> =>
     new Promise((resolve) => {
       let got = ''
-      const socket = connect(portOf(http), '127.0.0.1', () => socket.write(first))
+      // At once: what is written before the line is there goes out in this order.
+      const socket = connect(portOf(http), '127.0.0.1')
+      socket.write(first)
       const trickle = setInterval(() => socket.write(then), trickleMs)
       socket.on('data', (chunk: Buffer) => (got += chunk.toString()))
       socket.on('error', () => {})
