@@ -1,7 +1,7 @@
 import { issueTerminalKey } from '../../server/src/identity/issue.ts'
 import { masterKeyIn } from '../../server/src/commands/data-dir.ts'
 import { createDb } from '../../server/src/kernel/db.ts'
-import { createKeyring } from '../../server/src/kernel/seal.ts'
+import { openInstallation } from '../../server/src/kernel/installation.ts'
 import type { KahaProcess } from '../../server/test/faults/kaha-process.ts'
 import type { Target } from './place.ts'
 import type { Crowd } from './terminals-child.ts'
@@ -13,9 +13,9 @@ export async function issueTerminals(server: KahaProcess, target: Target, count:
   const [merchant] = server.sandbox.merchants
   const [branch] = merchant?.branches ?? []
   if (merchant === undefined || branch === undefined) throw new Error('the seed has no shop')
-  const keyring = createKeyring(await masterKeyIn(server.dataDir))
   const about = { role: 'terminal', groupId: merchant.terminal_group.id, branchId: branch.id } as const
   await using db = createDb({ target, connectionsMax: 1, onError: () => {} })
+  const keyring = await openInstallation(db, await masterKeyIn(server.dataDir), 'sandbox')
   return await db.tx(async (tx) => {
     const terminals: Crowd['terminals'][number][] = []
     const issuing = { keyring, keyPrefix: 'sk_test_' } as const

@@ -32,8 +32,8 @@ import type { Log } from './kernel/log.ts'
 import { createMetrics } from './kernel/metrics.ts'
 import { newProcessName, sessionNameOf, watchProcesses } from './kernel/processes.ts'
 import { createRateLimit } from './kernel/rate-limit.ts'
-import { createKeyring, type Keyring } from './kernel/seal.ts'
-import { holdInstallation } from './kernel/installation.ts'
+import type { Keyring } from './kernel/seal.ts'
+import { openInstallation } from './kernel/installation.ts'
 import type { Connector } from './payments/connectors/connector.ts'
 import { withFailuresLogged } from './payments/connectors/logged.ts'
 import { noConnector } from './payments/connectors/none.ts'
@@ -127,13 +127,12 @@ export async function startKaha(options: {
   const probe = building.use(createProbe(logged))
   // First, so that they are read before other figures ask for a connection to be read with.
   measureDb(metrics, [db, work, probe])
-  const keyring = createKeyring(options.masterKey)
+  const keyring = await openInstallation(db, options.masterKey, config.mode)
   const bus = building.use(await openBus({ config, db, target, keyring, log }))
   const clock = createClock(choices.wall)
   await clock.refresh(db)
   building.use(followClock(clock, db, bus, log))
   measureClock(metrics, clock)
-  await holdInstallation(db, keyring, config.mode)
   const cursors = createCursors(keyring)
 
   const rateLimit = createRateLimit({

@@ -4,6 +4,7 @@ import type { NatsServers } from './kernel/bus-nats.ts'
 import { StartFault } from './kernel/fault.ts'
 import type { LogLevel } from './kernel/log.ts'
 import { currencies as knownCurrencies } from './kernel/money.ts'
+import { keyOf } from './kernel/seal.ts'
 import { isLoopbackHost } from './kernel/web-address.ts'
 
 export type Role = 'api' | 'gateway' | 'worker'
@@ -136,7 +137,6 @@ export const settings: readonly Setting[] = [
   { name: 'KAHA_LOG_LEVEL', default: 'info', says: 'debug, info, warn, error or silent' },
 ]
 
-const keyBytes = 32
 const natsPort = 4222
 // A call that may last longer than its lease of 20 s would be asked about by somebody else while it is under way.
 const confirmWaitSecondsMax = 15
@@ -346,9 +346,8 @@ function reader(env: Environment) {
           throw bad('KAHA_MASTER_KEY', 'is required in live mode: 32 random bytes in base64 (openssl rand -base64 32)')
         return null
       }
-      const key = Buffer.from(value, 'base64')
-      if (key.length !== keyBytes || key.toString('base64') !== value)
-        throw bad('KAHA_MASTER_KEY', 'must be 32 bytes in padded base64')
+      const key = keyOf(value)
+      if (key === undefined) throw bad('KAHA_MASTER_KEY', 'must be 32 bytes in padded base64')
       return key
     },
     qrBank(mode: Config['mode']): Config['qrBank'] {

@@ -20,7 +20,7 @@ import { createDb, type Db, type DbTarget } from '../src/kernel/db.ts'
 import { newId } from '../src/kernel/ids.ts'
 import { createLog } from '../src/kernel/log.ts'
 import { createMetrics, type Metrics } from '../src/kernel/metrics.ts'
-import { createKeyring } from '../src/kernel/seal.ts'
+import { openInstallation } from '../src/kernel/installation.ts'
 import { createSandboxClock, type SandboxClock } from '../src/sandbox/clock.ts'
 import { freshDatabase } from './cluster.ts'
 
@@ -163,7 +163,7 @@ export async function startDeliveryRoom(options: DeliveryRoomOptions = {}): Prom
   await clock.refresh(db)
   const egress = building.use(createEgress({ targets: 'any', userAgent: 'Kaha/test' }))
   const metrics = createMetrics()
-  const keyring = createKeyring(masterKey)
+  const keyring = await openInstallation(db, masterKey, 'sandbox')
   const log = createLog('silent')
   const delivery = createDelivery({ db, work, bus, clock, keyring, egress, log, metrics, options: deliveryOptions })
   await delivery.ensurePartitions(clock.now())

@@ -1,15 +1,16 @@
 import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
-import { link, open, readFile, rm } from 'node:fs/promises'
+import { link, open, readFile, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { leaveToOwner, openDataDir, unusableDataDir } from '../kernel/data-dir.ts'
 import { StartFault } from '../kernel/fault.ts'
+import { keyOf } from '../kernel/seal.ts'
 
-const keyBytes = 32
+const pathIn = (dataDir: string): string => join(dataDir, 'master.key')
 
 /** The master key of a sandbox: made once in the data directory, readable by its owner alone. */
 export async function masterKeyIn(dataDir: string): Promise<Buffer> {
-  const path = join(dataDir, 'master.key')
+  const path = pathIn(dataDir)
   if (!existsSync(path)) {
     openDataDir(dataDir)
     await makeKey(dataDir, path).catch((error: unknown) => {
@@ -19,8 +20,8 @@ export async function masterKeyIn(dataDir: string): Promise<Buffer> {
   const text = await readFile(path, 'utf8').catch((error: unknown) => {
     throw unusableDataDir(dataDir, error)
   })
-  const key = Buffer.from(text.trim(), 'base64')
-  if (key.length !== keyBytes) {
+  const key = keyOf(text.trim())
+  if (key === undefined) {
     throw new StartFault(
       `${path} holds no key of 32 bytes in base64: put the right one back, or move the whole data directory away to begin anew`,
     )
@@ -28,17 +29,22 @@ export async function masterKeyIn(dataDir: string): Promise<Buffer> {
   return key
 }
 
+/** Puts another master key in the place of the one that is there; gives the path of the file. */
+export async function keepMasterKeyIn(dataDir: string, key: Buffer): Promise<string> {
+  const path = pathIn(dataDir)
+  try {
+    const passing = await writeBeside(path, key)
+    await rename(passing, path)
+    await syncFolder(dataDir)
+  } catch (error) {
+    throw unusableDataDir(dataDir, error)
+  }
+  return path
+}
+
 /** Whole or not at all, and one of two processes that start at once makes it: the name is given to a file that is complete. */
 async function makeKey(dataDir: string, path: string): Promise<void> {
-  const passing = `${path}.${process.pid}`
-  const file = await open(passing, 'w', 0o600)
-  try {
-    await file.writeFile(`${randomBytes(keyBytes).toString('base64')}\n`)
-    await file.sync()
-    leaveToOwner(passing)
-  } finally {
-    await file.close()
-  }
+  const passing = await writeBeside(path, randomBytes(32))
   try {
     await link(passing, path)
   } catch (error) {
@@ -46,6 +52,23 @@ async function makeKey(dataDir: string, path: string): Promise<void> {
   } finally {
     await rm(passing)
   }
+  await syncFolder(dataDir)
+}
+
+async function writeBeside(path: string, key: Buffer): Promise<string> {
+  const passing = `${path}.${process.pid}`
+  const file = await open(passing, 'w', 0o600)
+  try {
+    await file.writeFile(`${key.toString('base64')}\n`)
+    await file.sync()
+    leaveToOwner(passing)
+  } finally {
+    await file.close()
+  }
+  return passing
+}
+
+async function syncFolder(dataDir: string): Promise<void> {
   const folder = await open(dataDir)
   await folder.sync()
   await folder.close()

@@ -11,6 +11,7 @@ import { isTimestamp, msOf } from '../kernel/timestamp.ts'
 import { argumentsOf, idOf, takesOnly, unknownAction } from './arguments.ts'
 import { timeIn, withDatabase } from './database.ts'
 import { issuingOf } from './issuing.ts'
+import { changeMaster, masterKeyOf } from './master-key.ts'
 import { listedMax, noneYet, say, tellEnd } from './words.ts'
 
 export const keysHelp = [
@@ -18,6 +19,7 @@ export const keysHelp = [
   'kaha keys issue --entity ID [--scopes a,b] [--expires TIME] [--json]',
   '                                                      all scopes when none are named, for ever when no time is; the key is shown this once',
   'kaha keys encryption --entity ID [--json]             a key for the Tokens of a merchant, in place of the one before; shown this once',
+  'kaha keys master --to FILE [--json]                   the master key in FILE in place of the one before; nothing else changes',
   'kaha keys suspend ID | resume ID | revoke ID | delete ID [--json]      keys of tills and terminals too: their sockets are closed',
   '',
   `Scopes: ${scopes.join(', ')}`,
@@ -31,20 +33,22 @@ const moves = {
   delete: { to: 'DELETED', from: ['ACTIVE', 'SUSPENDED', 'EXPIRED', 'REVOKED'] },
 } as const
 
-const actions = ['list', 'issue', 'encryption', ...Object.keys(moves)]
+const actions = ['list', 'issue', 'encryption', 'master', ...Object.keys(moves)]
 // A key for Tokens has no scopes, and is told so by itself.
 const takenBy: Readonly<Record<string, readonly string[]>> = {
   list: ['entity'],
   issue: ['entity', 'scopes', 'expires'],
   encryption: ['entity', 'scopes'],
+  master: ['to'],
 }
 
-/** Lists, issues, suspends, revokes and deletes secret keys, and issues those for Tokens, beside a running server or without one. */
+/** Lists, issues, suspends, revokes and deletes secret keys, issues those for Tokens, and changes the master key, beside a running server or without one. */
 export async function keysCommand(config: Config, args: readonly string[]): Promise<void> {
   const { values, positionals } = argumentsOf('keys', args, {
     entity: { type: 'string' },
     scopes: { type: 'string' },
     expires: { type: 'string' },
+    to: { type: 'string' },
     json: { type: 'boolean' },
   })
   const [action = 'list', subject, ...more] = positionals
@@ -61,10 +65,12 @@ export async function keysCommand(config: Config, args: readonly string[]): Prom
       : null
   const wanted = action === 'issue' ? wantedKey(values) : undefined
   const merchantId = action === 'encryption' ? wantedMerchant(values) : undefined
+  const nextMaster = action === 'master' ? await masterKeyOf(values.to) : undefined
   await withDatabase(config, { begins: wanted !== undefined }, async (db) => {
     if (action === 'list') return await list(db, config, entityId, values.json === true)
     if (wanted !== undefined) return await issue(db, config, wanted, values.json === true)
     if (merchantId !== undefined) return await issueForTokens(db, config, merchantId, values.json === true)
+    if (nextMaster !== undefined) return await changeMaster(db, config, nextMaster, values.json === true)
     return await move(db, action as keyof typeof moves, id, values.json === true)
   })
 }

@@ -221,6 +221,7 @@ export interface Tables {
     readonly key_id: string
     readonly fingerprint: Buffer
     readonly created_at: Date
+    readonly sealed_data_key: Buffer | null
   }
   readonly 'kernel.migrations': {
     readonly name: string

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { createKeyring, sha256 } from './seal.ts'
+import { createKeyring, keyOf, sha256 } from './seal.ts'
 
 const seed = Date.now() & 0x7fffffff
 const keyring = createKeyring(randomBytes(32))
@@ -36,14 +36,14 @@ test('the same text sealed twice looks different, and holds nothing of the text'
   assert.ok(!one.includes('whsec'))
 })
 
-test('another master key opens nothing, says so, and has another id and fingerprint', () => {
+test('another key opens nothing, says so, and has another id and fingerprint', () => {
   const another = createKeyring(randomBytes(32))
-  assert.throws(() => another.open(keyring.seal('x', 'a'), 'a'), /another master key/)
+  assert.throws(() => another.open(keyring.seal('x', 'a'), 'a'), /sealed with another key/)
   assert.notEqual(another.keyId, keyring.keyId)
   assert.notDeepEqual(another.fingerprint, keyring.fingerprint)
 })
 
-test('the same master key is the same keyring after a restart', () => {
+test('the same key is the same keyring after a restart', () => {
   const key = randomBytes(32)
   const [before, afterwards] = [createKeyring(key), createKeyring(Buffer.from(key))]
   assert.equal(afterwards.open(before.seal('x', 'a'), 'a'), 'x')
@@ -51,7 +51,7 @@ test('the same master key is the same keyring after a restart', () => {
   assert.deepEqual(afterwards.mac('cursor', 'x'), before.mac('cursor', 'x'))
 })
 
-test('the fingerprint tells nothing of the master key, and each purpose has a mac of its own', () => {
+test('the fingerprint tells nothing of the key, and each purpose has a mac of its own', () => {
   const key = Buffer.alloc(32, 7)
   const known = createKeyring(key)
   assert.notDeepEqual(known.fingerprint, sha256(key))
@@ -61,4 +61,12 @@ test('the fingerprint tells nothing of the master key, and each purpose has a ma
 
 test('a master key of any other size is refused', () => {
   for (const bytes of [0, 16, 31, 33, 64]) assert.throws(() => createKeyring(randomBytes(bytes)), /32 bytes/)
+})
+
+test('a key is read as it was written, and what is none is told apart', () => {
+  const key = randomBytes(32)
+  const text = key.toString('base64')
+  assert.deepEqual(keyOf(text), key)
+  for (const none of ['', ` ${text}`, text.slice(0, -1), text.slice(0, -4), `${text}${text}`, key.toString('hex')])
+    assert.equal(keyOf(none), undefined)
 })
