@@ -10,6 +10,7 @@ import { createAuthority, noCertificates } from '../../test/certificates.ts'
 import { readConfig } from '../config.ts'
 import { joinDatabase, migrateOrExplain, openDatabase } from './database.ts'
 import { StartFault } from '../kernel/fault.ts'
+import { lockDirectory } from '../kernel/postgres/lock.ts'
 import { pidFilePath } from '../kernel/postgres/pid-file.ts'
 import { folder } from '../kernel/postgres/test-setup.ts'
 
@@ -50,6 +51,8 @@ test('a command beside a Kaha whose disk is full says that at once, and not that
   await refusing(t, socketIn(dataDir), '53100', 'could not write init file: No space left on device')
   await mkdir(join(dataDir, 'postgres'))
   await writeFile(pidFilePath(join(dataDir, 'postgres')), ['', '', '', '', dataDir, ''].join('\n'))
+  const lock = lockDirectory(dataDir)
+  t.after(() => lock[Symbol.dispose]())
   await assert.rejects(
     joinDatabase(readConfig({ KAHA_DATA_DIR: dataDir })),
     new StartFault(`the disk of ${dataDir} is full: free some space, and start again`),

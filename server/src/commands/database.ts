@@ -9,7 +9,7 @@ import { connectionConfig, createDb, type Db, type DbTarget } from '../kernel/db
 import { StartFault } from '../kernel/fault.ts'
 import { migrate, type MayMigrate } from '../kernel/migrate.ts'
 import { startEmbeddedPostgres } from '../kernel/postgres/embedded.ts'
-import { DirectoryHeld, HeldByCommand, isHeldByCommand } from '../kernel/postgres/lock.ts'
+import { DirectoryHeld, HeldByCommand } from '../kernel/postgres/lock.ts'
 import { readPidFile } from '../kernel/postgres/pid-file.ts'
 import { refuseUnknownParameters } from './database-parameters.ts'
 import { warn } from './words.ts'
@@ -77,11 +77,16 @@ export async function joinDatabase(config: Config, { begins = false } = {}): Pro
   if (!begins && config.databaseUrl === null && !existsSync(config.dataDir))
     throw new StartFault(`there is no ${config.dataDir}: start Kaha first, or say in KAHA_DATA_DIR where its data is`)
   return whenFree(async () => {
-    // What a command has opened it closes, whoever has joined it.
-    const isJoinable = config.databaseUrl === null && !isHeldByCommand(config.dataDir)
-    const running = isJoinable ? await runningOn(config.dataDir) : undefined
-    if (running !== undefined) return { target: running, [Symbol.asyncDispose]: async () => {} }
-    return openDatabase(config, { log: () => {}, forCommand: true })
+    try {
+      return await openDatabase(config, { log: () => {}, forCommand: true })
+    } catch (error) {
+      // What a command has opened it closes, whoever has joined it. Where nobody has the directory nobody is joined: a copy that was made while
+      // its Kaha ran still names the server of that one.
+      const isJoinable = error instanceof DirectoryHeld && !(error instanceof HeldByCommand)
+      const running = isJoinable ? await runningOn(config.dataDir) : undefined
+      if (running === undefined) throw error
+      return { target: running, [Symbol.asyncDispose]: async () => {} }
+    }
   }, DirectoryHeld)
 }
 
@@ -186,7 +191,12 @@ function refusalOf(error: unknown, { hostname, host, port, pathname }: URL): str
   if (code === '3D000')
     return `there is no database ${pathname.slice(1)} at ${host}: create it, or correct KAHA_DATABASE_URL`
   if (code === '42501')
-    return `the user in KAHA_DATABASE_URL may not do in the database at ${place} what Kaha needs (${message}): make that user its owner`
+    return (
+      `the user in KAHA_DATABASE_URL may not do in the database at ${place} what Kaha needs (${message}): ` +
+      (message.includes('for database')
+        ? 'make that user its owner'
+        : "make that user the owner of Kaha's schemas and of all in them, or restore it as that user")
+    )
   if (code === '25006')
     return `the database at ${place} takes no changes, as a standby does: correct KAHA_DATABASE_URL to the one that takes them`
   if (code === '53300')

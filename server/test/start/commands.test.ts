@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { copyFileSync, existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -9,7 +9,7 @@ import { keysCommand } from '../../src/commands/keys.ts'
 import { readConfig, settings } from '../../src/config.ts'
 import { StartFault } from '../../src/kernel/fault.ts'
 import { lockDirectory } from '../../src/kernel/postgres/lock.ts'
-import { commandsUnder, finish, folder, serversIn } from './program.ts'
+import { commandsUnder, finish, folder, serversIn, start, stop } from './program.ts'
 
 const dataDir = join(folder({ after }), 'data')
 
@@ -37,7 +37,7 @@ test('every command tells what it takes, and start lists every setting with its 
   assert.match(ofMigrate, /Stop all servers of an older version before/)
   for (const word of ['list', 'create', '--level', '--name', '--parent', '--reference', '--json'])
     assert.ok(ofEntities.includes(word), word)
-  for (const word of ['list', 'issue', 'suspend', 'resume', 'revoke', '--json', ...scopes])
+  for (const word of ['list', 'issue', 'encryption', 'master', 'suspend', 'resume', 'revoke', '--json', ...scopes])
     assert.ok(ofKeys.includes(word), word)
   for (const word of ['list', '--json']) assert.ok(ofProcesses.includes(word), word)
   for (const word of ['list', 'settle', '--note', '--json']) assert.ok(ofAttention.includes(word), word)
@@ -173,4 +173,15 @@ test('a command waits for a Kaha that has the data directory and cannot be reach
     assert.ok('socketDir' in database.target)
   }
   assert.deepEqual(serversIn(dataDir), [])
+})
+
+test('a command on a copy works on the copy, though that names the server of the original', async (t) => {
+  const copy = join(folder(t), 'copy')
+  const onCopy = commandsUnder(t, { KAHA_DATA_DIR: copy })
+  await onCopy.kaha('migrate')
+  const original = await start(t, dataDir)
+  copyFileSync(join(dataDir, 'postgres/postmaster.pid'), join(copy, 'postgres/postmaster.pid'))
+  assert.deepEqual(JSON.parse(await onCopy.kaha('keys', 'list', '--json')), [])
+  assert.notDeepEqual(JSON.parse(await kaha('keys', 'list', '--json')), [])
+  assert.equal(await stop(original), 0)
 })

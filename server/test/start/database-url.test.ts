@@ -87,6 +87,7 @@ test('a database that lets us in and is of no use is told by its cause and the w
   await sql(adminUrl, 'create role stranger login')
   await sql(adminUrl, 'create role lonely login connection limit 1')
   await sql(adminUrl, 'create database lonely owner lonely')
+  await sql(adminUrl, 'create database bare')
   for (const options of [
     "encoding 'LATIN1' template template0 locale_provider libc lc_collate 'C' lc_ctype 'C'",
     'allow_connections false',
@@ -98,7 +99,11 @@ test('a database that lets us in and is of no use is told by its cause and the w
   const cases: readonly (readonly [url: string, line: RegExp])[] = [
     [
       as('stranger'),
-      /the user in KAHA_DATABASE_URL may not do in the database at \S+ what Kaha needs \(.*\): make that user/,
+      /may not do in the database at \S+ what Kaha needs \(.*\): make that user the owner of Kaha's schemas and of all in/,
+    ],
+    [
+      as('stranger').replace(/shop$/, 'bare'),
+      /may not do in the database at \S+ what Kaha needs \(.* for database bare\): make that user its owner$/,
     ],
     [urlOf('useless_'), /the database at \S+ takes no changes, as a standby does: correct KAHA_DATABASE_URL/],
     [urlOf('useless_a'), /the database at \S+ cannot be used \(.*not currently accepting connections\): mend that/],

@@ -2,7 +2,7 @@ import { readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { StartFault } from '../fault.ts'
 import { pidFilePath, readPidFile } from './pid-file.ts'
-import { isSocketFolder } from './socket-folder.ts'
+import { isServed, isSocketFolder } from './socket-folder.ts'
 import { canSeeProcesses, eventually, parentOf, processesIn, sendSignal, worksIn } from './processes.ts'
 
 const programs = ['postgres']
@@ -27,7 +27,7 @@ export async function clearLeftovers(options: {
   const { pid, socketDir } = readPidFile(cluster)
   if (pid !== undefined) await endOrphan(pid, options)
   await endBackends(cluster)
-  if (socketDir !== undefined) removeSocket(socketDir, options.socketDir)
+  if (socketDir !== undefined) await removeSocket(socketDir, options.socketDir)
   rmSync(pidFilePath(cluster), { force: true })
 }
 
@@ -63,8 +63,10 @@ async function endBackends(cluster: string): Promise<void> {
   )
 }
 
-function removeSocket(folder: string, ours: string | undefined): void {
+async function removeSocket(folder: string, ours: string | undefined): Promise<void> {
   if (!isSocketFolder(folder)) return
+  // All that ran in this cluster has ended: who still serves there serves the cluster that this one is a copy of.
+  if (await isServed(folder)) return
   if (folder !== ours) return rmSync(folder, { recursive: true, force: true })
   for (const name of readdirSync(folder)) rmSync(join(folder, name), { force: true })
 }

@@ -21,7 +21,7 @@ const command = 'command'
 const pidFileIn = (dataDir: string): string => join(dataDir, 'kaha.pid')
 
 /** Whether whoever has the data directory, or had it last and was killed, is a command. */
-export const isHeldByCommand = (dataDir: string): boolean => linesOf(pidFileIn(dataDir))[1] === command
+const isHeldByCommand = (dataDir: string): boolean => linesOf(pidFileIn(dataDir))[1] === command
 
 /**
  * Takes a data directory for this process, for as long as a command takes or until it is stopped; a DirectoryHeld names the process that has it

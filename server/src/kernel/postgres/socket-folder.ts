@@ -1,4 +1,5 @@
 import { chownSync, mkdtempSync, rmSync } from 'node:fs'
+import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import type { Account } from './account.ts'
@@ -17,6 +18,21 @@ export function makeSocketFolder(account: Account): { path: string } & Disposabl
   const { uid, gid } = account.identity
   if (uid !== undefined && gid !== undefined) chownSync(path, uid, gid)
   return { path, [Symbol.dispose]: () => rmSync(path, { recursive: true, force: true }) }
+}
+
+/** Whether a server has the socket in the folder; one that is busy, or lets us not in, has it too. */
+export function isServed(folder: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const line = connect(join(folder, '.s.PGSQL.5432'))
+    const tell = (served: boolean) => {
+      line.destroy()
+      resolve(served)
+    }
+    line.on('connect', () => tell(true))
+    line.on('error', (error: NodeJS.ErrnoException) =>
+      tell(!/^(?:ENOENT|ENOTDIR|ECONNREFUSED)$/.test(error.code ?? '')),
+    )
+  })
 }
 
 /** Whether the path is of a folder that `makeSocketFolder` made, in this run or an earlier one. */
