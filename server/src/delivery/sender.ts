@@ -10,7 +10,7 @@ import { createFlights } from './flights.ts'
 import { createLeaveHands, type HeldDelivery, type LeaveHands } from './held.ts'
 import { startLeases } from './leases.ts'
 import { waitAfterSetback } from './schedule.ts'
-import { createSettler } from './settler.ts'
+import { createSettler, type Result } from './settler.ts'
 import type { HandRoom, Slots } from './slots.ts'
 import { claimStore, type Taken } from './store-claim.ts'
 import type { HandRequest } from './store-dispatch.ts'
@@ -52,8 +52,8 @@ export interface Sender extends AsyncDisposable {
 
 export function startSender(dependencies: SenderDependencies): Sender {
   const { db, bus, clock, log, slots, options } = dependencies
-  const setbackOf = ({ held }: SettledDelivery): SettledDelivery => {
-    const runAt = new Date(clock.now().getTime() + waitAfterSetback(1, options.random))
+  const setbackOf = ({ settlement: { held }, setbackCount }: Result): SettledDelivery => {
+    const runAt = new Date(clock.now().getTime() + waitAfterSetback(setbackCount + 1, options.random))
     return { held, end: null, runAt, attempt: null }
   }
   let hearFreed = () => {}
@@ -71,6 +71,7 @@ export function startSender(dependencies: SenderDependencies): Sender {
       const { settlement, change } = attempted
       settler.add({
         eventId: row.event_id,
+        setbackCount: row.setback_count,
         settlement,
         change,
         settled(ours) {

@@ -25,6 +25,14 @@ test('a result that cannot be stored holds up no other, and its attempt is repea
   assert.deepEqual(await room.statuses(), { SUBMITTED: 1, DELIVERED: others.length })
   assert.deepEqual(await queue(room), [{ attempt_no: 0, setback_count: 1, leased: false, waits: 1 }])
   assert.match(await room.metrics.registry.metrics(), /^kaha_delivery_results_unstored_total 1$/m)
+  // Ever later: at least this long after the time at which it was due before.
+  const dueAt = async () => (await room.query<{ run_at: Date }>('select run_at from delivery.queue'))[0]?.run_at
+  for (const waitSeconds of [2, 4, 8]) {
+    const dueBefore = await dueAt()
+    await room.sandboxClock.advanceBy(seconds(waitSeconds / 2))
+    assert.ok(Number(await dueAt()) - Number(dueBefore) >= seconds(waitSeconds))
+  }
+  assert.equal(receiver.received.length, 40 + 3)
   await allow()
   await room.sandboxClock.advanceBy(seconds(10))
   assert.deepEqual(await room.statuses(), { DELIVERED: 40 })

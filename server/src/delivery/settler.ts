@@ -14,6 +14,8 @@ export interface Result {
   readonly eventId: string
   readonly settlement: SettledDelivery
   readonly change: LaneChange | null
+  /** The failures of ours in a row before this attempt. */
+  readonly setbackCount: number
   settled(ours: boolean): void
 }
 
@@ -38,7 +40,7 @@ export interface SettlerDependencies {
   readonly log: Log
   readonly figures: Pick<Figures, 'resultUnstored' | 'disabled'>
   /** What is stored instead of a result that cannot be stored. */
-  readonly setbackOf: (settlement: SettledDelivery) => SettledDelivery
+  readonly setbackOf: (result: Result) => SettledDelivery
   readonly leaveHands: LeaveHands
 }
 
@@ -151,7 +153,7 @@ function storing(
     figures.resultUnstored()
     log.error(what, 'the result of an attempt could not be stored; the attempt is repeated later')
     try {
-      const lost = await settle([{ settlement: setbackOf(result.settlement), change: null }])
+      const lost = await settle([{ settlement: setbackOf(result), change: null }])
       done(result, lost.length === 0)
     } catch (again) {
       if (isAway(again)) throw again
