@@ -25,7 +25,7 @@ type Named = Pick<Config, 'host' | 'port' | 'urls'>
 const anyHosts = ['0.0.0.0', '::']
 
 /** Hosts on which `localhost` reaches it. */
-const localHosts = [...anyHosts, 'localhost', '127.0.0.1', '::1']
+const localHosts = [...anyHosts, 'localhost', '127.0.0.1']
 
 const inUrl = (host: string): string => (host.includes(':') ? `[${host}]` : host)
 

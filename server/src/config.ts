@@ -157,7 +157,7 @@ export function readConfig(env: Environment): Config {
   if (mode === 'live' && webhookTargets === 'any')
     throw bad('KAHA_WEBHOOK_TARGETS', 'is any, which live mode does not allow; unset it')
   const masterKey = read.masterKey(mode)
-  const base = read.url('KAHA_BASE_URL', mode)
+  const base = read.pageUrl('KAHA_BASE_URL', mode, '')
   if (mode === 'live' && base === null)
     throw bad('KAHA_BASE_URL', 'is required in live mode: the https address that merchants call')
   const urls = {
@@ -166,9 +166,9 @@ export function readConfig(env: Environment): Config {
     terminalWs: read.url('KAHA_TERMINAL_WS_URL', mode, ['ws:', 'wss:']),
     webhooks: read.url('KAHA_WEBHOOKS_URL', mode),
     qr: read.url('KAHA_QR_URL', mode),
-    checkout: read.url('KAHA_CHECKOUT_URL', mode),
-    dashboard: read.url('KAHA_DASHBOARD_URL', mode),
-    sandbox: read.url('KAHA_SANDBOX_URL', mode),
+    checkout: read.pageUrl('KAHA_CHECKOUT_URL', mode, '/pay'),
+    dashboard: read.pageUrl('KAHA_DASHBOARD_URL', mode, '/dashboard'),
+    sandbox: read.pageUrl('KAHA_SANDBOX_URL', mode, '/sandbox'),
   }
   const clash = clashOf(urls)
   if (clash !== undefined)
@@ -303,6 +303,13 @@ function reader(env: Environment) {
         throw bad(name, 'must begin with https (wss for sockets) in live mode')
       // As it is parsed, for links, codes and files are made of it.
       return `${url.origin}${url.pathname}`.replace(/\/+$/, '')
+    },
+    /** Pages load what they need from the root of their host: of paths there is but the one that Kaha has itself. */
+    pageUrl(name: string, mode: Config['mode'], ownPath: string): string | null {
+      const url = this.url(name, mode)
+      if (url !== null && !['/', ownPath].includes(new URL(url).pathname))
+        throw bad(name, `must have no path${ownPath === '' ? '' : ` but ${ownPath}`}: give it a host name of its own`)
+      return url
     },
     databaseUrl(): string | null {
       const value = text('KAHA_DATABASE_URL')

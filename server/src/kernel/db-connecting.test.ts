@@ -4,12 +4,12 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { createServer, type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { test } from 'node:test'
+import { test, type TestContext } from 'node:test'
 import pg from 'pg'
 import { freshDatabase, startTestCluster, targetOf } from '../../test/cluster.ts'
 import { urlOf } from '../../test/faults/database-of.ts'
 import { postgresBus } from './bus-postgres.ts'
-import { connectionConfig, createDb, isAway, statement, type DbTarget } from './db.ts'
+import { connectionConfig, createDb, isAway, statement, type Db, type DbTarget } from './db.ts'
 import { Fault } from './fault.ts'
 
 const environment = {
@@ -161,4 +161,28 @@ test('a connection that waits for work is not ended by a limit that the database
   await other.connect()
   await ended
   assert.deepEqual([lost, bus.connected], [[], true])
+})
+
+/** A database that has this rule for all sessions, through a pool of its own. */
+async function under(t: TestContext, rule: string): Promise<Db> {
+  const held = new AsyncDisposableStack()
+  t.after(() => held.disposeAsync())
+  const { target } = held.use(await freshDatabase())
+  const client = new pg.Client(connectionConfig(target))
+  await client.connect()
+  await client.query(`do $$ begin execute format('alter database %I set ${rule}', current_database()); end $$`)
+  await client.end()
+  return held.use(createDb({ target, onError: assert.fail }))
+}
+
+test('a time comes as the moment that it is, however the database writes times for others', async (t) => {
+  const db = await under(t, `datestyle to ''SQL, DMY''`)
+  const told = statement('test.styled', `select '2026-11-12 20:30:12.123Z'::timestamptz as at`)
+  assert.deepEqual(await db.run(told, []), [{ at: new Date('2026-11-12T20:30:12.123Z') }])
+})
+
+test('what is null in an array is null, however the database reads arrays of others', async (t) => {
+  const db = await under(t, 'array_nulls = off')
+  const told = statement('test.array', 'select one from unnest($1::timestamptz[]) one')
+  assert.deepEqual(await db.run(told, [[null]]), [{ one: null }])
 })

@@ -101,16 +101,6 @@ test('a time comes as the moment that it is, in whatever zone the session tells 
   }
 })
 
-test('a time comes as the moment that it is, however the database writes times for others', async (t) => {
-  const { db, target } = await opened(t)
-  const restyle = `execute format('alter database %I set datestyle to ''SQL, DMY''', current_database())`
-  await db.run(statement('test.restyle', `do $$ begin ${restyle}; end $$`), [])
-  await using other = createDb({ target, onError: () => {} })
-  const told = statement('test.styled', `select '2026-11-12 20:30:12.123Z'::timestamptz as at`)
-  const [row] = await other.run<{ at: Date }>(told, [])
-  assert.deepEqual(row?.at, new Date('2026-11-12T20:30:12.123Z'))
-})
-
 test('what a database has for sessions of others changes neither what transactions see nor how long a lock is waited for', async (t) => {
   const { db, target } = await opened(t)
   for (const rule of ['lock_timeout = 1', 'default_transaction_isolation = serializable'])

@@ -149,6 +149,8 @@ export function createDb(options: DbOptions): Db {
     lock_timeout: '0',
     // Whatever a server's own is: a week there is an hour longer or shorter twice a year.
     timezone: 'UTC',
+    // The text NULL in an array would be a text, or no time.
+    array_nulls: 'on',
     // Of the other styles the driver reads a day for a month.
     datestyle: 'ISO',
     ...options.settings,

@@ -41,6 +41,8 @@ const badSettings: readonly (readonly [settings: Record<string, string>, line: R
   [{ KAHA_CURRENCIES: 'PHP,QQQ' }, /KAHA_CURRENCIES knows no QQQ: name some of the codes of ISO 4217/],
   [{ KAHA_BASE_URL: 'localhost:8080' }, /KAHA_BASE_URL must be an address that begins with http/],
   [{ KAHA_CHECKOUT_URL: 'https://pay.example.com/?a=1' }, /KAHA_CHECKOUT_URL must be an address .*without a query/],
+  [{ KAHA_BASE_URL: 'https://example.com/kaha' }, /KAHA_BASE_URL must have no path: give it a host name of its own/],
+  [{ KAHA_CHECKOUT_URL: 'https://example.com/checkout' }, /KAHA_CHECKOUT_URL must have no path but \/pay: give it/],
   [{ KAHA_TERMINAL_WS_URL: 'https://pay.example.com' }, /KAHA_TERMINAL_WS_URL must be an address .*ws/],
   [{ KAHA_MASTER_KEY: 'secret' }, /KAHA_MASTER_KEY must be 32 bytes in padded base64/],
   [{ KAHA_WEBHOOK_TARGETS: 'all' }, /KAHA_WEBHOOK_TARGETS is none of public, any/],
