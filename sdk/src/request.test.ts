@@ -70,17 +70,32 @@ for (const [what, act, waitMs] of passing) {
     assert.equal(second?.body, first?.body)
   })
 
-  test(`after ${what} a confirm, a registration and a move of the clock are never sent again`, async () => {
+  test(`after ${what} a confirm, a registration, a change, a removal and a move of the clock are never sent again`, async () => {
     await using server = await peer(act)
-    const { paymentIntents, sandbox, webhooks, waits } = stepped(server, { maxRetries: 5 })
+    const { paymentIntents, paymentLinks, sandbox, webhooks, waits } = stepped(server, { maxRetries: 5 })
     await assert.rejects(paymentIntents.confirm(id, confirmation))
     await assert.rejects(createCheckout({ baseUrl: server.url }).confirm(id, confirmation))
     await assert.rejects(sandbox.advanceClock({ seconds: 1 }))
     await assert.rejects(webhooks.createEndpoint({ url: 'https://a.example', enabled_events: ['payment.failed'] }))
-    assert.equal(server.arrived.length, 4)
+    await assert.rejects(webhooks.updateEndpoint(id, { disabled: true }))
+    await assert.rejects(webhooks.deleteEndpoint(id))
+    await assert.rejects(paymentLinks.update(id, { description: null }))
+    assert.equal(server.arrived.length, 7)
     assert.deepEqual(waits, [])
   })
 }
+
+test('a refusal that came before its signal ended the call is told as the refusal that it is', async () => {
+  const ending = new AbortController()
+  const fetch = () => {
+    ending.abort(new Error('the shop closes'))
+    const error = { code: 'INVALID_AMOUNT', message: 'amount: is too small.' }
+    return Promise.resolve(Response.json({ error }, { status: 400 }))
+  }
+  const { paymentIntents } = createKaha({ baseUrl: 'http://127.0.0.1:9', apiKey, fetch })
+  const error = await caught(paymentIntents.create(intent, { signal: ending.signal }))
+  assert.ok(error instanceof KahaError && error.code === 'INVALID_AMOUNT')
+})
 
 test('a create whose first try still runs is asked about again until it has its answer', async () => {
   await using server = await peer('cut', refusal(409, 'IDEMPOTENCY_IN_PROGRESS'), { status: 201, body: { id } })

@@ -95,9 +95,9 @@ test('[E6.notification.fields, E6.webhook.actions] a code that is declined is to
 test('[E6.notification.success, E6.notification.retries, E6.notification.anew, E6.notification.reference] only 200 acknowledges; four more attempts follow 15 minutes apart, each encrypted anew with the same reference', async (t) => {
   const p = await notified(t)
   await p.register()
-  const statuses = [201, 204, 301, 500]
+  const statuses = [201, 204, 301, 410]
   p.receiver.answer = (_request, response) =>
-    void response.writeHead(statuses[p.receiver.received.length - 1] ?? 202, { 'retry-after': '86400' }).end()
+    void response.writeHead(statuses[p.receiver.received.length - 1] ?? 500, { 'retry-after': '86400' }).end()
   const { id } = await p.settle('SUCCESS')
   const reference = (await p.account.get(id)).plain.merchantReferenceNumber
   const queued = () => sql<{ run_at: Date }>(p.kaha.db, 'select run_at from delivery.queue')
@@ -125,6 +125,17 @@ test('[E6.webhook.activation-code, E6.webhook.activation-code-sent] a webhook wi
   const [first, second] = p.merchant.branches
   assert.ok(first && second)
   await p.register({}, undefined, { 'activation-code': second.activation_code })
+  await p.settle('SUCCESS')
+  assert.equal(p.receiver.received.length, 0)
+  await p.settle('SUCCESS', { activationCode: second.activation_code })
+  assert.equal(only(p.receiver.received).headers['activation-code'], second.activation_code)
+})
+
+test('E6.webhook.activation-code-sent: a webhook that the key of a branch registers is of that branch, and its code comes along though no header named it', async (t) => {
+  const p = await notified(t)
+  const [first, second] = p.merchant.branches
+  assert.ok(first && second)
+  await p.register({}, second.secret_key)
   await p.settle('SUCCESS')
   assert.equal(p.receiver.received.length, 0)
   await p.settle('SUCCESS', { activationCode: second.activation_code })

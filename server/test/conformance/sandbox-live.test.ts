@@ -18,7 +18,7 @@ import { freshDatabase } from '../cluster.ts'
 import { sql } from '../sql.ts'
 import { until } from '../until.ts'
 import { assertRefused, call, type Call } from './call.ts'
-import { assertQrRefused, qrAccount } from './qr-account.ts'
+import { basic, assertQrRefused, qrAccount } from './qr-account.ts'
 
 // A live installation: what it does not have, and what it does not do.
 
@@ -115,7 +115,7 @@ test('E6.simulate.live: a live installation without a bank has nothing of area E
   }
 })
 
-test('E6.create.live: a live installation that has a bank makes no code, and says so: nobody would hear of the money', async (t) => {
+test('E6.create.live: a live installation that has a bank makes no code, and says so: nobody would hear of the money; and tells none at this machine', async (t) => {
   const config = readConfig({ ...settings, KAHA_QR_BIC: 'BANKPHMMXXX' })
   const withBank = await startKaha({ config, target, masterKey, log: createLog('silent') })
   t.after(() => withBank[Symbol.asyncDispose]())
@@ -127,6 +127,13 @@ test('E6.create.live: a live installation that has a bank makes no code, and say
   })
   assertQrRefused(await account.create(), 'UNAVAILABLE')
   assertQrRefused(await account.find('ORDER-1'), 'CODE_NOT_FOUND')
+  const registered = await call(withBank.localUrl, {
+    method: 'POST',
+    path: '/webhooks/v1/webhooks',
+    headers: { authorization: basic(key) },
+    body: { webhookUrl: 'http://localhost:9/hook', actions: ['QRPH_SUCCESS'], status: 'ENABLED' },
+  })
+  assert.deepEqual([registered.status, registered.json.code], [400, '20000002'], registered.text)
   assert.deepEqual(await sql(withBank.db, 'select from qr.codes'), [])
   const { note } = (await call(withBank.localUrl, { path: '/readyz' })).json
   assert.match(note, /card payments are refused; no bank tells what is paid: QR Ph codes are refused$/)

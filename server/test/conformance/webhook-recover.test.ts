@@ -156,6 +156,17 @@ test('an endpoint recovers the events of its entity and of everything under it, 
       .map(({ headers }) => String(headers['webhook-id']))
     assert.deepEqual(got.toSorted(), seen.map((branch) => String(eventOf.get(branch))).toSorted())
   }
+  // Of the endpoint's entity, also where somebody above it asks.
+  const { id } = await p.endpoint('?asked-from-above', p.as(people.branch.key))
+  for (const events of [1, 0])
+    assert.deepEqual((await p.recover(id, { date_from: long }, people.partner.key)).json, { events })
+  await p.idle()
+  assert.deepEqual(
+    p.receiver.received
+      .filter(({ path }) => path.endsWith('asked-from-above'))
+      .map(({ headers }) => headers['webhook-id']),
+    [eventOf.get(people.branch)],
+  )
 })
 
 test('[A2.events.state.not-subscribed-resent, A2.events.state.exhausted-resent] an event that is recovered is SUBMITTED until it has arrived', async (t) => {

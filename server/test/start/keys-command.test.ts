@@ -42,6 +42,9 @@ test('[I1.key.issued-by-operator, I1.key.shown-once] beside a running server key
   ] as const) {
     assert.equal(await kaha('keys', command, issued.id), `${issued.id} is ${state}.\n`)
     await eventually(async () => (await answerTo(sandbox, issued.secret_key)) === answer)
+    if (state !== 'REVOKED') continue
+    for (const back of ['suspend', 'resume'])
+      await refused(new RegExp(`no key ${issued.id} is (?:ACTIVE|SUSPENDED): `), 'keys', back, issued.id)
   }
   await refused(
     /no key .* is ACTIVE or SUSPENDED or EXPIRED: `kaha keys list` and `kaha terminals list` show how it stands/,

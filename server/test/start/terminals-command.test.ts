@@ -170,6 +170,16 @@ test('[D5.socket.device-moved, D5.terminal.metadata] an operator moves a device 
   await moved.close()
   await refused(/the group has no device nowhere/, ['move', 'nowhere', ...to])
   await refused(/is no key of a terminal of this group/, ['move', 'counter', ...to.with(3, till.id)])
+
+  const [, other] = p.seed.merchants
+  assert.ok(other?.branches[0] !== undefined)
+  const foreign = await issueTerminalKey(
+    p.kaha.db,
+    { keyring: p.kaha.keyring, keyPrefix: 'sk_test_' },
+    { role: 'terminal', groupId: other.terminal_group.id, branchId: other.branches[0].id },
+    p.kaha.clock.now(),
+  )
+  await refused(/is no key of a terminal of this group/, ['move', 'counter', ...to.with(3, foreign.id)])
 })
 
 test('what `kaha terminals` does not know is told in one line, before a database is touched', async () => {

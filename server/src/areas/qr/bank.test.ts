@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
+import { crc16 } from '@kaha/qrph'
 import { bodyOf, jump, rowsOf } from '../../../test/conformance/shop.ts'
 import { heldLock } from '../../../test/held-lock.ts'
-import { paymentsRoom, processorThat } from '../../../test/payments-room.ts'
+import { aChallenge, card, paymentsRoom, processorThat } from '../../../test/payments-room.ts'
 import { until } from '../../../test/until.ts'
 import { createLog } from '../../kernel/log.ts'
 import { createCodeBank } from './bank.ts'
@@ -16,6 +17,7 @@ const bank = { bic: 'TESTPHM1XXX', notifyFlags: '010' }
 const payments = room.payments(processorThat())
 const told: string[] = []
 const counted: number[] = []
+let announcedCount = 0
 const codeBank = createCodeBank({
   db,
   clock,
@@ -24,8 +26,14 @@ const codeBank = createCodeBank({
   log: createLog('silent'),
   figures: { unmatched: () => void counted.push(1), open: async () => 0 } as never,
   announce: async (_tx, code) => void told.push(code.state),
-  announced: () => {},
+  announced: () => void (announcedCount += 1),
 })
+
+/** What becomes of the code, or why the bank is refused. */
+async function answerTo(text: string, event: 'paid' | 'declined' | 'expires', bankReference: string): Promise<string> {
+  const answer = await codeBank.answer(room.seed.partner.id, { text, event, bankReference })
+  return 'refusal' in answer ? answer.refusal.why : answer.code.state
+}
 
 const ownCode = async (): Promise<string> => {
   const branch = {
@@ -67,10 +75,7 @@ for (const [whose, made] of kinds)
     await rowsOf(room, 'delete from qr.unmatched_payments')
     for (const list of [told, counted]) list.length = 0
     const text = await made()
-    const says = async (bankReference: string) => {
-      const answer = await codeBank.answer(room.seed.partner.id, { text, event: 'paid', bankReference })
-      return 'refusal' in answer ? answer.refusal.why : answer.code.state
-    }
+    const says = (bankReference: string) => answerTo(text, 'paid', bankReference)
     assert.deepEqual(await Promise.all([says('1'), says('1'), says('1')]), ['PAID', 'PAID', 'PAID'])
     assert.equal(await says('1'), 'PAID')
     assert.deepEqual([await unmatched(), counted.length], [[], 0])
@@ -148,3 +153,55 @@ for (const [whose, made] of kinds)
     assert.deepEqual([reading.refusal?.why, 'made' in reading && reading.made?.state], ['amount', 'PENDING'])
     assert.equal((await codeBank.read(null, text)).refusal, undefined)
   })
+
+test('a text that names an attempt by card is of no code: no bank ends its challenge', async () => {
+  const { id } = await room.intent()
+  await room.payments(processorThat({ verify: async () => aChallenge })).confirm(await room.read(id), card, null)
+  const { amount, latestAttempt } = await room.read(id)
+  const rest = { merchantName: room.merchant.name, branchReference: 'KAPE1', amount, currency: 'PHP' }
+  const text = codeText(bank, { id: latestAttempt?.id ?? '', merchantId: room.merchant.id, ...rest })
+  assert.equal((await codeBank.read(null, text)).refusal?.why, 'unknown')
+  for (const event of ['paid', 'declined', 'expires'] as const)
+    assert.equal(await answerTo(text, event, '5'), 'unknown')
+  assert.equal((await room.read(id)).shown.status, 'REQUIRES_ACTION')
+})
+
+for (const [whose, made] of kinds)
+  test(`E6.life.other-amount: one decimal of an amount is tenths: a text of a code ${whose} changed to 980.0 does not pay 98.00`, async () => {
+    const changedTo = (text: string, tag: string) => {
+      const body = text.slice(0, -4).replace('540598.00', tag)
+      return body + crc16(body)
+    }
+    const text = await made()
+    assert.equal((await codeBank.read(null, changedTo(text, '5405980.0'))).refusal?.why, 'amount')
+    assert.equal(await answerTo(changedTo(text, '5405980.0'), 'paid', '6'), 'amount')
+    assert.equal(await answerTo(changedTo(text, '540498.0'), 'paid', '6'), 'PAID')
+  })
+
+for (const [whose, made] of kinds)
+  test(`money for a code ${whose} that its bank declined is nobody's, also under the name that the bank declined it by`, async () => {
+    await rowsOf(room, 'delete from qr.unmatched_payments')
+    const text = await made()
+    assert.equal(await answerTo(text, 'declined', '7'), 'DECLINED')
+    assert.equal(await answerTo(text, 'paid', '7'), 'final')
+    assert.deepEqual(await unmatched(), [{ bank_reference: '7' }])
+  })
+
+for (const [whose, made] of kinds)
+  test(`a bank that declines a code ${whose} that it has paid is refused, also by the name of that payment`, async () => {
+    const text = await made()
+    announcedCount = 0
+    assert.equal(await answerTo(text, 'paid', '8'), 'PAID')
+    for (const event of ['declined', 'expires'] as const) assert.equal(await answerTo(text, event, '8'), 'final')
+    // Those who send are woken by what is announced, and by nothing else.
+    assert.equal(announcedCount, 1)
+  })
+
+test('a form that asked for a code before makes no second one when that code is over', async () => {
+  const { id } = await room.intent()
+  const { latestAttempt } = await payments.codes.make(await room.read(id), null, 0)
+  const text = latestAttempt?.code?.text ?? ''
+  assert.equal(await answerTo(text, 'declined', '9'), 'DECLINED')
+  await assert.rejects(payments.codes.make(await room.read(id), null, 0), { code: 'INTENT_PROCESSING' })
+  assert.equal((await room.attempts(id)).length, 1)
+})
