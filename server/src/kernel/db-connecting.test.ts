@@ -163,6 +163,24 @@ test('a connection that waits for work is not ended by a limit that the database
   assert.deepEqual([lost, bus.connected], [[], true])
 })
 
+test('modes of TLS that mean verify-full are told to the driver as that, without a warning of what they once may mean', async (t) => {
+  const warnings: Error[] = []
+  const note = (warning: Error) => void warnings.push(warning)
+  process.on('warning', note)
+  t.after(() => process.off('warning', note))
+  const told = (query: string) => {
+    const config = connectionConfig({ url: `postgres://kaha@db.example/shop?${query}` })
+    void new pg.Client(config)
+    return new URL(config.connectionString ?? '').search
+  }
+  for (const mode of ['prefer', 'require', 'verify-ca', 'verify-full'])
+    assert.equal(told(`sslmode=${mode}`), '?sslmode=verify-full')
+  assert.equal(told('sslmode=require&lock_timeout=1'), '?sslmode=verify-full')
+  for (const other of ['sslmode=disable', 'sslmode=require&uselibpqcompat=true']) assert.equal(told(other), `?${other}`)
+  await new Promise(setImmediate)
+  assert.deepEqual(warnings, [])
+})
+
 /** A database that has this rule for all sessions, through a pool of its own. */
 async function under(t: TestContext, rule: string): Promise<Db> {
   const held = new AsyncDisposableStack()

@@ -95,13 +95,20 @@ export function connectionConfig(
 }
 
 const ours = ['application_name', 'statement_timeout', 'lock_timeout', 'idle_in_transaction_session_timeout']
+const asVerifyFull = ['prefer', 'require', 'verify-ca']
 
-/** What an address says would stand in place of what we do: its options come before ours, and what we say ourselves is left out. */
+/**
+ * What an address says would stand in place of what we do: its options come before ours, and what we say ourselves is left out. Modes of TLS
+ * that the driver takes for verify-full are told to it as that; of what it may take them for some day it warns at length.
+ */
 function addressWith(address: string, options: string): string {
   const url = new URL(address)
   const given = url.searchParams.get('options')
-  if (given === null && !ours.some((name) => url.searchParams.has(name))) return address
+  const isStrict =
+    asVerifyFull.includes(url.searchParams.get('sslmode') ?? '') && !url.searchParams.has('uselibpqcompat')
+  if (given === null && !isStrict && !ours.some((name) => url.searchParams.has(name))) return address
   if (given !== null) url.searchParams.set('options', `${given} ${options}`)
+  if (isStrict) url.searchParams.set('sslmode', 'verify-full')
   for (const name of ours) url.searchParams.delete(name)
   return url.href
 }
