@@ -71,7 +71,9 @@ test('settings are read as they are written', () => {
     KAHA_DATA_DIR: '/var/lib/kaha',
     KAHA_DATABASE_URL: 'postgresql://u:p@db.example/kaha?sslmode=require',
     KAHA_ROLES: 'worker,api',
-    KAHA_BASE_URL: 'https://api.example.com/base//',
+    KAHA_BASE_URL: 'https://api.example.com//',
+    KAHA_CHECKOUT_URL: 'https://shop.example.com/pay/',
+    KAHA_QR_URL: 'https://api.example.com/codes//',
     KAHA_TERMINAL_WS_URL: 'wss://terminals.example.com',
     KAHA_CURRENCIES: 'PHP,USD',
     KAHA_RATE_LIMIT: '0',
@@ -82,13 +84,16 @@ test('settings are read as they are written', () => {
     KAHA_LOG_LEVEL: 'silent',
   })
   assert.deepEqual(
-    [config.port, config.dataDir, config.databaseUrl, config.roles, config.urls.base, config.urls.terminalWs],
+    [config.port, config.dataDir, config.databaseUrl, config.roles],
+    [0, '/var/lib/kaha', 'postgresql://u:p@db.example/kaha?sslmode=require', ['worker', 'api']],
+  )
+  const { base, checkout, qr, terminalWs } = config.urls
+  assert.deepEqual(
+    [base, checkout, qr, terminalWs],
     [
-      0,
-      '/var/lib/kaha',
-      'postgresql://u:p@db.example/kaha?sslmode=require',
-      ['worker', 'api'],
-      'https://api.example.com/base',
+      'https://api.example.com',
+      'https://shop.example.com/pay',
+      'https://api.example.com/codes',
       'wss://terminals.example.com',
     ],
   )
@@ -107,9 +112,12 @@ test('settings are read as they are written', () => {
 })
 
 test('an address is taken as it is parsed, so that links and addresses made of it are whole', () => {
-  const { urls } = readConfig({ KAHA_BASE_URL: ' HTTPS://API.example.com/my shop/ ' })
-  assert.equal(urls.base, 'https://api.example.com/my%20shop')
-  assert.equal(addressesOf({ host: '', port: 0, urls }).terminalWs, 'wss://api.example.com/my%20shop/terminal')
+  const { urls } = readConfig({
+    KAHA_BASE_URL: ' HTTPS://API.example.com/ ',
+    KAHA_QR_URL: 'https://Q.example/my shop/',
+  })
+  assert.deepEqual([urls.base, urls.qr], ['https://api.example.com', 'https://q.example/my%20shop'])
+  assert.equal(addressesOf({ host: '', port: 0, urls }).terminalWs, 'wss://api.example.com/terminal')
 })
 
 test('a NATS broker is named with who we are to it, and several of one cluster with the same', () => {
@@ -171,6 +179,11 @@ const wrong: readonly (readonly [name: string, value: string])[] = [
   ['KAHA_BASE_URL', 'https://user@api.example.com'],
   ['KAHA_BASE_URL', 'https://:secret@api.example.com'],
   ['KAHA_BASE_URL', 'https:api.example.com'],
+  ['KAHA_BASE_URL', 'https://example.com/kaha'],
+  ['KAHA_BASE_URL', 'https://example.com/pay'],
+  ['KAHA_CHECKOUT_URL', 'https://example.com/pay/more'],
+  ['KAHA_DASHBOARD_URL', 'https://example.com/pay'],
+  ['KAHA_SANDBOX_URL', 'https://example.com/try'],
   ['KAHA_BASE_URL', 'https:/api.example.com'],
   ['KAHA_BASE_URL', 'https://api.example.com/?'],
   ['KAHA_BASE_URL', 'https://api.example.com/#'],
@@ -274,8 +287,9 @@ test('every setting is described, once', () => {
 
 test('an address that is not set names localhost where that is reached, else the host itself', () => {
   const baseOf = (host: string) => addressesOf(readConfig({ KAHA_HOST: host })).base
-  for (const host of ['localhost', '127.0.0.1', '::1', '0.0.0.0', '::'])
+  for (const host of ['localhost', '127.0.0.1', '0.0.0.0', '::'])
     assert.equal(baseOf(host), 'http://localhost:8080', host)
   assert.equal(baseOf('127.0.0.2'), 'http://127.0.0.2:8080')
+  assert.equal(baseOf('::1'), 'http://[::1]:8080')
   assert.equal(baseOf('::ffff:127.0.0.1'), 'http://[::ffff:127.0.0.1]:8080')
 })

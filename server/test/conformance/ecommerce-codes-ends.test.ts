@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { cards, platform } from '../platform.ts'
+import { until } from '../until.ts'
 import { outcomeOf, startPayer, unmatchedOf } from './code-payer.ts'
 import { bodyOf, fromNow, jump, refusal, rowsOf, shop, withoutWorker } from './shop.ts'
 
@@ -369,3 +370,20 @@ for (const what of ['intent', 'link'] as const)
     const rows = await rowsOf(ahead, 'select state from payments.attempts where intent_id = $1', [intent.id])
     assert.deepEqual(rows, [{ state: 'ABANDONED' }])
   })
+
+test('those who send events hear at once of what a code and a card have caused', async (t) => {
+  let heard = 0
+  t.after(p.kaha.bus.listen('events', () => void (heard += 1)))
+  const hears = async (cause: string, act: () => Promise<unknown>) => {
+    heard = 0
+    await act()
+    await until(`the word of ${cause}`, () => heard > 0)
+  }
+  const { checkout_url } = await merchant.newIntent()
+  const { text } = await payer.chooseCode(checkout_url)
+  await hears('a code that is paid', () => payer.pay(text))
+  const { id } = await merchant.newIntent()
+  await hears('a card that is refused', () => merchant.confirm(id, cards.declined))
+  await hears('a card whose holder the bank does not know', () => merchant.confirm(id, '4230000000000004'))
+  await hears('a card that is charged', () => merchant.confirm(id))
+})

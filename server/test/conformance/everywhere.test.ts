@@ -73,16 +73,6 @@ test('X0.addresses.defaults: everything lies below http://localhost:8080', () =>
   })
 })
 
-test('X0.addresses.defaults: what listens at an IPv6 address is told by it, and what listens at all by localhost', () => {
-  for (const [host, base] of [
-    ['::1', 'http://[::1]:8080'],
-    ['2001:db8::5', 'http://[2001:db8::5]:8080'],
-    ['::', 'http://localhost:8080'],
-    ['0.0.0.0', 'http://localhost:8080'],
-  ] as const)
-    assert.equal(addressesWith({ KAHA_HOST: host }).base, base)
-})
-
 test('X0.addresses.settings: an address that was set is the one that answers and pages show, and the one that the service answers at', async (t) => {
   const its = await platform(t, {
     settings: {
