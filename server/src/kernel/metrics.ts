@@ -54,7 +54,8 @@ export function createMetrics({ readMsMax = readMsUsual }: { readonly readMsMax?
   const registers = [registry]
   return {
     registry,
-    text: async () => (await registry.metrics()) + (await processFigures().metrics()),
+    // The library writes Nan, which readers that heed the case of the format's NaN take for no number.
+    text: async () => `${await registry.metrics()}${await processFigures().metrics()}`.replaceAll(/ Nan$/gm, ' NaN'),
     requests: new Counter({
       name: 'kaha_http_requests_total',
       help: 'Requests, by operation and status; cut is one whose connection was closed before its answer was written whole.',

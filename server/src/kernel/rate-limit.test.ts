@@ -95,7 +95,7 @@ test('a key that is seen again is not the one seen longest ago', () => {
 
 test('a visitor is an IPv4 address, or the /64 of an IPv6 one however that is written, and no wider network', () => {
   const visitor = visitorOf('2001:db8:1:2::1')
-  for (const address of ['2001:db8:1:2::', '2001:db8:1:2:ffff::1', '2001:db8:1:2:3:4:5:6'])
+  for (const address of ['2001:db8:1:2::', '2001:db8:1:2:ffff::1', '2001:db8:1:2:3:4:5:6', '2001:0DB8:0001:2::9'])
     assert.equal(visitorOf(address), visitor)
   for (const address of ['2001:db8:1:3::1', '2001:db8:1::1', '2001:db8::1:2:0:0', '::1', '192.0.2.1'])
     assert.notEqual(visitorOf(address), visitor)
