@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import { openToken, tokenKey } from '@kaha/qrph/token'
+import { encryptedDialect } from '../../src/areas/qr/notifications.ts'
 import { sql } from '../sql.ts'
 import { platform } from '../platform.ts'
 import type { Received } from '../receiver.ts'
@@ -90,6 +91,16 @@ test('[E6.notification.fields, E6.webhook.actions] a code that is declined is to
   await p.settle('DECLINED')
   const { action, status, declineReason } = await p.opened(only(p.receiver.received))
   assert.deepEqual([action, status, declineReason], ['QRPH_DECLINED', 'DECLINED', 'DECLINED_BY_BANK'])
+})
+
+test('[E6.notification.success, E6.notification.retries] a receiver has 10 s for each of five attempts, and whatever it answers ends no webhook', () => {
+  const { deadlineMs, schedule, autoDisable } = encryptedDialect({
+    db: undefined as never,
+    accounts: undefined as never,
+  })
+  const quarter = 900_000
+  assert.deepEqual([deadlineMs, schedule.waitsMs], [10_000, [quarter, quarter, quarter, quarter]])
+  assert.deepEqual(autoDisable, { statuses: [], failingMsMax: null })
 })
 
 test('[E6.notification.success, E6.notification.retries, E6.notification.anew, E6.notification.reference] only 200 acknowledges; four more attempts follow 15 minutes apart, each encrypted anew with the same reference', async (t) => {

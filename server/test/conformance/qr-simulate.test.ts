@@ -5,11 +5,12 @@ import { crc16 } from '@kaha/qrph'
 import { openToken, tokenKey } from '@kaha/qrph/token'
 import { createMerchant } from '../../src/identity/issue.ts'
 import { isUuid } from '../../src/kernel/ids.ts'
-import { platform } from '../platform.ts'
+import { platform, type PlatformOptions } from '../platform.ts'
 import { sql } from '../sql.ts'
 import { call, type Answer } from './call.ts'
 import { keyFor } from './people.ts'
 import { bankOf, basic, qrAccount } from './qr-account.ts'
+import { jump, withoutWorker } from './shop.ts'
 
 // Area E: what a bank would do, on request, and the notifications that it causes.
 
@@ -17,8 +18,8 @@ const webhooks = '/webhooks/v1/webhooks'
 const path = `${webhooks}/qrph/simulate`
 const both = ['QRPH_SUCCESS', 'QRPH_DECLINED']
 
-async function simulating(t: TestContext) {
-  const p = await platform(t)
+async function simulating(t: TestContext, options?: PlatformOptions) {
+  const p = await platform(t, options)
   p.receiver.answer = (_request, response) => void response.writeHead(200).end()
   const ask = (body: unknown, key = p.merchant.secret_key) =>
     call(p.url, { method: 'POST', path, headers: { authorization: basic(key) }, body })
@@ -138,6 +139,16 @@ test('E6.simulate.test: without any PENDING code each ENABLED webhook that takes
   assert.equal((await p.account.get(gone.id)).plain.status, 'EXPIRED')
   assert.deepEqual(await sql(p.kaha.db, 'select id from payments.transactions'), before)
   assert.deepEqual((await p.account.find(one.referenceNumber)).plain.code, '20000004')
+})
+
+test('[E6.simulate.test] a code whose time is over is none that is PENDING, also while nobody has stored that', async (t) => {
+  const p = await simulating(t, withoutWorker)
+  await p.register()
+  await p.account.made()
+  await jump(p, 900_000)
+  const answer = await p.ask({ useCase: 'SUCCESS' })
+  assert.equal(answer.status, 200, answer.text)
+  assert.deepEqual(await sql(p.kaha.db, 'select state from qr.codes'), [{ state: 'PENDING' }])
 })
 
 test('[E6.simulate.test] an account that has no branch yet is sent test notifications too', async (t) => {
