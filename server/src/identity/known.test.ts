@@ -56,6 +56,21 @@ test('a key in use is read anew before its second is over, and nobody waits for 
   assert.equal(await atOnce(find('a')), 'waits')
 })
 
+test('a key in use that is gone when it is read anew is found no more', async () => {
+  const { find, answer, time } = house()
+  const first = find('a')
+  answer('one')
+  await first
+  time.wall = 700
+  assert.equal(await atOnce(find('a')), 'one')
+  answer(undefined)
+  await turn()
+  const next = find('a')
+  assert.equal(await atOnce(next), 'waits')
+  answer(undefined)
+  assert.equal(await next, undefined)
+})
+
 test('a key that nobody used for a second is read by whoever asks, and so is one that could not be read meanwhile', async () => {
   const { find, readings, answer, time } = house()
   const first = find('a')

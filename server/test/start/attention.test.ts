@@ -96,7 +96,8 @@ test('a refused void, a foreign result, one of no payment and unmatched money ar
   // A thousand characters, each of which is two where texts are counted in UTF-16.
   const note = '\u{1f4b5}'.repeat(1_000)
   assert.equal(await kaha('settle', refused, '--note', ` ${note} `), `${refused} is settled.\n`)
-  for (const id of [foreign, unmatched, money]) assert.ok(await attentionStore.settle(p.kaha.db, id, 'Looked at.'))
+  for (const id of [foreign, unmatched]) assert.ok(await attentionStore.settle(p.kaha.db, id, 'Looked at.'))
+  assert.ok(await attentionStore.settle(p.kaha.db, money, 'Wiped.\u001b[2J'))
   for (const id of [refused, unmatched, money])
     assert.equal(await attentionStore.settle(p.kaha.db, id, 'Again.'), false)
   assert.deepEqual(await open(), [])
@@ -107,6 +108,7 @@ test('a refused void, a foreign result, one of no payment and unmatched money ar
   assert.ok(settled.includes(`${refused}  ${listed[0]?.at.toISOString()}  void_refused`), settled)
   assert.match(settled, /\n {4}settled at \d{4}-\d\d-\d\dT\S+Z: Looked at\.\n/)
   assert.ok(settled.trimEnd().endsWith(`Z: ${note}`), 'the latest first')
+  assert.ok(settled.includes('Wiped.') && !settled.includes('\u001b'), 'what a note holds moves no cursor')
   const rows = JSON.parse(await kaha('list', '--settled', '--json')) as Record<string, unknown>[]
   assert.deepEqual([rows.length, rows.at(-1)?.['id'], rows.at(-1)?.['note']], [4, refused, note])
 

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
+import { scopes } from '@kaha/contract'
 import { createKaha, KahaError } from '@kaha/sdk'
 import { commandsUnder, folder, serversIn, start, stop, type SandboxFile } from './program.ts'
 
@@ -56,6 +57,10 @@ test('[I1.key.issued-by-operator, I1.key.shown-once] beside a running server key
   const brief = JSON.parse(
     await kaha('keys', 'issue', '--entity', branch.id, '--expires', inAnHour, '--json'),
   ) as typeof issued
+  const all = JSON.parse(await kaha('keys', 'list', '--json')) as { id: string; scopes: string[] }[]
+  const scopesOf = (id: string) => all.find((one) => one.id === id)?.scopes
+  assert.deepEqual(scopesOf(issued.id), ['payment_links.read'])
+  assert.deepEqual(scopesOf(brief.id)?.toSorted(), [...scopes].toSorted())
   const standing = async () => (await kaha('keys', 'list')).split('\n').find((line) => line.startsWith(brief.id)) ?? ''
   assert.match(await standing(), new RegExp(`  ACTIVE  .* \\(until ${inAnHour}\\)$`))
   assert.equal(await answerTo(sandbox, brief.secret_key), 'OK')
