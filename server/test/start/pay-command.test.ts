@@ -55,6 +55,7 @@ test('kaha pay says in a line what is wrong with how it was called, and where no
     const { code, stderr } = await kaha(args)
     assert.deepEqual([code, stderr.startsWith('kaha: '), stderr.split('\n').length], [1, true, 2], stderr)
   }
+  assert.match((await kaha(['a', '--read', '--decline'])).stderr, /one of --decline, --expire and --read/)
   assert.match(
     (await kaha(['a', '--foo'])).stderr,
     /^kaha: Unknown option '--foo'; `kaha pay --help` tells what there is\n$/,
