@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
+import fs from 'node:fs'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
-import { createRequire } from 'node:module'
+import { createRequire, syncBuiltinESMExports } from 'node:module'
 import { createServer, type AddressInfo, type ListenOptions, type Server, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
@@ -10,7 +11,7 @@ import { createAuthority, noCertificates } from '../../test/certificates.ts'
 import { readConfig } from '../config.ts'
 import { joinDatabase, migrateOrExplain, openDatabase } from './database.ts'
 import { StartFault } from '../kernel/fault.ts'
-import { lockDirectory } from '../kernel/postgres/lock.ts'
+import { DirectoryHeld, lockDirectory } from '../kernel/postgres/lock.ts'
 import { pidFilePath } from '../kernel/postgres/pid-file.ts'
 import { folder } from '../kernel/postgres/test-setup.ts'
 
@@ -57,6 +58,22 @@ test('a command beside a Kaha whose disk is full says that at once, and not that
     joinDatabase(readConfig({ KAHA_DATA_DIR: dataDir })),
     new StartFault(`the disk of ${dataDir} is full: free some space, and start again`),
   )
+})
+
+test('who has the data directory is told of first, also where nothing can be written there', async (t) => {
+  const dataDir = folder(t)
+  const lock = lockDirectory(dataDir)
+  t.after(() => lock[Symbol.dispose]())
+  const { mock } = t.mock.method(fs, 'mkdtempSync', () => {
+    throw Object.assign(new Error('no space left on device'), { code: 'ENOSPC' })
+  })
+  syncBuiltinESMExports()
+  t.after(() => {
+    mock.restore()
+    syncBuiltinESMExports()
+  })
+  const opening = openDatabase(readConfig({ KAHA_DATA_DIR: dataDir }), { log: () => {}, forCommand: true })
+  await assert.rejects(opening, DirectoryHeld)
 })
 
 test('a database of before PostgreSQL 14, which does not know what sessions ask for, is told by the version that it takes', async (t) => {

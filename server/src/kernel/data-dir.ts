@@ -31,13 +31,23 @@ export const unusableDataDir = unusable('used', 'that you may write')
 /** The one line about a data directory that cannot be taken for one process. */
 export const unlockableDataDir = unusable('locked', 'on a local disk')
 
-/** Makes the data directory where it is missing, closed to everybody else; gives its real path. A StartFault where it can keep nothing. */
-export function openDataDir(path: string): string {
+/** Makes the data directory where it is missing, closed to everybody else; gives its real path. A StartFault where it cannot. */
+export function makeDataDir(path: string): string {
   try {
     makeFolder(path)
+    return realpathSync(path)
+  } catch (error) {
+    throw unusableDataDir(path, error)
+  }
+}
+
+/** The same, and tries whether it can keep anything. A StartFault where it can keep nothing. */
+export function openDataDir(path: string): string {
+  const made = makeDataDir(path)
+  try {
     // Its mode does not tell: root may write everywhere, a read-only disk and /proc included, until it tries.
     rmdirSync(mkdtempSync(join(path, '.kaha-')))
-    return realpathSync(path)
+    return made
   } catch (error) {
     throw unusableDataDir(path, error)
   }

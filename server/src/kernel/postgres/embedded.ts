@@ -1,12 +1,12 @@
 import { join } from 'node:path'
-import { openDataDir } from '../data-dir.ts'
+import { makeDataDir, openDataDir } from '../data-dir.ts'
 import { StartFault } from '../fault.ts'
 import { chooseAccount, namespaceAccount, type Account } from './account.ts'
 import { chooseBinaries, type Binaries } from './binaries.ts'
 import { adoptCluster, clusterMajor, clusterPath, createCluster, databaseUser, removeUnfinished } from './cluster.ts'
 import { keepRunning } from './keeper.ts'
 import { clearLeftovers } from './leftovers.ts'
-import { lockDirectory } from './lock.ts'
+import { DirectoryHeld, lockDirectory, type DirectoryLock } from './lock.ts'
 import { launchPostmaster, serverSettings } from './postmaster.ts'
 import { openServerLog } from './server-log.ts'
 import { makeSocketFolder } from './socket-folder.ts'
@@ -57,9 +57,9 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
   const fsync = options.fsync ?? true
   await using starting = new AsyncDisposableStack()
 
-  const dataDir = openDataDir(options.dataDir)
+  const dataDir = makeDataDir(options.dataDir)
   const cluster = join(dataDir, 'postgres')
-  const { killedOwner } = starting.use(lockDirectory(dataDir, options))
+  const { killedOwner } = starting.use(lockUsable(dataDir, options))
   const { account, binaries, dataPath } = await choose(dataDir, cluster, options.nativeDir)
   signal?.throwIfAborted()
 
@@ -113,6 +113,16 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
 }
 
 /** Who runs which programs, and the path under which they find the cluster. */
+/** Who has the directory is told of first: beside a server that runs on a full disk nothing need be kept. Then, that nothing can be. */
+function lockUsable(dataDir: string, options: { forCommand?: boolean }): DirectoryLock {
+  try {
+    return lockDirectory(dataDir, options)
+  } catch (error) {
+    if (!(error instanceof DirectoryHeld)) openDataDir(dataDir)
+    throw error
+  }
+}
+
 async function choose(
   dataDir: string,
   cluster: string,
