@@ -29,16 +29,22 @@ export async function masterKeyIn(dataDir: string): Promise<Buffer> {
   return key
 }
 
-/** Puts another master key in the place of the one that is there; gives the path of the file. */
-export async function keepMasterKeyIn(dataDir: string, key: Buffer): Promise<string> {
+/**
+ * Puts another master key in the place of the one that is there, once the database has it: `change` is called when the file needs nothing but its
+ * name, so that a full disk fails before anything is changed. Gives the path of the file.
+ */
+export async function replaceMasterKeyIn(dataDir: string, key: Buffer, change: () => Promise<void>): Promise<string> {
   const path = pathIn(dataDir)
-  try {
-    const passing = await writeBeside(path, key)
-    await rename(passing, path)
-    await syncFolder(dataDir)
-  } catch (error) {
+  const passing = await writeBeside(path, key).catch((error: unknown) => {
     throw unusableDataDir(dataDir, error)
+  })
+  try {
+    await change()
+    await rename(passing, path)
+  } finally {
+    await rm(passing, { force: true })
   }
+  await syncFolder(dataDir)
   return path
 }
 

@@ -42,7 +42,10 @@ const takenBy: Readonly<Record<string, readonly string[]>> = {
   master: ['to'],
 }
 
-/** Lists, issues, suspends, revokes and deletes secret keys, issues those for Tokens, and changes the master key, beside a running server or without one. */
+/**
+ * Lists, issues, suspends, revokes and deletes secret keys, issues those for Tokens, and changes the master key, beside a running server or
+ * without one.
+ */
 export async function keysCommand(config: Config, args: readonly string[]): Promise<void> {
   const { values, positionals } = argumentsOf('keys', args, {
     entity: { type: 'string' },

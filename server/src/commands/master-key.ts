@@ -5,10 +5,10 @@ import type { Db } from '../kernel/db.ts'
 import { changeMasterKey } from '../kernel/installation.ts'
 import { scrub } from '../kernel/log.ts'
 import { keyOf } from '../kernel/seal.ts'
-import { keepMasterKeyIn, masterKeyIn } from './data-dir.ts'
+import { masterKeyIn, replaceMasterKeyIn } from './data-dir.ts'
 import { say } from './words.ts'
 
-/** The master key that a file holds, as KAHA_MASTER_KEY would have it. */
+/** The master key that a file holds, as KAHA_MASTER_KEY would have it (32 bytes). A StartFault where it holds none, without what it holds. */
 export async function masterKeyOf(file: string | undefined): Promise<Buffer> {
   if (file === undefined || file === '')
     throw new StartFault(
@@ -29,15 +29,19 @@ export async function masterKeyOf(file: string | undefined): Promise<Buffer> {
 /** Seals the key of the database under another master key; a sandbox that made its own keeps the other in its place. */
 export async function changeMaster(db: Db, config: Config, to: Buffer, json: boolean): Promise<void> {
   const { masterKey, dataDir, mode } = config
-  const isChanged = await changeMasterKey(db, { from: masterKey ?? (await masterKeyIn(dataDir)), to, mode })
-  const keptIn = masterKey === null ? await keepMasterKeyIn(dataDir, to) : null
+  const from = masterKey ?? (await masterKeyIn(dataDir))
+  let isChanged = false
+  const change = async () => {
+    isChanged = await changeMasterKey(db, { from, to, mode })
+  }
+  const keptIn = masterKey === null ? await replaceMasterKeyIn(dataDir, to, change) : await change()
   if (json) return say(JSON.stringify({ changed: isChanged }))
   say(
     [
       isChanged
         ? 'The database opens with that key from now on, and with no other. Processes that run go on.'
         : 'The database opens with that key already.',
-      keptIn === null ? 'Set KAHA_MASTER_KEY to it wherever Kaha is started next.' : `${keptIn} holds it.`,
+      keptIn === undefined ? 'Set KAHA_MASTER_KEY to it wherever Kaha is started next.' : `${keptIn} holds it.`,
       'Keep the key before it as long as a backup from before.',
     ].join('\n'),
   )

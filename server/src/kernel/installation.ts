@@ -17,14 +17,9 @@ const keepInstallation = statement(
   'kernel.keepInstallation',
   `insert into kernel.installation (key_id, fingerprint, mode, sealed_data_key) values ($1, $2, $3, $4) on conflict do nothing`,
 )
-const readInstallation = statement(
-  'kernel.readInstallation',
-  'select mode, fingerprint, sealed_data_key from kernel.installation',
-)
-const lockInstallation = statement(
-  'kernel.lockInstallation',
-  'select mode, fingerprint, sealed_data_key from kernel.installation for update',
-)
+const selectInstallation = 'select mode, fingerprint, sealed_data_key from kernel.installation'
+const readInstallation = statement('kernel.readInstallation', selectInstallation)
+const lockInstallation = statement('kernel.lockInstallation', `${selectInstallation} for update`)
 const sealInstallation = statement('kernel.sealInstallation', 'update kernel.installation set sealed_data_key = $1')
 
 const place = 'kernel.installation.sealed_data_key'

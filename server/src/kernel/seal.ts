@@ -10,15 +10,15 @@ import {
 } from 'node:crypto'
 
 /**
- * Everything that is derived from a key of 32 bytes: from the data key of a database and, to seal that one, from the master key. Sealing is AES-256-GCM with the place of the value (row and column) as
- * additional data, so that a sealed value moved elsewhere does not open.
+ * Everything that is derived from a key of 32 bytes: from the data key of a database and, to seal that one, from the master key. Sealing is
+ * AES-256-GCM with the place of the value (row and column) as additional data, so that a sealed value moved elsewhere does not open.
  */
 export interface Keyring {
   readonly keyId: string
   /** Tells the key without telling anything about it. */
   readonly fingerprint: Buffer
   seal(plain: string, place: string): Buffer
-  /** Whether this key, and no other, has sealed it. */
+  /** Whether it names this key as the one that has sealed it. */
   hasSealed(sealed: Buffer): boolean
   /** Throws when the value was altered, moved or sealed with another key. */
   open(sealed: Buffer, place: string): string
@@ -29,7 +29,6 @@ export interface Keyring {
 const ivBytes = 12
 const tagBytes = 16
 const keyIdBytes = 4
-
 const keyBytes = 32
 
 /** The key in a text as people keep it, 32 bytes in padded base64; undefined where it is none. */

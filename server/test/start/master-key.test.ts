@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
-import { readFileSync, statSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, readdirSync, rmdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { createCheckout } from '@kaha/sdk'
@@ -37,6 +37,10 @@ test('another master key beside a running sandbox: it goes on, and so does the n
   assert.ok(said.includes(`${kept} holds it.\n`))
   assert.equal(readFileSync(kept, 'utf8'), readFileSync(next, 'utf8'))
   assert.equal(statSync(kept).mode & 0o777, 0o600)
+  assert.deepEqual(
+    readdirSync(dataDir).filter((name) => name.startsWith('master.key')),
+    ['master.key'],
+  )
   assert.match(await kaha('keys', 'master', '--to', next), /^The database opens with that key already\.\n/)
   assert.deepEqual(JSON.parse(await kaha('keys', 'master', '--to', next, '--json')), { changed: false })
 
@@ -62,6 +66,16 @@ test('another master key beside a running sandbox: it goes on, and so does the n
     assert.equal(paid.status, 'SUCCEEDED')
   }
   assert.equal(await stop(second), 0)
+
+  // A file that cannot be written is told before anything is changed.
+  const inTheWay = `${kept}.${process.pid}`
+  mkdirSync(inTheWay)
+  await assert.rejects(
+    keysCommand(readConfig({ KAHA_DATA_DIR: dataDir }), ['master', '--to', keyFile(t)]),
+    (fault) => fault instanceof StartFault && /cannot be used \(EISDIR/.test(fault.message),
+  )
+  rmdirSync(inTheWay)
+  assert.equal(readFileSync(kept, 'utf8'), readFileSync(next, 'utf8'))
 
   // Where the key is set, it is the operator's to set.
   const [from, to] = [readFileSync(kept, 'utf8').trim(), keyFile(t)]
