@@ -18,7 +18,7 @@ import { freshDatabase } from '../cluster.ts'
 import { sql } from '../sql.ts'
 import { until } from '../until.ts'
 import { assertRefused, call, type Call } from './call.ts'
-import { basic, assertQrRefused, qrAccount } from './qr-account.ts'
+import { assertQrRefused, basic, qrAccount } from './qr-account.ts'
 
 // A live installation: what it does not have, and what it does not do.
 
