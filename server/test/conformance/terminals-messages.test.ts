@@ -100,6 +100,43 @@ test('[D5.push.missed] what a till missed is kept for it, though another till of
   for (const one of [terminal, again, back]) await one.close()
 })
 
+test('[D5.push.missed] what Kaha still does about a void is no change of the payment: neither its record nor the order of what a till missed', async (t) => {
+  const its = await platform(t)
+  const there = shopOf(its)
+  t.after(() => there[Symbol.asyncDispose]())
+  const terminal = await there.connect()
+  const record = async () => {
+    const { timestamp: _now, ...rest } = (await there.read('late')).json
+    return rest
+  }
+  const late = there.pay({ transactionId: 'late' })
+  await terminal.next('payment')
+  await its.advance(91)
+  assert.equal((await late).status, 504)
+  terminal.send(result('late'))
+  await terminal.next('voidPayment')
+  const before = await record()
+  assert.deepEqual([before.status, before.updatedAt], ['VOIDED', before.voidedAt])
+  const next = there.pay({ transactionId: 'next' })
+  await terminal.next('payment')
+  terminal.send(result('next'))
+  assert.equal((await next).status, 200)
+  await its.advance(31)
+  await terminal.next('voidPayment')
+  assert.deepEqual(await record(), before)
+  terminal.send({ action: 'voidResult', transactionId: 'late', success: true })
+  await until('that it is confirmed', async () => (await there.voids('late')).json.success)
+  assert.deepEqual(await record(), before)
+  const back = await there.till()
+  await back.next('paymentComplete')
+  const told = back.received.filter(({ action }) => action.startsWith('payment'))
+  assert.deepEqual(
+    told.map(({ action, transactionId }) => `${action} ${transactionId}`),
+    ['paymentVoided late', 'paymentComplete next'],
+  )
+  await terminal.close()
+})
+
 test('[D5.push.missed] a till that was away is told of a sale and of its void, and after 7 days of neither', async (t) => {
   const its = await platform(t)
   const there = shopOf(its)

@@ -154,6 +154,17 @@ test('[D5.amount.form, D5.amount.digits, D5.amount.number, D5.errors.invalid-amo
     const answer = await shop.ask({ method: 'POST', path: at.slice('/terminal'.length), bytes })
     assertRefused(at, answer, 400, 'INVALID_AMOUNT')
   }
+  // The way out is one that the field has.
+  const wayOut = async (fields: Record<string, unknown>) => {
+    const answer = await shop.pay({ products: [{ ...line, ...fields }] })
+    assertRefused(at, answer, 400, 'INVALID_AMOUNT')
+    return answer.json.error.message
+  }
+  const many = (field: string, way: string) => `products.0.${field}: has more digits than a number can hold; ${way}.`
+  assert.equal(await wayOut({ price: 49.999_999_999_999_99 }), many('price', 'send it as a string'))
+  assert.equal(await wayOut({ quantity: 1.1 * 3 }), many('quantity', 'round it'))
+  assert.equal(await wayOut({ tax: 0.1 + 0.2 }), many('tax', 'round it'))
+  assert.equal(await wayOut({ discount: 4.04 * 3 }), many('discount', 'round it'))
 })
 
 test('[D5.amount.echo, D5.amount.currencies] a string comes back as it was sent and a number as its value, in each of the seven currencies', async () => {

@@ -85,6 +85,29 @@ export const newCourse: Course = {
   void_at: null,
 }
 
+// What Kaha keeps to itself. Of the rest a record is made: its state, its answer, and when it came to them.
+const behind: readonly (keyof Course)[] = [
+  'sent_to',
+  'cancel_asked',
+  'void_state',
+  'void_error',
+  'void_asked_at',
+  'void_step_s',
+  'voided_code',
+  'complete_unseen',
+  'voided_unseen',
+  'reach_at',
+  'grace_at',
+  'wait_at',
+  'no_result_at',
+  'cancel_at',
+  'void_at',
+]
+const shown = (Object.keys(newCourse) as (keyof Course)[]).filter((name) => !behind.includes(name))
+
+/** Whether the payment stands as it did for all who may read it, whatever Kaha still does about it. */
+export const standsAs = (before: Course, after: Course): boolean => shown.every((name) => after[name] === before[name])
+
 export type Told = 'payment' | 'cancelPayment' | 'voidPayment' | 'paymentStatus'
 export const alarms = [
   'void_refused',

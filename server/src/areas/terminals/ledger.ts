@@ -5,7 +5,7 @@ import { isAway, type Db, type Queries } from '../../kernel/db.ts'
 import type { Log } from '../../kernel/log.ts'
 import { together } from '../../kernel/together.ts'
 import { putOff } from '../../payments/put-off.ts'
-import { asOf, unchanged, type Alarm, type Effect, type Step } from './course.ts'
+import { asOf, standsAs, unchanged, type Alarm, type Effect, type Step } from './course.ts'
 import { notConnected } from './errors.ts'
 import type { TerminalFigures } from './figures.ts'
 import { isOpen } from './machine.ts'
@@ -129,7 +129,8 @@ export function createLedger({ db, bus, clock, log, figures, waits, eventRecords
     const due = asOf(before, before.created_at, at)
     const step = stepper(due.course === before ? before : { ...before, ...due.course }, at)
     if (step.course === before) return { before, heldBy, row: before, at, effects: step.effects }
-    const row = { ...before, ...step.course, version: before.version + 1, updated_at: at }
+    const updatedAt = standsAs(before, step.course) ? before.updated_at : at
+    const row = { ...before, ...step.course, version: before.version + 1, updated_at: updatedAt }
     return { before, heldBy, row, at, effects: [...due.effects, ...step.effects] }
   }
 
@@ -138,9 +139,9 @@ export function createLedger({ db, bus, clock, log, figures, waits, eventRecords
     const events = changed.flatMap(({ row, at, effects }) =>
       effects.flatMap((effect) => (effect.kind === 'announce' ? [announcementOf(row, effect.type, at)] : [])),
     )
-    const saves = changed.map(({ before, heldBy, row, at }) => {
+    const saves = changed.map(({ before, heldBy, row }) => {
       const report = reportStatusOf(row)
-      return { before, heldBy, course: row, at, report: report === reportStatusOf(before) ? null : report }
+      return { before, heldBy, course: row, report: report === reportStatusOf(before) ? null : report }
     })
     const isHeard =
       saves.length > 0 && (await store.saveAll(on, saves, events.length === 0 ? null : eventRecords(events)))

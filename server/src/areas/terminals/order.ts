@@ -45,12 +45,18 @@ const amountField = 'amount'
 const bad = (field: string, rule: string, message: string) =>
   refuse('INVALID_AMOUNT', `${field}: ${message}`, field, rule)
 
+const mayBeText = (field: string): boolean => field === amountField || field.endsWith('.price')
+
 /** A decimal, free of signs and exponents; a number with digits that it can hold exactly. */
 function plain({ text, isNumber }: Written, field: string): string {
   if (!/^(0|[1-9]\d*)(\.\d+)?$/.test(text)) throw bad(field, 'decimal', 'must be a plain decimal, as in 150.00.')
   const digits = text.replace('.', '').replace(/^0+/, '')
   if (isNumber && digits.length > significantDigitsMax)
-    throw bad(field, 'digits', 'has more digits than a number can hold; send it as a string.')
+    throw bad(
+      field,
+      'digits',
+      `has more digits than a number can hold; ${mayBeText(field) ? 'send it as a string' : 'round it'}.`,
+    )
   return text
 }
 

@@ -61,8 +61,26 @@ test('D5.signature.window: a time is within five minutes of ours, to the millise
   const now = Date.parse('2026-01-15T10:30:00.000Z')
   for (const ms of [-300_000, -299_000, 0, 299_000, 300_000]) assert.ok(isInWindow(now + ms, now))
   for (const ms of [-301_000, -300_001, 300_001, 301_000]) assert.ok(!isInWindow(now + ms, now))
-  for (const text of [undefined, '', 'now', '2026-01-15', '1768473000', '2026-01-15T10:30:00', '2026-13-15T10:30:00Z'])
+  for (const text of [
+    undefined,
+    '',
+    'now',
+    '2026-01-15',
+    '1768473000',
+    '2026-01-15T10:30:00',
+    '2026-13-15T10:30:00Z',
+    '2026-01-15T10:30:00+',
+    '2026-01-15T10:30:00+08:',
+    '2026-01-15T10Z',
+  ])
     assert.equal(readTimestamp(text), null)
-  assert.equal(readTimestamp('2026-01-15T18:30:00.000+08:00'), now)
-  assert.equal(readTimestamp('2026-01-15T10:30:00.00000000000Z'), now)
+  for (const text of [
+    '18:30:00.000+08:00',
+    '10:30:00.00000000000Z',
+    '10:30Z',
+    '18:30+08',
+    '18:30:00+0800',
+    '10:30:00,000Z',
+  ])
+    assert.equal(readTimestamp(`2026-01-15T${text}`), now, text)
 })

@@ -11,8 +11,9 @@ export const windowMs = 5 * 60_000
 export const rememberedMs = windowMs + 2 * 60_000
 
 const signatureBytes = 32
-// ISO 8601 in UTC or with an offset, to the second at least.
-const isoTime = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?(Z|[+-]\d{2}:\d{2})$/
+// ISO 8601 in its extended form, in UTC or with an offset. Its fraction may follow a comma, and seconds and the minutes of the offset may be
+// left out: there are languages that do so where these are zero.
+const isoTime = /^(\d{4}-\d{2}-\d{2}T\d{2}:\d{2})(:\d{2}(?:[.,]\d+)?)?(?:Z|([+-]\d{2})(?::?(\d{2}))?)$/
 
 export interface SignedRequest {
   readonly method: string
@@ -38,8 +39,10 @@ export function readSignature(text: string | undefined): Buffer | null {
 
 /** The time of x-timestamp in ms, or null where it is none. */
 export function readTimestamp(text: string | undefined): number | null {
-  if (text === undefined || !isoTime.test(text)) return null
-  const ms = msOf(text)
+  const found = text === undefined ? null : isoTime.exec(text)
+  if (found === null) return null
+  const [, minute, seconds = ':00', hours, minutes = '00'] = found
+  const ms = msOf(`${minute}${seconds.replace(',', '.')}${hours === undefined ? 'Z' : `${hours}:${minutes}`}`)
   return Number.isNaN(ms) ? null : ms
 }
 

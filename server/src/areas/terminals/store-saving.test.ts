@@ -30,7 +30,7 @@ const save = (on: Queries, rows: readonly TransactionRow[]) => {
   const at = new Date()
   const saves = rows.map((before) => {
     const course = { ...before, state: 'COMPLETED' as const, outcome: 'SUCCESS' as const, outcome_at: at, ended_at: at }
-    return { before, heldBy: null, course, at, report: 'CAPTURED' }
+    return { before, heldBy: null, course: { ...course, updated_at: at }, report: 'CAPTURED' }
   })
   return store.saveAll(on, saves, null)
 }

@@ -46,8 +46,7 @@ export interface Save {
   readonly before: TransactionRow
   /** The connection that this must be the word of. */
   readonly heldBy: string | null
-  readonly course: Course
-  readonly at: Date
+  readonly course: Course & Pick<TransactionRow, 'updated_at'>
   readonly report: string | null
 }
 
@@ -251,14 +250,13 @@ export const transactionStore = {
    * is no longer as it was read. Resolves to whether any of the events is to be dispatched.
    */
   async saveAll(on: Queries, saves: readonly Save[], events: Buffer | null): Promise<boolean> {
-    const changes = saves.map(({ before, heldBy, course, at, report }) => ({
+    const changes = saves.map(({ before, heldBy, course, report }) => ({
       ...course,
       id: before.id,
       group_id: before.group_id,
       before_version: before.version,
       before_state: before.state,
       held_by: heldBy,
-      updated_at: at,
       report,
     }))
     try {
