@@ -57,8 +57,8 @@ export interface Payments {
   refuseUnlessOpen(intent: Intent): void
   /** Pays; with `attemptCount`, only while the intent has had just so many attempts. Throws INTENT_PROCESSING, INTENT_INVALID_STATE, INVALID_CARD, ATTEMPT_LIMIT_REACHED, LINK_FULLY_RESERVED. */
   confirm(intent: Intent, card: CardInput, correlationId: string | null, attemptCount?: number): Promise<Confirmed>
-  /** Where the payer goes on with the challenge that the intent waits for; undefined while it waits for none. */
-  challengeUrl(intent: Intent): Promise<string | undefined>
+  /** Where the payer goes on with the challenge that the intent waits for, and whether it has ended there; undefined while it waits for none. */
+  challengeOf(intent: Intent): Promise<{ readonly url: string; readonly hasEnded: boolean } | undefined>
   /**
    * Asks the connector how the challenge of an attempt has ended, and goes on from there. A result that comes late or twice changes
    * nothing, and the processor is not called. `linkFull`: it was passed, but no use of the link was free.
@@ -225,11 +225,12 @@ export function createPayments({
       return waits ? { ...confirmed, nextUrl: challengeUrl } : confirmed
     },
 
-    async challengeUrl(intent) {
+    async challengeOf(intent) {
       const attemptId = intent.latestAttempt?.id
       if (attemptId === undefined || !waitsFor(intent, attemptId)) return undefined
       const challenge = await askAboutChallenge(attemptId)
-      return challenge.kind === 'open' ? challenge.url : owner.returnUrl(intent.id, attemptId)
+      const url = challenge.kind === 'open' ? challenge.url : owner.returnUrl(intent.id, attemptId)
+      return { url, hasEnded: challengeEnds[challenge.kind] !== null }
     },
 
     async takeChallenge(intent, attemptId) {

@@ -138,10 +138,11 @@ test('a payer who leaves the challenge is told where to go on, and can', async (
   assert.match(page, /data-outcome="challenge"/)
   assert.ok(page.includes(`href="${challenge.url}"`))
   assert.equal((await read(challenge.id)).status, 'REQUIRES_ACTION')
-  // An answer whose way back was never taken is found on the next visit.
+  // An answer whose way back was never taken is found on the next visit, in the language of the payer.
   await fetch(challenge.url, { method: 'POST', body: new URLSearchParams({ result: 'passed' }), redirect: 'manual' })
-  const onwards = /href="([^"]+\/challenge\/[^"]+)"/.exec(await (await fetch(challenge.page)).text())?.[1] ?? ''
-  assert.match(await (await fetch(onwards)).text(), /data-outcome="succeeded"/)
+  const found = await fetch(`${challenge.page}?lang=fil`)
+  assert.equal(found.url, `${challenge.page}?lang=fil`)
+  assert.match(await found.text(), /lang="fil"[^]*data-outcome="succeeded"/)
 })
 
 test('C4.machine.any.challenge-late: a result that comes twice, from many windows at once, or for another attempt changes nothing, and charges once', async () => {

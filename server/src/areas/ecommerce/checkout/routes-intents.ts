@@ -94,7 +94,10 @@ function createShowIntent({
     const notice = query.get('untried') === null ? undefined : untriedOf(intent, address)
     const code = codeViewOfIntent(intent, payee, address, { form, stay, ...codeAddresses(request) })
     if (code !== undefined) return send(reply, codePage({ ...code, notice }), intent.redirectUrls)
-    const challengeUrl = await ecommerce.challengeUrl(intent)
+    const challenge = await ecommerce.challengeOf(intent)
+    const challengeUrl = challenge && inLanguage(request, challenge.url)
+    // The payer is here, and only the way back was lost.
+    if (challenge?.hasEnded === true && challengeUrl !== undefined) return redirect(reply, { url: challengeUrl })
     const link = intent.linkId === null ? undefined : await ecommerce.findLinkOfIntent(intent.linkId)
     // As at the link's address: another tab of this browser may have used it up. Of a link with more uses this may have been another purchase.
     if (link?.state === 'CONSUMED' && link.type === 'one_time' && intent.isOfForm && hasEnded(intent)) {
@@ -104,7 +107,7 @@ function createShowIntent({
     const result = resultViewOfIntent(intent, link, payee, address, {
       stay,
       refunded: await ecommerce.refundedOf(intent),
-      challengeUrl: challengeUrl === undefined ? undefined : inLanguage(request, challengeUrl),
+      challengeUrl,
       linkUrl: link && pageAddressOf(request, 'l', link.token).url,
     })
     if (result !== undefined)
