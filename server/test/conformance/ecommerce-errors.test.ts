@@ -93,8 +93,9 @@ for (const operation of withBody) {
       refusal(await post(operation, { body: { ...right, surprise: 1 } })),
       '400 BAD_REQUEST surprise unknown',
     )
-    // The control: without the surprise it is taken.
-    assert.ok((await post(operation, { body: right })).status < 300)
+    // The control: without the surprise it is taken, by an intent that nobody else needs.
+    const path = operation.path.replace('{id}', bodyOf(await merchant.createIntent(), 201).id)
+    assert.ok((await post(operation, { path, body: right })).status < 300)
   })
 }
 
@@ -181,13 +182,16 @@ for (const [operation, field, values, code] of fieldCases) {
   })
 }
 
-test('C4.confirm.order: a card that is missing, or has a field of another type, is told after the client_secret and the state of the intent', async () => {
+test('C4.confirm.order: a card or its method that is missing, or has a field of another type, is told after the client_secret and the state of the intent', async () => {
   const { id, client_secret: secret } = bodyOf(await merchant.createIntent(), 201)
-  const confirm = async (method: object, client_secret: string) =>
+  const confirm = async (method: unknown, client_secret: string) =>
     refusal(await merchant.confirmBy(method, id, { client_secret }))
   assert.equal(await confirm({ type: 'card' }, secret), '400 BAD_REQUEST payment_method.card required')
   const wrongCards = [{ exp_month: '12' }, { exp_month: 6.5 }, { number: 42 }, { cvc: null }, { surprise: 1 }]
   const wrong = [
+    undefined,
+    null,
+    { type: 'cash' },
     { type: 'card' },
     { type: 'card', card: 'none' },
     { type: 'card', card: {} },
@@ -196,7 +200,7 @@ test('C4.confirm.order: a card that is missing, or has a field of another type, 
   ]
   for (const method of wrong) {
     assert.equal(await confirm(method, 'another'), '401 UNAUTHORIZED')
-    assert.match(await confirm(method, secret), /^400 (INVALID_CARD|BAD_REQUEST) payment_method\.card/)
+    assert.match(await confirm(method, secret), /^400 (INVALID_CARD|INVALID_PAYMENT_METHOD|BAD_REQUEST) payment_method/)
   }
   bodyOf(await merchant.confirm(id), 200)
   for (const method of wrong) {

@@ -228,6 +228,17 @@ test('C4.link-create.currency: a currency that the installation was set up for i
   assert.equal(refusal(await merchant.createLink({ currency: 'JPY' })), '400 INVALID_CURRENCY currency one_of')
 })
 
+test('[C4.intent-create.link-inherits, C4.intent-create.currency] a link in a currency that is offered no more is paid as before, on its page and by an intent', async (t) => {
+  const before = await platform(t, { settings: { KAHA_CURRENCIES: 'PHP,JPY' } })
+  const { id, url } = bodyOf(await shop(before).createLink({ currency: 'JPY' }), 201)
+  const { localUrl } = await before.another({ KAHA_CURRENCIES: 'PHP' })
+  const since = shop({ ...before, url: localUrl })
+  assert.equal(refusal(await since.createIntent({ currency: 'JPY' })), '400 INVALID_CURRENCY currency one_of')
+  assert.match(await (await fetch(url.replace(before.url, localUrl))).text(), /name="number"/)
+  const intent = bodyOf(await since.createIntent({ payment_link_id: id }), 201)
+  assert.deepEqual([intent.currency, bodyOf(await since.confirm(intent.id), 200).status], ['JPY', 'SUCCEEDED'])
+})
+
 test('[C4.link-state.expired, C4.link.updated-at] a link that expires while it is read is shown whole as before its end or as after it', async (t) => {
   const one = await platform(t, withoutWorker)
   const own = shop(one)

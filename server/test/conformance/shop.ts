@@ -119,7 +119,7 @@ export function shop(p: ShopOn) {
       ),
     retrieveIntent: (id: string, asked?: Asked) => send(retrievePaymentIntent, { id }, asked),
     /** By any payment_method, with the secret key unless the fields bring a client_secret. */
-    confirmBy: (payment_method: object, id: string, fields: object = {}) =>
+    confirmBy: (payment_method: unknown, id: string, fields: object = {}) =>
       send(
         confirmPaymentIntent,
         { id, body: { payment_method, ...fields } },

@@ -155,9 +155,9 @@ export function ecommerceRoutes(service: EcommerceService, addresses: { readonly
         const confirmed = await service.confirm(intent, body.payment_method, correlationId)
         return { status: confirmed.shown.status === 'PROCESSING' ? 202 : 200, body: presentConfirmedIntent(confirmed) }
       },
-      // Whoever may not pay, or can no more, is told that before anything of the card.
-      async ({ principal, id, body }, violation) => {
-        if (!isOfCard(violation)) return
+      // Whoever may not pay, or can no more, is told that before anything of how it would be paid.
+      async ({ principal, id, body }, { field }) => {
+        if (!/^payment_method(\.|$)/.test(field)) return
         const { client_secret: secret } = body as { client_secret?: unknown }
         const given = typeof secret === 'string' ? secret : undefined
         service.refuseUnlessOpen(await service.intentToConfirm(principal, id, given))

@@ -38,7 +38,8 @@ export function intentCases({ db, clock, keyring, identity, payments, idempotenc
     const currency = link?.currency ?? input.currency
     if (amount === undefined) throw refuse('BAD_REQUEST', 'amount: is missing.', 'amount', 'required')
     if (currency === undefined) throw refuse('BAD_REQUEST', 'currency: is missing.', 'currency', 'required')
-    checkCurrency(currency, settings.currencies)
+    // That of a link was offered when it was made: what its page takes, its intents do.
+    if (link === undefined) checkCurrency(currency, settings.currencies)
     return newIntentRow(branch, { ...fromLink(link), ...input }, { amount, currency, link, formNonce: null })
   }
 
@@ -156,7 +157,7 @@ export function intentCases({ db, clock, keyring, identity, payments, idempotenc
     offersCode: (payment: Pick<Intent, 'currency' | 'amount'>) => payments.codes.offered(payment),
     giveUpCode: (intent: Intent) => payments.codes.giveUp(intent),
 
-    challengeUrl: (intent: Intent) => payments.challengeUrl(intent),
+    challengeOf: (intent: Intent) => payments.challengeOf(intent),
     takeChallenge: (intent: Intent, attemptId: string) => payments.takeChallenge(intent, attemptId),
 
     /** Ends an intent that is neither paid nor being paid. Throws INTENT_PROCESSING, INTENT_INVALID_STATE. */
