@@ -51,6 +51,11 @@ const requestIdOfTerminal = Unread('Yours: an error to the message has it too, w
  * for texts that are long: what fits into a frame is taken.
  */
 export const ReportedPayment = Type.Object({
+  transactionId: Type.Optional(
+    Nullable(
+      Type.String({ maxLength: terminalFrameBytesMax, description: 'That of the message, where it stands here too.' }),
+    ),
+  ),
   status: OneOf(['SUCCESS', 'FAILED', 'PENDING', 'CANCELLED'], 'What became of it.'),
   amount: Type.Optional(Type.Union([Type.String({ maxLength: 32 }), Type.Number(), Type.Null()])),
   currency: Perhaps(),

@@ -311,9 +311,9 @@ const alarmsOf = async (transactionId: string) => {
 test('[D5.result.malformed, D5.message.from-terminal.payment-response] a SUCCESS without authorizationCode, or a malformed result, is an error and changes nothing', async () => {
   const { transactionId, paying, terminal } = await begun()
   for (const wrong of [
-    { authorizationCode: undefined },
-    { authorizationCode: '' },
-    { authorizationCode: null },
+    ...[undefined, '', ' ', null].map((authorizationCode) => ({ authorizationCode })),
+    { transactionId: 'another' },
+    { transactionId: 'another', status: 'FAILED' },
     { status: 'DONE' },
     { amount: undefined },
     { amount: '' },

@@ -72,6 +72,8 @@ test('[D5.message.from-terminal.nothing] what a terminal sends as null, or as an
   assert.deepEqual([long.status, long.receiptData], ['SUCCESS', receiptData])
   const declined = await paid({ status: 'FAILED', ...nothing, authorizationCode: '', amount: null, currency: null })
   assert.deepEqual([declined.status, declined.errorCode], ['FAILED', 'PAYMENT_FAILED'])
+  const blank = await paid({ status: 'FAILED', transactionId: null, errorCode: ' ', errorMessage: ' ' })
+  assert.deepEqual([blank.status, blank.errorCode], ['FAILED', 'PAYMENT_FAILED'])
   const voiding = shop.voids(approved.transactionId)
   await terminal.next('voidPayment')
   answers(terminal, approved.transactionId, { success: true, reason: null, error: null, voidedAt: '22/11/2026' })

@@ -13,10 +13,17 @@ import { transactionStore as store, type Named, type TransactionRow } from './st
 
 /** What a terminal says of a payment. */
 export interface TerminalResult extends Result {
+  /** Where it names another payment than its message. */
+  readonly transactionId?: string
   readonly status: 'SUCCESS' | 'FAILED' | 'PENDING' | 'CANCELLED'
   readonly amount?: string | number | undefined
   readonly currency?: string | undefined
 }
+
+const whatIsWrong = {
+  malformed: 'A SUCCESS needs authorizationCode, a decimal amount and a currency of three capitals',
+  'of another': 'paymentResponse has the transactionId of another payment than its message',
+} as const
 
 /** A terminal that says something, and by which connection. */
 export interface Speaker {
@@ -151,13 +158,10 @@ export function createTerminalCases({
   return {
     async hearResult(from: Speaker, transactionId: string, result: TerminalResult) {
       const row = await own(from, transactionId, result, result)
-      const event = eventOf(row, result)
-      if (event === 'malformed') {
+      const event = result.transactionId === undefined ? eventOf(row, result) : 'of another'
+      if (event === 'malformed' || event === 'of another') {
         await changeOf(from, row, (course) => alarming(course, 'malformed_result', result), result)
-        throw refuse(
-          'INVALID_REQUEST',
-          'A SUCCESS needs authorizationCode, a decimal amount and a currency of three capitals; nothing was changed.',
-        )
+        throw refuse('INVALID_REQUEST', `${whatIsWrong[event]}; nothing was changed.`)
       }
       let isFurther = false
       const stepper: Stepper = (course, now) => {

@@ -53,7 +53,7 @@ export const terminalSockets = joined(
       'a terminal reports a result as paymentResponse with transactionId and paymentResponse',
     'D5.message.from-terminal.payment-status': 'a terminal answers paymentStatus with PENDING or UNKNOWN',
     'D5.message.from-terminal.void-result': 'a terminal reports a void as voidResult',
-    'D5.message.from-terminal.nothing': 'what a terminal sends as null, or as an empty text, it has not said',
+    'D5.message.from-terminal.nothing': 'what a terminal sends as null, or as an empty or blank text, it has not said',
     'D5.push.connected':
       'terminalStatusUpdate connected has terminalId, connectionId, deviceId, status and terminalInfo',
     'D5.push.reconnecting': 'terminalStatusUpdate reconnecting has terminalId, deviceId and status',

@@ -40,12 +40,14 @@ const reasonCharactersMax = 255
 const isAction = (name: unknown): name is Action => typeof name === 'string' && Object.hasOwn(terminalRequests, name)
 /** Undefined where a terminal sent nothing by null or by an empty text. */
 const said = <Value>(value: Value | null | undefined) => (value === null || value === '' ? undefined : value)
+/** Of a text that a till or a person is to go by. */
+const meant = (text: string | null | undefined) => (text?.trim() === '' ? undefined : said(text))
 /** What is kept of a text that a terminal said; half a surrogate pair at its end could not be. */
 const beginningOf = (text: string | null | undefined, charactersMax: number) =>
-  said(text)?.slice(0, charactersMax).toWellFormed()
+  meant(text)?.slice(0, charactersMax).toWellFormed()
 /** Of an approval's code, which tells it from another, more than its beginning: some share that. */
 const approvalCodeOf = (code: string | null | undefined) => {
-  const text = said(code)
+  const text = meant(code)
   if (text === undefined || text.length <= codeCharactersMax) return text
   const digest = sha256(text).toString('base64url').slice(0, digestCharacters)
   return beginningOf(text, codeCharactersMax - digestCharacters) + digest
@@ -140,13 +142,15 @@ export function createActions(deps: ActionsDependencies): Act {
     },
     async paymentResponse(link, { transactionId, paymentResponse }) {
       const { status, amount, currency, authorizationCode, errorCode, errorMessage, receiptData } = paymentResponse
+      const named = meant(paymentResponse.transactionId)
       await cases.hearResult(speakerOf(link), transactionId, {
+        ...(named === undefined || named === transactionId ? {} : { transactionId: named }),
         status,
         amount: said(amount),
         currency: said(currency),
         authorizationCode: approvalCodeOf(authorizationCode),
         errorCode: beginningOf(errorCode, codeCharactersMax),
-        errorMessage: said(errorMessage),
+        errorMessage: meant(errorMessage),
         receiptData: said(receiptData),
       })
       // Whatever it said, it has answered.
