@@ -18,7 +18,7 @@ const branch = { id: p.branch.id, level: 'branch' } as const
 const code = await own.made()
 
 /** The three operations that need a key, with this Authorization. */
-const tries = async (authorization: string | undefined): Promise<QrAnswer[]> => {
+const tries = async (authorization: string | readonly string[] | undefined): Promise<QrAnswer[]> => {
   const headers = authorization === undefined ? {} : { authorization }
   const requests = [
     { method: 'POST', path: qrPath, headers, body: await own.seal(own.request()) },
@@ -27,7 +27,11 @@ const tries = async (authorization: string | undefined): Promise<QrAnswer[]> => 
   ]
   return Promise.all(requests.map(async (one) => ({ ...(await call(p.url, one)), plain: undefined })))
 }
-const refused = async (authorization: string | undefined, wanted: QrErrorCode, error?: string): Promise<void> => {
+const refused = async (
+  authorization: string | readonly string[] | undefined,
+  wanted: QrErrorCode,
+  error?: string,
+): Promise<void> => {
   for (const answer of await tries(authorization)) {
     assertQrRefused(answer, wanted)
     if (error !== undefined) assert.equal(answer.json.error, error)
@@ -74,6 +78,7 @@ test('E6.auth.none: no Authorization, or one that is not HTTP Basic without a pa
     basic(key, 'password'),
     basic(`${key}:`, ':'),
     `Digest username="${key}"`,
+    [basic(key), basic(key)],
   ]
   for (const authorization of unreadable) await refused(authorization, 'NO_AUTHORIZATION')
   const elsewhere = await call(p.url, { path: `${qrPath}/${code.id}`, key })

@@ -97,6 +97,8 @@ test('a request that is no whole handshake is 400, and takes the place of no soc
   }
   for (const twice of ['?x-api-key=a&x-api-key=b', '?x-group-id=a&x-group-id=b'])
     assertRefused(path, await call(p.url, { path: path + twice, headers: whole }), 400, 'INVALID_REQUEST')
+  const devices = { ...whole, 'x-device-id': [device, device] }
+  assertRefused(path, await call(p.url, { path, headers: devices }), 400, 'INVALID_REQUEST')
   assertRefused(path, await call(p.url, { method: 'POST', path, headers: whole }), 400, 'INVALID_REQUEST')
   await one.settled()
   assert.deepEqual([one.closed, (await shown()).map((terminal) => terminal.connectionId)], [null, [connectionId]])

@@ -15,6 +15,7 @@ import {
 import type { Static } from 'typebox'
 import { newId } from '../../kernel/ids.ts'
 import { keyed, route, type Area, type Route } from '../../kernel/http/area.ts'
+import { authorizationOf } from '../../kernel/http/header.ts'
 import type { Account, Callers } from './callers.ts'
 import type { QrSimulation } from './service-simulate.ts'
 import type { QrWebhooksService } from './service-webhooks.ts'
@@ -37,8 +38,8 @@ export function qrWebhooksArea({ callers, now }: { callers: Callers; now: () => 
       error: message,
       referenceNumber: newId(now()),
     }),
-    async authenticate({ headers }, operation) {
-      return operation.auth === 'none' ? null : callers.account(headers.authorization, scopesOf(operation))
+    async authenticate({ raw }, operation) {
+      return operation.auth === 'none' ? null : callers.account(authorizationOf(raw), scopesOf(operation))
     },
   }
 }

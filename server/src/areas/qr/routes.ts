@@ -17,6 +17,7 @@ import { Fault } from '../../kernel/fault.ts'
 import { newId } from '../../kernel/ids.ts'
 import { repeatsKey } from '../../kernel/json-keys.ts'
 import { keyed, route, type Area, type Route } from '../../kernel/http/area.ts'
+import { authorizationOf } from '../../kernel/http/header.ts'
 import { complaintOf } from '../../kernel/http/complaints.ts'
 import { compile } from '../../kernel/http/validation.ts'
 import type { Callers, QrCaller } from './callers.ts'
@@ -36,8 +37,8 @@ export function qrArea({ callers, now }: { callers: Callers; now: () => Date }):
     bodyBytesMax,
     statuses,
     challenge: qrChallenge,
-    async authenticate({ headers }, operation) {
-      return operation.auth === 'none' ? null : callers.withKey(headers.authorization, scopesOf(operation))
+    async authenticate({ raw }, operation) {
+      return operation.auth === 'none' ? null : callers.withKey(authorizationOf(raw), scopesOf(operation))
     },
     // What has no Token to open is read as soon as it is authenticated.
     restate: (fault, { method, principal }) =>

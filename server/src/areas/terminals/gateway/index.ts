@@ -214,6 +214,8 @@ export function createGateway(deps: GatewayDependencies): Gateway {
     const query = new URLSearchParams((request.url ?? '').split('?')[1] ?? '')
     if (['x-api-key', 'x-group-id'].some((name) => query.getAll(name).length > 1))
       throw refuse('INVALID_REQUEST', 'A query parameter is sent twice; send it once.')
+    if ((request.headersDistinct['x-device-id'] ?? []).length > 1)
+      throw refuse('INVALID_REQUEST', 'X-Device-Id is sent twice; send it once.')
     const apiKey = headerOf(request, 'x-api-key') ?? query.get('x-api-key') ?? undefined
     const principal = await identity.authenticate(apiKey)
     requireGroup(principal, headerOf(request, 'x-group-id') ?? query.get('x-group-id') ?? undefined)
