@@ -237,8 +237,13 @@ export interface DestinationInsert {
   readonly at: Date
 }
 
-/** The same for every spelling of a URL (WHATWG). */
-const addressOf = (url: string): string => new URL(url).href
+// Letters, digits, - . _ ~, encoded.
+const unreserved = /%(?:2[de]|3\d|4[1-9a-f]|5[\daf]|6[1-9a-f]|7[\dae])/i
+/** The same for every spelling of a URL (WHATWG), also of one that encodes what needs none (RFC 3986, 6.2.2). */
+const addressOf = (url: string): string =>
+  new URL(url).href.replaceAll(/%[\da-f]{2}/gi, (encoded) =>
+    unreserved.test(encoded) ? decodeURIComponent(encoded) : encoded.toUpperCase(),
+  )
 
 export const destinationStore = {
   async insert(on: Queries, { owner, ...row }: DestinationInsert): Promise<DestinationRow | undefined> {

@@ -177,8 +177,17 @@ test('[A2.create.conflict] a url is the same however it is spelled, and is shown
   const spelled = 'https://Spelled.Example.com:443/a/../hook'
   const first = await create(fresh({ url: spelled }))
   assert.deepEqual([first.status, first.json.url], [201, spelled])
-  for (const url of ['https://spelled.example.com/hook', 'HTTPS://SPELLED.example.com/./hook', spelled])
+  for (const url of [
+    'https://spelled.example.com/hook',
+    'HTTPS://SPELLED.example.com/./hook',
+    spelled,
+    'https://spelled.example.com/%68%6Fok',
+  ])
     assertRefused(path, await create(fresh({ url })), 409, 'CONFLICT')
+  // What is encoded because it must be says something else than what it stands for.
+  assert.equal((await create(fresh({ url: 'https://spelled.example.com/hook%2fa' }))).status, 201)
+  assertRefused(path, await create(fresh({ url: 'https://spelled.example.com/hook%2Fa' })), 409, 'CONFLICT')
+  assert.equal((await create(fresh({ url: 'https://spelled.example.com/hook/a' }))).status, 201)
   assert.equal((await create(fresh({ url: 'https://spelled.example.com:8443/hook' }))).status, 201)
 })
 
