@@ -80,6 +80,35 @@ test('nor for ever one that had waited for a retry', async () => {
   assert.equal(receiver.received.length, 3)
 })
 
+test('a result that comes when another worker has taken the delivery over is counted, and not stored', async () => {
+  await using room = await startDeliveryRoom({ random: () => 0 })
+  await using receiver = await startReceiver()
+  await room.endpoint(receiver.url)
+  // By one that died of it.
+  const takenOver = `with other as (update delivery.queue set fence = fence + 1, lease_until = clock_timestamp())
+    update delivery.lanes set look_at = kernel.now()`
+  receiver.answer = (_request, response) => {
+    if (receiver.received.length === 1) response.writeHead(500).end()
+    else if (receiver.received.length > 2) response.writeHead(204).end()
+    else void room.query(takenOver).then(() => response.writeHead(500).end())
+  }
+  const lost = async () => /^kaha_delivery_results_lost_total (\d+)$/m.exec(await room.metrics.registry.metrics())?.[1]
+  room.work()
+  await room.happen()
+  await room.sandboxClock.idle()
+  assert.equal(await lost(), '0')
+  const advancing = room.sandboxClock.advanceBy(seconds(60))
+  await eventually(async () => (await lost()) === '1')
+  // The other one, which looks at once what is left over.
+  room.work()
+  await advancing
+  assert.deepEqual(await room.statuses(), { DELIVERED: 1 })
+  assert.equal(receiver.received.length, 3)
+  const attempts = await room.query<{ status: number }>('select status from delivery.attempts order by number')
+  assert.deepEqual(attempts, [{ status: 500 }, { status: 204 }])
+  assert.equal(await lost(), '1')
+})
+
 test('a result that comes while the database is away is stored when it is back, and the attempt is not repeated', async () => {
   await using room = await startDeliveryRoom()
   await using receiver = await startReceiver()
