@@ -236,7 +236,13 @@ test('[D5.result.further-approval, D5.machine.final.result, D5.machine.any.same-
 })
 
 test('[D5.result.further-approval, D5.machine.final.result] so is another approval of a payment whose approval was voided as it came, and that one again is no news', async () => {
-  for (const voided of [[{ status: 'FAILED' }, {}], [{ amount: '150.01' }]]) {
+  for (const [voided, other] of [
+    [[{ status: 'FAILED' }, {}], { authorizationCode: 'SECOND' }],
+    [[{ status: 'FAILED' }, { amount: '151.00' }], { amount: '150.00' }],
+    [[{ amount: '150.01' }], { authorizationCode: 'SECOND' }],
+    [[{ amount: '150.01' }], { amount: '150.00' }],
+    [[{ amount: '150.01' }], { amount: '9000.00' }],
+  ] as const) {
     const { transactionId, paying, terminal } = await begun()
     const says = (more: object) => terminal.send(result(transactionId, { ...approval, ...more }))
     const told = async () => {
@@ -250,10 +256,10 @@ test('[D5.result.further-approval, D5.machine.final.result] so is another approv
     terminal.send({ action: 'voidResult', transactionId, success: true })
     for (const one of [...voided, { status: 'CANCELLED' }]) says(one)
     assert.deepEqual(await told(), [])
-    says({ authorizationCode: 'SECOND' })
+    says(other)
     const [first, ...more] = await told()
     assert.deepEqual([first?.cause, more], ['further_approval', []])
-    assert.ok(first?.detail.includes('SECOND'), first?.detail)
+    assert.ok(first?.detail.includes(JSON.stringify(other).slice(1, -1)), first?.detail)
     const shown = await shop.read(transactionId)
     assert.equal(shown.json.status, 'VOIDED')
     assert.ok(!shown.text.includes(approval.authorizationCode), shown.text)

@@ -105,8 +105,8 @@ test('[D5.push.missed] what Kaha still does about a void is no change of the pay
   const there = shopOf(its)
   t.after(() => there[Symbol.asyncDispose]())
   const terminal = await there.connect()
-  const record = async () => {
-    const { timestamp: _now, ...rest } = (await there.read('late')).json
+  const record = async (transactionId: string) => {
+    const { timestamp: _now, ...rest } = (await there.read(transactionId)).json
     return rest
   }
   const late = there.pay({ transactionId: 'late' })
@@ -115,18 +115,24 @@ test('[D5.push.missed] what Kaha still does about a void is no change of the pay
   assert.equal((await late).status, 504)
   terminal.send(result('late'))
   await terminal.next('voidPayment')
-  const before = await record()
+  const before = await record('late')
   assert.deepEqual([before.status, before.updatedAt], ['VOIDED', before.voidedAt])
   const next = there.pay({ transactionId: 'next' })
   await terminal.next('payment')
   terminal.send(result('next'))
   assert.equal((await next).status, 200)
+  const paid = await record('next')
+  const voiding = there.voids('next', { reason: 'Another try.' })
+  await terminal.next('voidPayment')
+  terminal.send({ action: 'voidResult', transactionId: 'next', success: false })
+  assert.equal((await voiding).json.error, 'TERMINAL_REFUSED')
+  assert.deepEqual(await record('next'), paid)
   await its.advance(31)
   await terminal.next('voidPayment')
-  assert.deepEqual(await record(), before)
+  assert.deepEqual(await record('late'), before)
   terminal.send({ action: 'voidResult', transactionId: 'late', success: true })
   await until('that it is confirmed', async () => (await there.voids('late')).json.success)
-  assert.deepEqual(await record(), before)
+  assert.deepEqual(await record('late'), before)
   const back = await there.till()
   await back.next('paymentComplete')
   const told = back.received.filter(({ action }) => action.startsWith('payment'))

@@ -37,7 +37,7 @@ export interface Course {
   readonly void_asked_at: Date | null
   readonly void_step_s: number | null
   readonly voided_at: Date | null
-  /** Of an approval that was voided as it came; shown to nobody. */
+  /** What tells an approval that was voided as it came from another, see `approval` of a result; shown to nobody. */
   readonly voided_code: string | null
   readonly complete_unseen: boolean
   readonly voided_unseen: boolean
@@ -87,9 +87,11 @@ export const newCourse: Course = {
 
 // What Kaha keeps to itself. Of the rest a record is made: its state, its answer, and when it came to them.
 const behind: readonly (keyof Course)[] = [
+  'announced',
   'sent_to',
   'cancel_asked',
   'void_state',
+  'void_reason',
   'void_error',
   'void_asked_at',
   'void_step_s',
@@ -139,6 +141,8 @@ export const unchanged = (course: Course): Step => ({ course, effects: [] })
 /** A result, as far as it is kept. */
 export interface Result {
   readonly authorizationCode?: string | undefined
+  /** What tells an approval from another: its money and its code. */
+  readonly approval?: string | undefined
   readonly errorCode?: string | undefined
   readonly errorMessage?: string | undefined
   readonly receiptData?: string | undefined
@@ -253,7 +257,7 @@ export function happen(before: Course, createdAt: Date, event: TransactionEvent,
     set({ voided_at: at, void_cause: voids, void_reason: reason, voided_unseen: true })
     if (voids === 'confirmed') set({ void_state: 'CONFIRMED', void_at: null, void_error: null })
     else {
-      set({ ...asksVoid(at), void_error: null, voided_code: result.authorizationCode ?? null })
+      set({ ...asksVoid(at), void_error: null, voided_code: result.approval ?? null })
       effects.push({ kind: 'tell', action: 'voidPayment' })
     }
   }

@@ -149,10 +149,12 @@ export function createTerminalCases({
   }
 
   /** An approval of money that is neither that of the payment nor that which was voided as it came. */
-  const isAnother = (row: TransactionRow, event: TransactionEvent, { authorizationCode }: TerminalResult) => {
-    const code = row.authorization_code ?? row.voided_code
-    if (code === null || (event !== 'success' && event !== 'mismatch')) return false
-    return authorizationCode !== code || (event === 'mismatch' && row.void_cause !== 'mismatch')
+  const isAnother = (row: TransactionRow, event: TransactionEvent, said: TerminalResult) => {
+    if (event !== 'success' && event !== 'mismatch') return false
+    if (row.authorization_code !== null)
+      return said.authorizationCode !== row.authorization_code || event === 'mismatch'
+    // A payment from before may have the code alone.
+    return row.voided_code !== null && ![approvalOf(said), said.authorizationCode].includes(row.voided_code)
   }
 
   return {
@@ -165,7 +167,7 @@ export function createTerminalCases({
       }
       let isFurther = false
       const stepper: Stepper = (course, now) => {
-        const step = happen(course, course.created_at, event, now, result)
+        const step = happen(course, course.created_at, event, now, { ...result, approval: approvalOf(result) })
         isFurther = step.course === course && !isOpen(course.state)
         return isFurther && isAnother(course, event, result) ? alarming(course, 'further_approval', result) : step
       }
@@ -257,6 +259,9 @@ function wordsOf(said: unknown): Readonly<Record<string, string>> {
   }
   return words
 }
+
+const approvalOf = ({ amount, currency, authorizationCode }: TerminalResult): string =>
+  [withoutZeros(String(amount ?? '')), currency, authorizationCode].join(' ')
 
 /** A decimal without the zeros around it: terminals write two decimals where the currency has none, too. */
 const withoutZeros = (text: string): string =>
