@@ -141,6 +141,25 @@ test('a push whose payment could not be read is made when the database is back, 
   assert.ok(reads > before + 1)
 })
 
+test('a terminal that could not be read as it came or went is told of as it stands when the database is back, once', async () => {
+  let isAway = true
+  const at = new Date(0)
+  const row = { id: 'id', group_id: 'g', device_id: 'd', status: 'reconnecting', connection_id: 'c', metadata: null }
+  const { sent, hear, deliverer } = gateway(async () => {
+    if (isAway) throw new Fault('UNAVAILABLE', 'away')
+    return [{ ...row, connected_at: at, last_activity_at: at }] as never[]
+  })
+  for (const word of ['reconnecting', 'disconnected', 'connected']) hear(['terminal', 'g', 'id', word])
+  await settled()
+  deliverer.desktops.tellAgain()
+  await settled()
+  assert.deepEqual(sent, [])
+  isAway = false
+  for (let times = 0; times < 2; times += 1) deliverer.desktops.tellAgain()
+  await settled()
+  assert.deepEqual(sent, ['terminalStatusUpdate'])
+})
+
 test('what a desktop missed is told once, however often it is looked up before the desktop has seen it', async () => {
   const row = {
     ...payment,

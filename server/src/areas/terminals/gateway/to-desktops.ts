@@ -186,12 +186,20 @@ export function createToDesktops({
     })
   }
 
-  const tellStatus = ([groupId = '', id = '', status = '']: Words) => {
+  // Terminals that could not be read as they came or went, with their groups.
+  const unread = new Map<string, string>()
+  /** Without a word: as it stands. */
+  const tellStatus = ([groupId = '', id = '', word]: Words) => {
     const those = [...links.desktopsOf(groupId)]
     if (those.length === 0) return
-    withRow(those, connectionStore.read(db, id, groupId), (link, row) => {
+    const reading = connectionStore.read(db, id, groupId)
+    reading.catch((error: unknown) => {
+      if (isAway(error) && unread.size < unpushedMax) unread.set(id, groupId)
+    })
+    withRow(those, reading, (link, row) => {
+      const status = toldAs[row.status]
       // What it was before is not told any more: another word follows.
-      if (toldAs[row.status] !== status) return
+      if (word !== undefined && status !== word) return
       const terminalInfo = presentTerminal(row)
       const { terminalId, connectionId, deviceId } = terminalInfo
       const about = { terminalId, status }
@@ -247,7 +255,7 @@ export function createToDesktops({
   const desktops = () => [...links.all()].filter(({ principal }) => principal.role === 'desktop')
   return {
     push: (words) => push(words),
-    tellStatus,
+    tellStatus: (words) => tellStatus(words),
     tellEnd,
     catchUp: (link) => catchUp(link),
     catchUpAll() {
@@ -262,8 +270,9 @@ export function createToDesktops({
       await Promise.all(those.map(tellTimeouts))
     },
     tellAgain() {
-      const [caughtUp, pushes] = [[...uncaught], [...unpushed.values()]]
-      for (const waiting of [uncaught, unpushed]) waiting.clear()
+      const [caughtUp, pushes, moved] = [[...uncaught], [...unpushed.values()], [...unread]]
+      for (const waiting of [uncaught, unpushed, unread]) waiting.clear()
+      for (const [id, groupId] of moved) tellStatus([groupId, id])
       // Who catches up after a push is not told of it again.
       for (const words of pushes) push(words, true)
       for (const [link, after] of caughtUp) if (links.isOpen(link)) catchUp(link, after)
