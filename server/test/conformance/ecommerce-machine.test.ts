@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { after, test } from 'node:test'
 import { failureCategories } from '@kaha/contract'
 import { cards, platform } from '../platform.ts'
+import { startPayer } from './code-payer.ts'
 import { bodyOf, hourMs, jump, refusal, shop, whileHeld, withoutWorker, type Shop } from './shop.ts'
 
 // The table of states, row by row, as a merchant sees it. Rows that no operation reaches yet are shown by payments/machine-rules.test.ts.
@@ -139,6 +140,27 @@ test('C4.intent.updated-at: an attempt that waited for another change of its int
   assert.equal(status, 'DECLINED')
   assert.ok(updated_at >= released, `${updated_at}, though others could change it until ${released}`)
 })
+
+for (const method of ['card', 'qrph'] as const)
+  test(`C4.intent.updated-at: an intent that was made while a payment by ${method} waited for their link is not CONSUMED before that`, async (t) => {
+    const one = await platform(t)
+    const own = shop(one)
+    const payer = startPayer(one)
+    const link = await own.newLink()
+    const paying = await newIntent({ payment_link_id: link.id }, own)
+    const code = method === 'card' ? undefined : await payer.chooseCode(paying.checkout_url)
+    if (code === undefined) bodyOf(await own.confirm(paying.id, cards.noAnswer), 202)
+    const pay = () => (code === undefined ? one.advance(3_600) : payer.pay(code.text))
+    // As each intent of the link does while it is made.
+    const hold = `select from ecommerce.links where id = '${link.id}' for share`
+    let made = paying
+    await whileHeld<unknown>(one, hold, [pay], async () => {
+      made = await newIntent({ payment_link_id: link.id }, own)
+    })
+    const [paid, other] = [await read(paying.id, own), await read(made.id, own)]
+    assert.deepEqual([paid.status, other.status], ['SUCCEEDED', 'CONSUMED'])
+    assert.ok(other.updated_at >= made.updated_at, `${other.updated_at}, made at ${made.updated_at}`)
+  })
 
 test('C4.intent.updated-at: a payment whose answer came late changed when it was known, and not when its processor was done', async (t) => {
   const one = await platform(t, withoutWorker)
