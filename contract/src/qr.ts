@@ -86,7 +86,10 @@ export type QrPayment = Static<typeof QrCode>
 export const QrError = Closed({
   code: Type.String({ description: 'Eight digits; stable and machine-readable.' }),
   error: Type.String({ description: 'For people; do not branch on its wording.' }),
-  referenceNumber: Type.String({ format: 'uuid', description: 'Made for this error; quote it when you ask for help.' }),
+  referenceNumber: Type.String({
+    format: 'uuid',
+    description: 'Made for this error. When you ask for help, quote the header X-Correlation-Id.',
+  }),
 })
 
 const encrypted = 'A compact JWE of JSON: A256KW and A256CBC-HS512, with the encryption key of the account.'

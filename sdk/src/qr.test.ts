@@ -56,12 +56,15 @@ test('an answer is what its Token holds', async (t) => {
 })
 
 test('a refusal is a KahaError with its eight digits, whether it came plain or as a Token', async (t) => {
-  const { qr } = await service(t, await sealed(error, 422), { status: 401, body: error })
+  // What the service's log knows: the envelope's own UUID is in none.
+  const headers = { 'x-correlation-id': '0198f5a2-9d3b-7c55-8e02-000000000001' }
+  const body = { Token: await sealToken(key, error) }
+  const { qr } = await service(t, { status: 422, body, headers }, { status: 401, body: error, headers })
   for (const status of [422, 401]) {
     const failure = await refused(qr.create(wanted))
     assert.deepEqual(
       [failure.status, failure.code, failure.message, failure.correlationId, failure.operation],
-      [status, error.code, error.error, error.referenceNumber, 'createQrCode'],
+      [status, error.code, error.error, headers['x-correlation-id'], 'createQrCode'],
     )
   }
 })

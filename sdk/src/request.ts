@@ -353,7 +353,7 @@ export function errorOf(
 ): KahaError {
   const said = saidIn(fieldsOf(body))
   const details = fieldsOf(said['details'])
-  // A handshake that is refused has the second alone.
+  // Area E has it in the header alone, a handshake that is refused the second alone.
   const named = answer.headers.get('x-correlation-id') ?? answer.headers.get('x-request-id')
   const { code, message, correlation_id: correlationId = named } = said
   const { field, rule } = details
@@ -376,8 +376,8 @@ export const unexpected = (operation: string): KahaError => errorOf({ operation 
 
 /** What an envelope says, whichever area's it is. */
 function saidIn(body: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
-  const { code, error, referenceNumber } = body
-  return typeof error === 'string' ? { code, message: error, correlation_id: referenceNumber } : fieldsOf(error)
+  const { code, error } = body
+  return typeof error === 'string' ? { code, message: error } : fieldsOf(error)
 }
 
 const fieldsOf = (value: unknown): Readonly<Record<string, unknown>> =>
