@@ -101,6 +101,12 @@ export function createFlights(
       const what = { err: attempted.cause, event_id, destination_id }
       log.warn(what, 'an attempt failed on our side; it is repeated and not counted')
     }
+    // Of QR Ph and terminals no operation shows it.
+    if (attempted.outcome === 'exhausted') {
+      const { status = null, errorClass = null } = attempted.settlement.attempt ?? {}
+      const about = { event_id, destination_id, host: new URL(work.lane.url).host, status, error_class: errorClass }
+      log.info(about, 'the last attempt at a webhook failed: it is sent no more')
+    }
     figures.attempted(attempted)
     events.settle(attempted, work)
   }

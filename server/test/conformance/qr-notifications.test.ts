@@ -129,6 +129,12 @@ test('[E6.notification.success, E6.notification.retries, E6.notification.anew, E
   const tokens = new Set(p.receiver.received.map(({ body }) => body))
   assert.equal(tokens.size, 5)
   for (const one of p.receiver.received) assert.equal((await p.opened(one)).referenceNumber, reference)
+  // Nobody else tells of it.
+  const given = p.logged.filter((line) => line.includes('the last attempt at a webhook failed'))
+  assert.deepEqual(
+    given.map((line) => JSON.parse(line) as object).map(({ host, status }: any) => [host, status]),
+    [[new URL(p.receiver.url).host, 500]],
+  )
 })
 
 test('[E6.webhook.activation-code, E6.webhook.activation-code-sent] a webhook with an activation code hears of that branch alone, and the code comes with each notification', async (t) => {
