@@ -213,7 +213,8 @@ export const stopVirtualTerminal = operation({
   method: 'DELETE',
   path: '/sandbox/terminals/{device_id}',
   summary: 'Stop a virtual terminal',
-  description: 'It says goodbye. One that does not run stays so; a device id of no script is 404.',
+  description:
+    'It says goodbye, in each group that has one of this id. One that does not run stays so; a device id of no script is 404.',
   auth: 'partner_key',
   params: Closed({ device_id: DeviceId }),
   success: {

@@ -32,7 +32,7 @@ export function createQrWebhooksService({ db, destinations, accounts, vet, sandb
     if (problem !== null)
       throw refuseWebhook(
         'BAD_REQUEST',
-        'webhookUrl: must be a public https address without user information or fragment.',
+        `webhookUrl: must be ${sandbox ? 'an https or loopback http' : 'a public https'} address without user information or fragment.`,
       )
   }
 

@@ -210,7 +210,8 @@ export function paymentCases(
       if ('transaction_id' in terminal) return { row: terminal, isNew: false }
       taken = await takeOnceFree({ ...asking, terminal }).catch(orPast(asking))
     }
-    if (taken === undefined) throw refuse('TERMINAL_NOT_FOUND', 'The group has no such terminal.')
+    if (taken === undefined)
+      throw refuse('TERMINAL_NOT_FOUND', 'The group has no such terminal; it has one from its first connection on.')
     if ('used' in taken) {
       const before = await findUsed(taken.used, asking)
       // Its retention has ended.

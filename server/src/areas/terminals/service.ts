@@ -58,7 +58,7 @@ export function createTerminalsService(deps: TerminalsDependencies) {
     if (found !== undefined) return found
     if (await connectionStore.exists(db, terminalId, isUuid(terminalId) ? terminalId : null, groupId))
       throw refuse('GROUP_MISMATCH', terminalOfAnother)
-    throw refuse('TERMINAL_NOT_FOUND', 'The group has no such terminal.')
+    throw refuse('TERMINAL_NOT_FOUND', 'The group has no such terminal; it has one from its first connection on.')
   }
 
   const findTransaction = async (groupId: string, transactionId: string): Promise<TransactionRow> => {

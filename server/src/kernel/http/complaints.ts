@@ -29,7 +29,7 @@ const formats: Readonly<Record<string, string>> = {
     'must be four groups of four capital letters or digits, such as A9X4-B7P2-Q6Z8-M3L5',
   '^[A-Za-z0-9-]{1,36}$': 'must be 1 to 36 letters, digits or hyphens',
   '^(?!\\.{1,2}$)[A-Za-z0-9._-]{1,64}$':
-    'must be 1 to 64 letters, digits, dots, underscores or hyphens, and not . or ..',
+    'must be 1 to 64 letters, digits, dots, underscores or hyphens, not only one or two dots',
   '^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$': 'must be a UUID in lower case',
   '^[1-9][0-9]{0,17}$': 'must be a whole number from 1, of 18 digits at most',
   '^sim-[a-z0-9-]{1,60}$': 'must be sim- and 1 to 60 small letters, digits or hyphens',

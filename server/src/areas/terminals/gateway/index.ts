@@ -225,7 +225,7 @@ export function createGateway(deps: GatewayDependencies): Gateway {
     if (device !== null && !deviceId.test(device))
       throw refuse(
         'INVALID_REQUEST',
-        'X-Device-Id must be 1 to 64 characters of ASCII, spaces among them, and not . or ..',
+        'X-Device-Id must be 1 to 64 characters of ASCII, spaces among them, not only one or two dots',
       )
     if (draining) throw new Fault('UNAVAILABLE', 'The server restarts; connect again in a few seconds.', retrySoon)
     if (links.size >= socketsMax)
