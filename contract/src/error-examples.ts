@@ -24,8 +24,16 @@ const tooLong = (field: string, charactersMax: number) =>
   atField(field, 'max_length', `must not be longer than ${charactersMax} characters`)
 const tooSmall = (field: string) => atField(field, 'minimum', 'must be at least 1')
 
+/** A name that is none of those that the operation takes. */
+export const unknownName = (names: readonly string[]): ErrorExample =>
+  atField(
+    'surprise',
+    'unknown',
+    `is not known here; leave it out${names.length === 0 ? '' : `, or use one of ${names.join(', ')}`}`,
+  )
+
 const everywhere = {
-  BAD_REQUEST: atField('surprise', 'unknown', 'is not known here; leave it out'),
+  BAD_REQUEST: unknownName([]),
   UNAUTHORIZED: { message: 'The API key is not known or not active; use one that is.' },
   FORBIDDEN: { message: 'The account of this key is not active; ask its operator.' },
   RATE_LIMITED: { message: 'Too many requests with this key; slow down and try again.' },

@@ -1,5 +1,5 @@
 import type { TObject } from 'typebox'
-import type { ErrorExample } from './error-examples.ts'
+import { unknownName, type ErrorExample } from './error-examples.ts'
 import { meaningOf } from './error-meanings.ts'
 import type { AreaPage } from './openapi-areas.ts'
 import type { Area, Operation, Success } from './operation.ts'
@@ -25,6 +25,16 @@ export function answerExamples({ example, examples }: Success): Tree {
 }
 
 const correlationId = '0198f5a2-9d3b-7c55-8e02-4b7a90c1d2e3'
+
+/** Examples of refusals that are not those of the area. */
+export function ownExamples(
+  { body, query, errorExamples }: Operation,
+  page: AreaPage,
+): Readonly<Record<string, ErrorExample>> {
+  const names = Object.keys((body ?? query)?.properties ?? {})
+  const isShared = names.length === 0 || page.errorExamples?.['BAD_REQUEST'] === undefined
+  return { ...(isShared ? {} : { BAD_REQUEST: unknownName(names) }), ...errorExamples }
+}
 
 /** A refusal as its area writes it: what the server says in one case, where the contract tells that, else what the code means. */
 export function refusalExample(

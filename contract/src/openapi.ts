@@ -1,7 +1,7 @@
 import type { TSchema } from 'typebox'
 import { meaningOf } from './error-meanings.ts'
 import { areaPages, type AreaPage, type ServiceAddress } from './openapi-areas.ts'
-import { answerExamples, refusalExample, requestExamples } from './openapi-examples.ts'
+import { answerExamples, ownExamples, refusalExample, requestExamples } from './openapi-examples.ts'
 import { deliveryTag, webhooksOf } from './openapi-webhooks.ts'
 import { isForPages, scopesOf, type Area, type Operation, type Success } from './operation.ts'
 import { IdempotencyKey } from './primitives.ts'
@@ -334,12 +334,9 @@ const headersOf = ({ auth }: AreaPage, operations: readonly Operation[]): Tree =
 })
 
 /** One response for a status. What every operation of the area shares stands once, among the components. */
-function responseOf(
-  { status, codes }: RefusedStatus,
-  { area, errorExamples: own = {} }: Operation,
-  page: AreaPage,
-  shared: Shared,
-): Tree {
+function responseOf({ status, codes }: RefusedStatus, operation: Operation, page: AreaPage, shared: Shared): Tree {
+  const { area } = operation
+  const own = ownExamples(operation, page)
   const { commonErrors: common, sealedCodes = [] } = page
   const isSealed = codes.every(({ code }) => sealedCodes.includes(code))
   for (const one of codes) {

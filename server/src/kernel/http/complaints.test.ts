@@ -21,6 +21,15 @@ const check = compile(
       metadata: Type.Optional(
         Type.Unsafe<object>({ type: 'object', maxProperties: 1, propertyNames: { type: 'string', maxLength: 3 } }),
       ),
+      urls: Type.Optional(
+        Type.Array(
+          Type.Object(
+            { success: Type.Optional(Type.String()), declined: Type.Optional(Type.String()) },
+            { additionalProperties: false },
+          ),
+        ),
+      ),
+      none: Type.Optional(Type.Object({}, { additionalProperties: false })),
     },
     { additionalProperties: false },
   ),
@@ -47,7 +56,12 @@ const complaints: readonly (readonly [broken: object, complaint: string])[] = [
   [{ lines: ['a', 'a'] }, 'lines: must not repeat a value.'],
   [{ metadata: { a: 1, b: 2 } }, 'metadata: must have 1 or fewer keys.'],
   [{ metadata: { abcd: 1 } }, 'metadata: must not have a key longer than 3 characters.'],
-  [{ colour: 'red' }, 'colour: is not known here; leave it out.'],
+  [
+    { colour: 'red' },
+    'colour: is not known here; leave it out, or use one of amount, kind, name, note, price, at, id, url, code, currency, lines, metadata, urls, none.',
+  ],
+  [{ urls: [{ failure: 'x' }] }, 'urls.0.failure: is not known here; leave it out, or use one of success, declined.'],
+  [{ none: { a: 1 } }, 'none.a: is not known here; leave it out.'],
 ]
 for (const [broken, complaint] of complaints) {
   test(`${JSON.stringify(broken)} is told: ${complaint}`, () => {

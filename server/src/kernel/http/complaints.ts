@@ -2,7 +2,7 @@ import type { Violation } from './validation.ts'
 
 const sentences: Readonly<Record<string, string | ((allowed: string) => string)>> = {
   required: 'is missing',
-  unknown: 'is not known here; leave it out',
+  unknown: (names) => `is not known here; leave it out${names === '' ? '' : `, or use one of ${names}`}`,
   non_blank: 'must not be blank',
   type: (type) => `must be ${/^[aeiou]/.test(type) ? 'an' : 'a'} ${type}`,
   format: (format) => formats[format] ?? 'has the wrong form',

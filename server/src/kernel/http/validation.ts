@@ -71,13 +71,28 @@ const typesIn = (error: ErrorObject, all: readonly ErrorObject[]): string =>
     )
     .join(' or ')
 
-function violationOf(error: ErrorObject, all: readonly ErrorObject[]): Violation {
+/** What an object may have, of one that has something else. */
+function namesIn({ schemaPath }: ErrorObject, schema: TSchema): string {
+  const where = schemaPath.split('/').slice(1, -1).map(keyOf)
+  const object = where.reduce<unknown>(
+    (inner, token) => (inner as Record<string, unknown> | undefined)?.[token],
+    schema,
+  )
+  return Object.keys((object as Partial<TObject> | undefined)?.properties ?? {}).join(', ')
+}
+
+function allowedIn(error: ErrorObject, all: readonly ErrorObject[], schema: TSchema): string | undefined {
+  if (error.keyword === 'type') return typesIn(error, all)
+  return error.keyword === 'additionalProperties' ? namesIn(error, schema) : allowedOf(error)
+}
+
+function violationOf(error: ErrorObject, all: readonly ErrorObject[], schema: TSchema): Violation {
   // A key that is too long is told of at the map, not at the key.
   const parts = error.instancePath.split('/').slice(1).map(keyOf)
   const last = error.params['missingProperty'] ?? error.params['additionalProperty']
   if (typeof last === 'string') parts.push(last)
   const rule = error.propertyName === undefined ? ruleOf(error) : 'max_key_length'
-  const allowed = error.keyword === 'type' ? typesIn(error, all) : allowedOf(error)
+  const allowed = allowedIn(error, all, schema)
   return { field: fieldOf(parts), rule, ...(allowed === undefined ? {} : { allowed }) }
 }
 
@@ -98,7 +113,7 @@ export function compile(schema: TSchema): Validator {
     if (check(value)) return null
     const all = check.errors ?? []
     const [first] = all
-    return first === undefined ? { field: '', rule: 'invalid' } : violationOf(first, all)
+    return first === undefined ? { field: '', rule: 'invalid' } : violationOf(first, all, schema)
   }
 }
 
