@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { startPayer } from '../../test/conformance/code-payer.ts'
-import { bodyOf, hourMs, jump, refusal, rowsOf } from '../../test/conformance/shop.ts'
+import { bodyOf, hourMs, jump, refusal, rowsOf, whileHeld } from '../../test/conformance/shop.ts'
 import { aChallenge, card, paymentsRoom, processorThat, runDue } from '../../test/payments-room.ts'
 
 // Links that end with more open intents than are ended while a payer waits. No worker runs.
@@ -44,6 +44,38 @@ async function endWithout<T>(
 }
 const usesOf = (linkId: string) =>
   rowsOf(room, 'select reserved_count, success_count from ecommerce.links where id = $1', [linkId])
+
+test('an intent whose own end is stored while the end of its link waits for it keeps that', async () => {
+  const link = await room.shop.newLink({ type: 'one_time' })
+  const [paying, other] = [
+    await room.intent({ payment_link_id: link.id }),
+    await room.intent({ payment_link_id: link.id }),
+  ]
+  // As whoever finds it due does, in a transaction that is not over yet.
+  const expiry = `update payments.intents set state = 'EXPIRED', state_at = expires_at where id = '${other.id}'`
+  const [paid] = await whileHeld(room, expiry, [() => payments.confirm(paying, card, null)], async () => {})
+  assert.equal(paid?.shown.status, 'SUCCEEDED')
+  assert.deepEqual(await statesOf(link.id), [['EXPIRED', 1, 1]])
+})
+
+test('a challenge that began while the end of its link was under way ended no sooner than that', async () => {
+  const link = await room.shop.newLink({ type: 'multi_use' })
+  const [held, other] = [
+    await room.intent({ payment_link_id: link.id }),
+    await room.intent({ payment_link_id: link.id }),
+  ]
+  const hold = `select from payments.intents where id = '${held.id}' for update`
+  const challenging = room.payments(processorThat({ verify: async () => aChallenge }))
+  const cancel = () => room.shop.cancelLink(link.id)
+  let begun = ''
+  await whileHeld<unknown>(room, hold, [cancel], async () => {
+    await challenging.confirm(other, card, null)
+    begun = (await room.shop.readIntent(other.id)).updated_at
+  })
+  const { status, updated_at } = await room.shop.readIntent(other.id)
+  assert.equal(status, 'CANCELLED')
+  assert.ok(updated_at >= begun, `${updated_at}, though it began at ${begun}`)
+})
 
 test('a payment that uses up a link is stored however many intents are open, and these end with it, some later, and can be paid no more', async () => {
   const link = bodyOf(await room.shop.createLink({ type: 'one_time' }), 201)

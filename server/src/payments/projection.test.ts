@@ -113,9 +113,14 @@ test('a passed challenge that found no use of the link free counts as no attempt
   assert.deepEqual(shown, { status: 'ACTIVE', updatedAt: at(12) })
 })
 
-test('an end that abandoned a challenge shows its own time', () => {
-  assert.deepEqual(
-    brief(intent({ state: 'ABANDONED', stateAt: at(31) }, { state: 'CANCELLED', stateAt: at(30) }), 40),
-    ['CANCELLED', 30],
-  )
+test('an end that abandoned a challenge shows its own time, and of one that began meanwhile that', () => {
+  for (const [begun, shownAt] of [
+    [29, 30],
+    [30, 30],
+    [31, 31],
+  ] as const)
+    assert.deepEqual(
+      brief(intent({ state: 'ABANDONED', stateAt: at(begun) }, { state: 'CANCELLED', stateAt: at(30) }), 40),
+      ['CANCELLED', shownAt],
+    )
 })

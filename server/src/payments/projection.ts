@@ -55,11 +55,9 @@ export function shownIntent(stored: StoredIntent, now: Date): ShownIntent {
   if (paidAt) return shown('SUCCEEDED', paidAt)
   if (!latest) return shown(state, stateAt)
   if (latest.state === 'PROCESSING') return shown('PROCESSING', latest.stateAt)
-  // An intent that ended under a payment in progress shows its end from when that payment was refused.
-  if (state !== 'ACTIVE') {
-    const endedAt = isFailure(latest) ? later(stateAt, latest.stateAt) : stateAt
-    return shown(state, endedAt, undefined, stored.hadCode)
-  }
+  // An intent that ended under a payment in progress shows its end from when that payment was refused, and under a challenge or a code that began
+  // meanwhile, from then.
+  if (state !== 'ACTIVE') return shown(state, later(stateAt, latest.stateAt), undefined, stored.hadCode)
   if (latest.state === 'ABANDONED') return shown('ACTIVE', latest.stateAt)
   return shown(latest.state, latest.stateAt, latest)
 }
@@ -116,10 +114,6 @@ function shown(status: ShownStatus, updatedAt: Date, attempt?: StoredAttempt, by
 
 function paidSince({ latest, succeededAt }: StoredIntent): Date | null {
   return succeededAt ?? (latest?.state === 'SUCCEEDED' ? latest.stateAt : null)
-}
-
-function isFailure({ state }: StoredAttempt): boolean {
-  return state === 'DECLINED' || state === 'FAILED'
 }
 
 function later(one: Date, other: Date): Date {

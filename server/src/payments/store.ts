@@ -148,28 +148,29 @@ const insertIntent = statement(
 
 const lockIntent = statement('payments.lockIntent', 'select from payments.intents where id = $1 for update')
 
-// Compare-and-set from the state that the machine's table allowed the move from.
+// Compare-and-set from the state that the machine's table allowed the move from. Here as below nothing is set back in time: the process that wrote
+// what stands may have a clock that is ahead of this one's.
 const settleAttempt = statement(
   'payments.settleAttempt',
   `with attempt as (
      update payments.attempts
-        set state = $2, state_at = $9, failure_category = $3, decline_reason = $4, approval_code = $5, processor_transaction_id = $6,
+        set state = $2, state_at = greatest($9, state_at), failure_category = $3, decline_reason = $4, approval_code = $5, processor_transaction_id = $6,
             reconciliation_id = $7, completed_at = $8, run_at = null, lease_until = null,
             -- A bank may end the time of a code before it is over.
             challenge_expires_at = case when $11 = 'EXPIRED' then $9 else challenge_expires_at end,
             invoice_number = case when $2 = 'SUCCEEDED' then lpad(nextval('payments.invoice_numbers')::text, 10, '0') end
       where id = $1 and state = $10
-     returning id, intent_id, invoice_number
+     returning id, intent_id, invoice_number, state_at
    ), intent as (
-     update payments.intents set succeeded_at = $9 from attempt
+     update payments.intents set succeeded_at = attempt.state_at from attempt
       where payments.intents.id = attempt.intent_id and $2 = 'SUCCEEDED'
    ), transaction as (
      update payments.transactions t
-        set status = $11, updated_at = $9, approval_code = $5, reference_number = $7, receipt_number = attempt.invoice_number,
+        set status = $11, updated_at = attempt.state_at, approval_code = $5, reference_number = $7, receipt_number = attempt.invoice_number,
             amount_authorized = case when $2 = 'SUCCEEDED' then t.amount else 0 end,
             amount_received = case when $2 = 'SUCCEEDED' then t.amount else 0 end,
             settlement_status = case when $2 = 'SUCCEEDED' then 'UNSETTLED' else 'NOT_APPLICABLE' end,
-            captured_at = case when $2 = 'SUCCEEDED' then $9::timestamptz end
+            captured_at = case when $2 = 'SUCCEEDED' then attempt.state_at end
        from attempt where t.id = attempt.id
    )
    select intent_id from attempt`,
@@ -183,19 +184,19 @@ const lockChallenge = statement('payments.lockChallenge', 'select pg_advisory_xa
 const resumeAttempt = statement(
   'payments.resumeAttempt',
   `update payments.attempts
-      set state = 'PROCESSING', state_at = $3, run_at = $3, lease_until = clock_timestamp() + $2 * interval '1 second'
+      set state = 'PROCESSING', state_at = greatest($3, state_at), run_at = $3, lease_until = clock_timestamp() + $2 * interval '1 second'
     where id = $1 and state = 'REQUIRES_ACTION'
    returning id`,
 )
 
-// Open intents of a link end with it, except those whose own end has come before. One that is being processed only stores its end. There may be
-// more than can be ended while a payer waits: a number of them is. The rest is read as ended, and ends later, as of then.
+// Open intents of a link end with it, except those whose own end comes before, though it be stored while this waits for them. One that is being
+// processed only stores its end. There may be more than can be ended while a payer waits: the rest is read as ended, and ends later, as of then.
 const endIntentsOfLink = statement(
   'payments.endIntentsOfLink',
-  `update payments.intents set state = $2, state_at = $3
+  `update payments.intents set state = $2, state_at = greatest($3, state_at)
     where id in (select id from payments.intents
                   where link_id = $1 and state = 'ACTIVE' and succeeded_at is null
-                    and expires_at > case when $5 then $3 else kernel.now() end limit $4)
+                    and expires_at > case when $5 then $3 else kernel.now() end limit $4 for update)
    returning id`,
 )
 // These wait for their turn with the link, whatever falls due of them meanwhile.
@@ -216,7 +217,7 @@ const takeEndingLink = statement(
 
 const cancelIntent = statement(
   'payments.cancelIntent',
-  `update payments.intents set state = 'CANCELLED', state_at = $2
+  `update payments.intents set state = 'CANCELLED', state_at = greatest($2, state_at)
     where id = $1 and state = 'ACTIVE' and succeeded_at is null and expires_at > kernel.now()
    returning id`,
 )
@@ -227,7 +228,7 @@ const cancelIntent = statement(
 const abandonAttempts = statement(
   'payments.abandonAttempts',
   `with abandoned as (
-     update payments.attempts a set state = 'ABANDONED', state_at = i.state_at from payments.intents i
+     update payments.attempts a set state = 'ABANDONED', state_at = greatest(i.state_at, a.state_at) from payments.intents i
       where i.id = any ($1) and a.intent_id = i.id and a.method = any ($2)
         and a.state = 'REQUIRES_ACTION' and a.challenge_expires_at >= least(i.state_at, kernel.now())
      returning a.id, a.method, a.state_at, case i.state when 'EXPIRED' then 'EXPIRED' else 'CANCELLED' end as status

@@ -1,7 +1,12 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { bodyOf, hourMs, rowsOf } from '../../../test/conformance/shop.ts'
-import { paymentsRoom, processorThat, runDue } from '../../../test/payments-room.ts'
+import { aChallenge, card, ownerOf, paymentsRoom, processorThat, runDue } from '../../../test/payments-room.ts'
+import { createClock } from '../../kernel/clock.ts'
+import type { Connector } from '../../payments/connectors/connector.ts'
+import type { Intent } from '../../payments/intent.ts'
+import { createPayments } from '../../payments/service.ts'
+import { createCodeWriter } from '../qr/index.ts'
 
 // A process whose clock is behind that of the database, or of another process, sets nothing back in time.
 const room = await paymentsRoom({ after })
@@ -17,6 +22,58 @@ test('a change by a process whose clock is behind does not set back what a link 
   assert.equal(bodyOf(await room.shop.updateLink(id, { description: 'Other' }), 200).updated_at, at)
   assert.equal(bodyOf(await room.shop.cancelLink(id), 200).updated_at, at)
 })
+
+/** What a host does whose clock is ahead of this one's, by less than is warned of. */
+const ahead = (does: Partial<Connector> = {}) =>
+  createPayments({
+    db: room.kaha.db,
+    clock: createClock(() => Date.now() + 1_500),
+    keyring: room.kaha.keyring,
+    connector: processorThat(does),
+    owner: ownerOf(room.kaha),
+    codeWriter: createCodeWriter({ bank: { bic: 'TESTPHM1XXX', notifyFlags: '010' }, identity: room.kaha.identity }),
+    confirmWaitMsMax: 50,
+  })
+
+for (const [way, begin, end] of [
+  [
+    'a challenge that is passed',
+    (intent) => ahead({ verify: async () => aChallenge }).confirm(intent, card, null),
+    (intent, attemptId) =>
+      room.payments(processorThat({ challenge: async () => ({ kind: 'passed' }) })).takeChallenge(intent, attemptId),
+  ],
+  [
+    'a challenge whose intent is cancelled',
+    (intent) => ahead({ verify: async () => aChallenge }).confirm(intent, card, null),
+    (intent) => room.shop.cancelIntent(intent.id),
+  ],
+  [
+    'a code that is paid',
+    (intent) => ahead().codes.make(intent, null),
+    ({ partnerId, merchantId, amount }, id) =>
+      room
+        .payments(processorThat())
+        .codes.answer(partnerId, { id, merchantId, event: 'paid', amount, bankReference: '123456789012' }),
+  ],
+] as readonly [
+  way: string,
+  begin: (intent: Intent) => Promise<Intent>,
+  end: (intent: Intent, attemptId: string) => Promise<unknown>,
+][])
+  test(`${way} is not set back by a process whose clock is behind that of the one where it began`, async () => {
+    const made = await room.intent()
+    const attemptId = (await begin(made)).latestAttempt?.id ?? ''
+    const before = await room.shop.readIntent(made.id)
+    assert.equal(before.status, 'REQUIRES_ACTION')
+    await end(await room.read(made.id), attemptId)
+    const since = await room.shop.readIntent(made.id)
+    assert.match(since.status, /^(SUCCEEDED|CANCELLED)$/)
+    assert.ok(since.updated_at >= before.updated_at, `${since.updated_at}, after ${before.updated_at}`)
+    const kept =
+      'select captured_at >= created_at as captured, updated_at >= created_at as updated from payments.transactions where id = $1'
+    const [row] = await rowsOf<{ captured: boolean | null; updated: boolean }>(room, kept, [attemptId])
+    assert.deepEqual(row, { captured: since.status === 'SUCCEEDED' ? true : null, updated: true })
+  })
 
 test('an expiry that a process with a clock behind notices is told as of its time at the earliest', async () => {
   const expires_at = new Date(room.kaha.clock.now().getTime() + hourMs).toISOString()
