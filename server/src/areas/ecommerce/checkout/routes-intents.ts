@@ -99,10 +99,17 @@ function createShowIntent({
     // The payer is here, and only the way back was lost.
     if (challenge?.hasEnded === true && challengeUrl !== undefined) return redirect(reply, { url: challengeUrl })
     const link = intent.linkId === null ? undefined : await ecommerce.findLinkOfIntent(intent.linkId)
-    // As at the link's address: another tab of this browser may have used it up. Of a link with more uses this may have been another purchase.
-    if (link?.state === 'CONSUMED' && link.type === 'one_time' && intent.isOfForm && hasEnded(intent)) {
+    // As at the link's address: another tab of this browser may have used it up, or be about to. Of a link with more uses this may have been
+    // another purchase.
+    if (
+      link !== undefined &&
+      link.state !== 'ACTIVE' &&
+      link.type === 'one_time' &&
+      intent.isOfForm &&
+      hasEnded(intent)
+    ) {
       const paid = await ownPayment(request, link.id, intent)
-      if (paid?.hasReceipt === true) return redirect(reply, paid)
+      if (paid !== undefined && (paid.hasReceipt || !paid.isLeft)) return redirect(reply, paid)
     }
     const result = resultViewOfIntent(intent, link, payee, address, {
       stay,

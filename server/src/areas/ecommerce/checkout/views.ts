@@ -166,12 +166,14 @@ const kindOfEnd = { CONSUMED: 'used_up', EXPIRED: 'expired', CANCELLED: 'cancell
 /** Whether the intent was not paid, and never will be. */
 export const hasEnded = ({ shown }: Intent): boolean => shown.status in kindOfEnd
 
+/** Whether somebody has paid with it, or is paying. */
+const hasPayment = (link: LinkRow): boolean => link.success_count + link.reserved_count > 0
+
 /** A link that cannot be paid any more. */
 export function endViewOfLink(link: LinkRow, payee: Payee, address: PageAddress): ResultView | undefined {
   if (link.state === 'ACTIVE') return undefined
-  const isPaid = link.success_count + link.reserved_count > 0
   const unpaid = { status: link.state, category: null, reason: null, byCode: link.had_code }
-  const message = isPaid ? paidLink[link.state] : userMessageOf(unpaid)
+  const message = hasPayment(link) ? paidLink[link.state] : userMessageOf(unpaid)
   const back = link.state === 'EXPIRED' ? link.redirect_urls?.['expired'] : undefined
   return {
     ...common(address, payee),
@@ -262,6 +264,9 @@ export function resultViewOfIntent(
     amount: formatMoney(intent.amount, intent.currency, address.language),
     message: userMessage?.[address.language] ?? '',
   }
+  // Another payment of the link may be this payer's, made in another tab or visit.
+  const ofEnd = (end: 'EXPIRED' | 'CANCELLED'): string =>
+    link?.state === end && !intent.hadCode && hasPayment(link) ? paidLink[end][address.language] : base.message
   switch (status) {
     case 'SUCCEEDED': {
       const back = intent.redirectUrls?.['success']
@@ -321,7 +326,8 @@ export function resultViewOfIntent(
         }
       }
       const back = intent.redirectUrls?.['expired']
-      return { ...base, kind: 'expired', redirect: back === undefined ? undefined : { url: back } }
+      const redirect = back === undefined ? undefined : { url: back }
+      return { ...base, kind: 'expired', message: ofEnd(status), redirect }
     }
     // The payment that used the link up may be this payer's, made in another visit.
     case 'CONSUMED':
@@ -331,7 +337,7 @@ export function resultViewOfIntent(
         message: leavesCode(intent) ? base.message : paidLink.CONSUMED[address.language],
       }
     case 'CANCELLED':
-      return { ...base, kind: kindOfEnd[status] }
+      return { ...base, kind: kindOfEnd[status], message: ofEnd(status) }
     case 'ACTIVE':
     case 'DECLINED':
     case 'FAILED': {
