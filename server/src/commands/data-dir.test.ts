@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
-import { chownSync, statSync } from 'node:fs'
+import { randomBytes } from 'node:crypto'
+import { chownSync, linkSync, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { folder, isRoot } from '../kernel/postgres/test-setup.ts'
-import { masterKeyIn } from './data-dir.ts'
+import { masterKeyIn, replaceMasterKeyIn } from './data-dir.ts'
 
 test('a master key that root makes may be read by the owner of the directory, and by nobody else', async (t) => {
   if (!isRoot) return t.skip('needs root')
@@ -13,4 +14,22 @@ test('a master key that root makes may be read by the owner of the directory, an
   assert.deepEqual(await masterKeyIn(dataDir), key)
   const { uid, gid, mode } = statSync(join(dataDir, 'master.key'))
   assert.deepEqual([uid, gid, mode & 0o777], [65_534, 65_533, 0o600])
+})
+
+test('two starts at once in a new data directory have one key, though both have one process id, as in two containers', async (t) => {
+  for (let times = 0; times < 20; times += 1) {
+    const dir = folder(t)
+    const [one, other] = await Promise.all([masterKeyIn(dir), masterKeyIn(dir)])
+    assert.deepEqual(one, other)
+    assert.deepEqual(readdirSync(dir), ['master.key'])
+  }
+})
+
+test('a change of the key that fails leaves the key, whatever a start that was killed has left beside it', async (t) => {
+  const dir = folder(t)
+  const key = await masterKeyIn(dir)
+  linkSync(join(dir, 'master.key'), join(dir, `master.key.${process.pid}`))
+  const refuses = () => Promise.reject(new Error('the database is away'))
+  await assert.rejects(replaceMasterKeyIn(dir, randomBytes(32), refuses), /the database is away/)
+  assert.deepEqual(await masterKeyIn(dir), key)
 })

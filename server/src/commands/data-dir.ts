@@ -56,14 +56,15 @@ async function makeKey(dataDir: string, path: string): Promise<void> {
   } catch (error) {
     if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error
   } finally {
-    await rm(passing)
+    await rm(passing, { force: true })
   }
   await syncFolder(dataDir)
 }
 
+/** In a file of its own: another of this name may be a link to the key that is in force, of a start that was killed in between. */
 async function writeBeside(path: string, key: Buffer): Promise<string> {
-  const passing = `${path}.${process.pid}`
-  const file = await open(passing, 'w', 0o600)
+  const passing = `${path}.${randomBytes(4).toString('hex')}`
+  const file = await open(passing, 'wx', 0o600)
   try {
     await file.writeFile(`${key.toString('base64')}\n`)
     await file.sync()

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -54,7 +55,8 @@ export async function writeSandboxFile(
   lookEveryMs = lookEveryMsUsual,
 ): Promise<() => Promise<void>> {
   const path = pathOf(dataDir)
-  const passing = `${path}.${process.pid}`
+  // Processes in containers that share the folder may have one number.
+  const passing = `${path}.${randomBytes(4).toString('hex')}`
   const content = {
     version: 1,
     pid: process.pid,
@@ -70,8 +72,12 @@ export async function writeSandboxFile(
     ...seed,
   }
   const write = async () => {
-    await writeFile(passing, `${JSON.stringify(content, null, 2)}\n`, { mode: 0o600 })
-    await rename(passing, path)
+    try {
+      await writeFile(passing, `${JSON.stringify(content, null, 2)}\n`, { mode: 0o600, flag: 'wx' })
+      await rename(passing, path)
+    } finally {
+      await rm(passing, { force: true })
+    }
   }
   await write()
   let writing: Promise<void> = Promise.resolve()
