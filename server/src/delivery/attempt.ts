@@ -63,7 +63,7 @@ export function createAttempt({ clock, egress, dialects, open, random, deadlineM
         signal,
         deadlineMs: deadlineMs ?? dialect.deadlineMs,
       })
-      if (!result.ok && result.failure.owner === 'ours') return setback(result.failure)
+      if (!result.ok && result.failure.owner === 'ours') return setback(new Error(result.failure.message))
       return judge({ work, dialect, prepared, startedAt, result, random, wallMs: clock.wall() })
     } catch (error) {
       return setback(error)

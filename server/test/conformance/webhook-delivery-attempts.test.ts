@@ -6,6 +6,7 @@ import type { Lookup } from '../../src/delivery/egress.ts'
 import { statement } from '../../src/kernel/db.ts'
 import { platform, type PlatformOptions } from '../platform.ts'
 import { startReceiver, type Received } from '../receiver.ts'
+import { until } from '../until.ts'
 import { assertRefused, call } from './call.ts'
 
 // Attempts: when they are made, what counts as one, and how each kind of answer is judged.
@@ -173,6 +174,20 @@ test('[A2.attempts.success] an answer that is cut off, or is no HTTP, or is larg
     'DELIVERED',
     'DELIVERED',
   ])
+})
+
+test('what goes wrong on our side is told by its cause in the log', async (t) => {
+  const lookup: Lookup = (_hostname, _options, callback) =>
+    callback(Object.assign(new Error('too many open files'), { code: 'EMFILE' }), [])
+  const p = await platform(t, { choices: { lookup } })
+  const { id } = await p.sdk.webhooks.createEndpoint({
+    url: 'https://shop.example.com/hook',
+    enabled_events: ['payment.succeeded'],
+  })
+  await p.sdk.webhooks.testEndpoint(id, { type: 'payment.succeeded' })
+  const told = () => p.logged.find((line) => line.includes('an attempt failed on our side'))
+  await until('the log', () => told() !== undefined)
+  assert.match(told() ?? '', /EMFILE/)
 })
 
 test('A2.attempts.ours: what goes wrong on our side spends no attempt, and the delivery is made afterwards', async (t) => {
