@@ -29,7 +29,9 @@ test('a frame of no known action, of another sender, or with a field too few or 
   ] as const)
     assert.deepEqual(told(ping.replace(what, otherwise)), ['no such message'])
   assert.deepEqual(told(ping.replace('"ping"', '"cancelPayment"')), [{ field: 'transactionId', rule: 'required' }])
-  assert.deepEqual(told(ping.replace('"ping"', '"ping", "id": 1')), [{ field: 'id', rule: 'unknown' }])
+  assert.deepEqual(told(ping.replace('"ping"', '"ping", "id": 1')), [
+    { field: 'id', rule: 'unknown', allowed: 'action, requestId' },
+  ])
   assert.throws(() => told(ping.replace('}', '')), SyntaxError)
 })
 

@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { chownSync, linkSync, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { StartFault } from '../kernel/fault.ts'
 import { folder, isRoot } from '../kernel/postgres/test-setup.ts'
 import { masterKeyIn, replaceMasterKeyIn } from './data-dir.ts'
 
@@ -32,4 +33,14 @@ test('a change of the key that fails leaves the key, whatever a start that was k
   const refuses = () => Promise.reject(new Error('the database is away'))
   await assert.rejects(replaceMasterKeyIn(dir, randomBytes(32), refuses), /the database is away/)
   assert.deepEqual(await masterKeyIn(dir), key)
+})
+
+test('where the next key cannot be written, that is told before anything is changed', async (t) => {
+  let isChanged = false
+  const change = async () => void (isChanged = true)
+  await assert.rejects(
+    replaceMasterKeyIn(join(folder(t), 'gone'), randomBytes(32), change),
+    (fault) => fault instanceof StartFault && /cannot be used \(ENOENT/.test(fault.message),
+  )
+  assert.equal(isChanged, false)
 })
