@@ -31,6 +31,20 @@ test('every failure has a message in both languages that says that nothing was c
   }
 })
 
+test('of a card that was refused after a code was shown, no message says that nothing was charged, and each says what to do', () => {
+  const failures = attemptMoves.flatMap(({ to, category }) =>
+    category !== null && (to === 'DECLINED' || to === 'FAILED') ? [{ status: to, category }] : [],
+  )
+  for (const failure of failures)
+    for (const reason of reasons) {
+      const { en, fil } = userMessageOf({ ...failure, reason, byCode: true }) ?? {}
+      assert.match(en ?? '', /This card was not charged\. .* do not pay again: ask the merchant\. If not, please /)
+      assert.match(fil ?? '', /Hindi siningil ang card na ito\. .* magtanong sa merchant\. Kung hindi, [a-z]/)
+    }
+  const declined = { status: 'DECLINED', category: 'PAYMENT_REJECTED', reason: 'code_declined' } as const
+  assert.deepEqual(userMessageOf({ ...declined, byCode: true }), userMessageOf(declined))
+})
+
 test('a payer cannot tell a lost or stolen card from any other refusal', () => {
   assert.deepEqual(rejection('lost_card'), rejection('generic'))
   assert.deepEqual(rejection('stolen_card'), rejection('generic'))

@@ -22,9 +22,25 @@ export function userMessageOf(shown: {
 }): UserMessage | null {
   if (shown.status !== 'DECLINED' && shown.status !== 'FAILED')
     return (shown.byCode === true ? endsOfCode[shown.status] : undefined) ?? outcomes[shown.status]
-  if (shown.category === 'PAYMENT_REJECTED') return rejections[shown.reason ?? 'generic']
-  return failures[shown.category ?? 'PAYMENT_PROCESSING_ERROR']
+  const message =
+    shown.category === 'PAYMENT_REJECTED'
+      ? rejections[shown.reason ?? 'generic']
+      : failures[shown.category ?? 'PAYMENT_PROCESSING_ERROR']
+  return shown.byCode === true && shown.reason !== 'code_declined' ? afterCode(message) : message
 }
+
+/** Of a card that was refused where a code was shown before: a bank may have taken money for that. */
+const afterCode = ({ en, fil }: UserMessage): UserMessage => ({
+  en: en.replace(
+    'You have not been charged. Please',
+    'This card was not charged. We have heard of no payment by QR Ph. If your bank took the money, do not pay again: ask the merchant. If not, please',
+  ),
+  fil: fil.replace(
+    /Hindi ka siningil\. (.)/,
+    (_all, next: string) =>
+      `Hindi siningil ang card na ito. Wala kaming natanggap na bayad gamit ang QR Ph. Kung kinuha na ng iyong bangko ang pera, huwag nang magbayad ulit: magtanong sa merchant. Kung hindi, ${next.toLowerCase()}`,
+  ),
+})
 
 /** For the payer of an intent for which no use of the link is free, and of which a code has ended: a bank may have taken money for that. */
 export const linkInUseAfterCode: UserMessage = {

@@ -59,7 +59,7 @@ export function shownIntent(stored: StoredIntent, now: Date): ShownIntent {
   // meanwhile, from then.
   if (state !== 'ACTIVE') return shown(state, later(stateAt, latest.stateAt), undefined, stored.hadCode)
   if (latest.state === 'ABANDONED') return shown('ACTIVE', latest.stateAt)
-  return shown(latest.state, latest.stateAt, latest)
+  return shown(latest.state, latest.stateAt, latest, stored.hadCode)
 }
 
 /** The moves that are due at `now`, in the order of their deadlines. Whoever changes an intent stores these first, under its lock. */

@@ -15,6 +15,7 @@ import {
   closedViewOfIntent,
   codeViewOfIntent,
   hasEnded,
+  isWornOut,
   outcomeOf,
   payViewOfIntent,
   problemWhenFree,
@@ -110,6 +111,11 @@ function createShowIntent({
     ) {
       const paid = await ownPayment(request, link.id, intent)
       if (paid !== undefined && (paid.hasReceipt || !paid.isLeft)) return redirect(reply, paid)
+    }
+    // Nothing can be paid here any more, and another tab of this browser may be about to.
+    if (link !== undefined && isWornOut(intent)) {
+      const paying = toldOf(await ownPayment(request, link.id, intent))
+      if (paying?.isPaid === false) return redirect(reply, paying)
     }
     const result = resultViewOfIntent(intent, link, payee, address, {
       stay,

@@ -166,6 +166,12 @@ const kindOfEnd = { CONSUMED: 'used_up', EXPIRED: 'expired', CANCELLED: 'cancell
 /** Whether the intent was not paid, and never will be. */
 export const hasEnded = ({ shown }: Intent): boolean => shown.status in kindOfEnd
 
+const open: ReadonlySet<ShownStatus> = new Set(['ACTIVE', 'DECLINED', 'FAILED'])
+
+/** Whether the intent is open, and was tried as often as it may be. */
+export const isWornOut = ({ shown, attemptCount }: Intent): boolean =>
+  open.has(shown.status) && attemptCount >= attemptsMax
+
 /** Whether somebody has paid with it, or is paying. */
 const hasPayment = (link: LinkRow): boolean => link.success_count + link.reserved_count > 0
 
@@ -341,7 +347,7 @@ export function resultViewOfIntent(
     case 'ACTIVE':
     case 'DECLINED':
     case 'FAILED': {
-      if (intent.attemptCount < attemptsMax) return undefined
+      if (!isWornOut(intent)) return undefined
       const back = intent.redirectUrls?.['declined']
       const kind = status === 'DECLINED' ? 'declined' : 'failed'
       const { tooManyTries, tooManyTriesAfterCode } = texts(address.language)
