@@ -300,9 +300,7 @@ export function createAttempts({
       // The end was stored while the attempt was being processed, and told to nobody; now nothing is left that could pay it. An end
       // that is not stored yet is told when it is.
       if (from === 'PROCESSING' && owesExpiredEvent(endOf(row))) await owner.announce(tx, settled, 'payment.expired')
-      // As of when the link was ours: while it was waited for, more intents of it may have been made.
-      if (linkId !== null && linkConsumed)
-        await endIntentsOfLink(tx, linkId, { state: 'CONSUMED', at: at > row.read_at ? at : row.read_at })
+      if (linkId !== null && linkConsumed) await endIntentsOfLink(tx, linkId, { state: 'CONSUMED', at })
       return settled
     })
 

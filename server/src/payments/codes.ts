@@ -111,9 +111,7 @@ export function createCodes({
       const moved =
         waits && (await attempts.settleLocked(tx, { intentId, attemptId, event, outcome: approval, at: row.read_at }))
       if (!moved) throw new Fault('CODE_FINAL', 'This code has had its one outcome.')
-      // As of when the link was ours: while it was waited for, more intents of it may have been made.
-      if (linkId !== null && linkConsumed)
-        await attempts.endIntentsOfLink(tx, linkId, { state: 'CONSUMED', at: row.read_at })
+      if (linkId !== null && linkConsumed) await attempts.endIntentsOfLink(tx, linkId, { state: 'CONSUMED', at })
     })
 
   const endInTime = (intentId: string, attemptId: string, event: AttemptEvent, bankReference: string | null) =>

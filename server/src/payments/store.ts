@@ -148,8 +148,8 @@ const insertIntent = statement(
 
 const lockIntent = statement('payments.lockIntent', 'select from payments.intents where id = $1 for update')
 
-// Compare-and-set from the state that the machine's table allowed the move from. Here as below nothing is set back in time: the process that wrote
-// what stands may have a clock that is ahead of this one's.
+// Compare-and-set from the state that the machine's table allowed the move from. Here as below nothing is set back in time: what stands
+// may be of a process whose clock is ahead of this one's, or have come about while a lock was waited for.
 const settleAttempt = statement(
   'payments.settleAttempt',
   `with attempt as (
