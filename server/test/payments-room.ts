@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { paymentOwner } from '../src/areas/ecommerce/index.ts'
 import type { Kaha } from '../src/app.ts'
 import { createCodeWriter } from '../src/areas/qr/index.ts'
+import type { Clock } from '../src/kernel/clock.ts'
 import type { Db } from '../src/kernel/db.ts'
 import type { Approval, Connector, Outcome } from '../src/payments/connectors/connector.ts'
 import type { Intent } from '../src/payments/intent.ts'
@@ -70,8 +71,8 @@ export const ownerOf = ({ bus, clock, identity, keyring, addresses, delivery, ..
 /** Payments alone on a platform's database, with connectors of a test's own. No worker runs. */
 export interface PaymentsRoom extends Platform {
   readonly shop: Shop
-  /** Payments as one process has them. */
-  payments(connector: Connector, db?: Db): Payments
+  /** Payments as one process has them, by its own clock where one is given. */
+  payments(connector: Connector, db?: Db, clock?: Clock): Payments
   /** A new intent, of a link or of its own. */
   intent(fields?: object): Promise<Intent>
   read(id: string): Promise<Intent>
@@ -88,10 +89,10 @@ export async function paymentsRoom(t: { after(close: () => Promise<void>): void 
   const p = await platform(t, withoutWorker)
   const { db, clock, keyring, identity } = p.kaha
   const ofShop = shop(p)
-  const paymentsOf = (connector: Connector, on: Db = db) =>
+  const paymentsOf = (connector: Connector, on: Db = db, by: Clock = clock) =>
     createPayments({
       db: on,
-      clock,
+      clock: by,
       keyring,
       connector,
       owner: ownerOf(p.kaha, on),

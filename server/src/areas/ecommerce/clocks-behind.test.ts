@@ -1,12 +1,10 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { bodyOf, hourMs, rowsOf } from '../../../test/conformance/shop.ts'
-import { aChallenge, card, ownerOf, paymentsRoom, processorThat, runDue } from '../../../test/payments-room.ts'
+import { aChallenge, card, paymentsRoom, processorThat, runDue } from '../../../test/payments-room.ts'
 import { createClock } from '../../kernel/clock.ts'
 import type { Connector } from '../../payments/connectors/connector.ts'
 import type { Intent } from '../../payments/intent.ts'
-import { createPayments } from '../../payments/service.ts'
-import { createCodeWriter } from '../qr/index.ts'
 
 // A process whose clock is behind that of the database, or of another process, sets nothing back in time.
 const room = await paymentsRoom({ after })
@@ -24,16 +22,8 @@ test('a change by a process whose clock is behind does not set back what a link 
 })
 
 /** What a host does whose clock is ahead of this one's, by less than is warned of. */
-const ahead = (does: Partial<Connector> = {}) =>
-  createPayments({
-    db: room.kaha.db,
-    clock: createClock(() => Date.now() + 1_500),
-    keyring: room.kaha.keyring,
-    connector: processorThat(does),
-    owner: ownerOf(room.kaha),
-    codeWriter: createCodeWriter({ bank: { bic: 'TESTPHM1XXX', notifyFlags: '010' }, identity: room.kaha.identity }),
-    confirmWaitMsMax: 50,
-  })
+const clockAhead = createClock(() => Date.now() + 1_500)
+const ahead = (does: Partial<Connector> = {}) => room.payments(processorThat(does), room.kaha.db, clockAhead)
 
 for (const [way, begin, end] of [
   [
