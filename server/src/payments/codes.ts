@@ -106,10 +106,12 @@ export function createCodes({
         linkId === null ? { linkConsumed: false } : await owner.settle(tx, { linkId, attemptId, succeeded, at })
       await store.lockIntent(tx, intentId)
       const row = await attempts.readRow(tx, intentId)
-      const approval = bankReference === null ? null : approvalOf(attemptId, bankReference, row.read_at)
+      // It was made by the clock of another process perhaps, and ends no sooner than it began.
+      const endedAt = new Date(Math.max(row.read_at.getTime(), row.attempt_state_at?.getTime() ?? 0))
+      const approval = bankReference === null ? null : approvalOf(attemptId, bankReference, endedAt)
       const waits = row.attempt_id === attemptId && isOpen(row)
       const moved =
-        waits && (await attempts.settleLocked(tx, { intentId, attemptId, event, outcome: approval, at: row.read_at }))
+        waits && (await attempts.settleLocked(tx, { intentId, attemptId, event, outcome: approval, at: endedAt }))
       if (!moved) throw new Fault('CODE_FINAL', 'This code has had its one outcome.')
       if (linkId !== null && linkConsumed) await attempts.endIntentsOfLink(tx, linkId, { state: 'CONSUMED', at })
     })

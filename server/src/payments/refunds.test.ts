@@ -16,8 +16,12 @@ const paid = async (amount = 9_800): Promise<string> => {
   bodyOf(await room.shop.confirm(id), 200)
   return id
 }
-const reserved = async (refunds: Refunds, amount: bigint | null = null, intentId?: string): Promise<string> => {
-  const at = room.kaha.clock.now()
+const reserved = async (
+  refunds: Refunds,
+  amount: bigint | null = null,
+  intentId?: string,
+  at = room.kaha.clock.now(),
+): Promise<string> => {
   const refund = { id: newId(at), intentId: intentId ?? (await paid()), amount, reason: null, at }
   await room.kaha.db.tx((tx) => refunds.reserve(tx, refund))
   return refund.id
@@ -231,3 +235,14 @@ test('what a payment says of its last change never goes back: a process whose cl
   const told = `select updated_at, status from payments.transactions ${of}`
   assert.deepEqual(await rowsOf(room, told, [intentId]), [{ ...ahead[0], status: 'PARTIALLY_REFUNDED' }])
 })
+
+for (const kind of ['refunded', 'failed'] as const)
+  test(`a refund that the clock of another process made a little later than it is here ends no sooner than it began: ${kind}`, async () => {
+    const { refunds } = room.payments(processorThat({ refund: async () => ({ kind }) }))
+    const ahead = new Date(room.kaha.clock.now().getTime() + 1_500)
+    const id = await reserved(refunds, null, await paid(), ahead)
+    await refunds.carryOut(id)
+    const read = 'select state, created_at, state_at from payments.refunds where id = $1'
+    const state = kind === 'refunded' ? 'SUCCEEDED' : 'FAILED'
+    assert.deepEqual(await rowsOf(room, read, [id]), [{ state, created_at: ahead, state_at: ahead }])
+  })

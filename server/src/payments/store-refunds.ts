@@ -91,7 +91,7 @@ const takeOverCall = statement(
 const settleRefund = statement(
   'payments.settleRefund',
   `with refund as (
-     update payments.refunds set state = $2, state_at = $4, run_at = null, lease_until = null
+     update payments.refunds set state = $2, state_at = greatest($4, state_at), run_at = null, lease_until = null
       where id = $1 and state = $5
      returning transaction_id, amount
    )

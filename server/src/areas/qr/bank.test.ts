@@ -35,7 +35,7 @@ async function answerTo(text: string, event: 'paid' | 'declined' | 'expires', ba
   return 'refusal' in answer ? answer.refusal.why : answer.code.state
 }
 
-const ownCode = async (): Promise<string> => {
+const ownCode = async (by = clock): Promise<string> => {
   const branch = {
     partner_id: room.seed.partner.id,
     merchant_id: room.merchant.id,
@@ -44,7 +44,7 @@ const ownCode = async (): Promise<string> => {
     reference_number: 'KAPE1',
   }
   const accounts = { branchByCode: async () => branch }
-  const qr = createQrService({ db, clock, accounts: accounts as never, bank, isTold: true })
+  const qr = createQrService({ db, clock: by, accounts: accounts as never, bank, isTold: true })
   const asked = {
     activationCode: 'KAPE',
     currency: 'PHP',
@@ -205,3 +205,26 @@ test('a form that asked for a code before makes no second one when that code is 
   await assert.rejects(payments.codes.make(await room.read(id), null, 0), { code: 'INTENT_PROCESSING' })
   assert.equal((await room.attempts(id)).length, 1)
 })
+
+for (const event of ['paid', 'declined', 'expires'] as const)
+  test(`a code that the clock of another process made a little later than it is here ends no sooner than it began: ${event}`, async () => {
+    const text = await ownCode({ ...clock, now: () => new Date(clock.now().getTime() + 1_500) })
+    const ended = await codeBank.answer(room.seed.partner.id, { text, event, bankReference: '5' })
+    assert.ok('code' in ended)
+    const { id, stateAt, expiresAt } = ended.code
+    const [row] = await rowsOf<{ created_at: Date; state_at: Date; expires_at: Date; captured_at: Date | null }>(
+      room,
+      `select c.created_at, c.state_at, c.expires_at, t.captured_at
+         from qr.codes c join payments.transactions t using (id) where c.id = $1`,
+      [id],
+    )
+    assert.ok(row !== undefined)
+    const began = row.created_at
+    assert.deepEqual(row, {
+      created_at: began,
+      state_at: began,
+      expires_at: event === 'expires' ? began : new Date(began.getTime() + 15 * 60_000),
+      captured_at: event === 'paid' ? began : null,
+    })
+    assert.deepEqual([stateAt, expiresAt], [row.state_at, row.expires_at])
+  })

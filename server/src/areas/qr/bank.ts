@@ -108,7 +108,8 @@ export function createCodeBank({ db, clock, bank, checkout, log, figures, announ
     }
     if (answer.event === 'paid' && answer.amount !== code.amount)
       return { refusal: otherAmount, code, isUnmatched: false }
-    const at = row.read_at
+    // It was made by the clock of another process perhaps, and ends no sooner than it began.
+    const at = new Date(Math.max(row.read_at.getTime(), code.createdAt.getTime()))
     const reason = move.to === 'DECLINED' ? (answer.reason ?? 'DECLINED_BY_BANK') : null
     const bankReference = move.to === 'PAID' ? answer.bankReference : null
     if (!(await store.moveCode(tx, id, move, { at, reason, bankReference })))
