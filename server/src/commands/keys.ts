@@ -157,7 +157,9 @@ function wantedMerchant({ entity, scopes: named }: { entity?: string; scopes?: s
 async function issueForTokens(db: Db, config: Config, merchantId: string, json: boolean): Promise<void> {
   if ((await identityStore.findEntity(db, merchantId))?.level !== 'merchant')
     throw new StartFault(`${merchantId} is no merchant; \`kaha entities list\` shows them`)
-  const encryptionKey = await issueEncryptionKey(db, await issuingOf(db, config), merchantId, await timeIn(db))
+  const issuing = await issuingOf(db, config)
+  const at = await timeIn(db)
+  const encryptionKey = await db.tx((tx) => issueEncryptionKey(tx, issuing, merchantId, at))
   await hintOnce(db, 'keys')
   say(
     json

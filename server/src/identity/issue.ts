@@ -89,17 +89,20 @@ export async function issueKey(
   return { id, secretKey }
 }
 
-/** The key that a merchant's QR tokens are encrypted with: 32 ASCII characters. */
+/** The key that a merchant's QR tokens are encrypted with from now on: 32 ASCII characters. Within the caller's transaction. */
 export async function issueEncryptionKey(
-  on: Queries,
+  tx: Queries,
   { keyring }: Issuing,
   merchantId: string,
-  at: Date,
+  now: Date,
 ): Promise<string> {
+  // The order of ids says which is the newest, and ids of one millisecond have none; nor does the clock always go forward.
+  const newest = await store.holdEncryptionKeys(tx, merchantId)
+  const at = new Date(Math.max(now.getTime(), (newest?.getTime() ?? 0) + 1))
   const id = newId(at)
   const encryptionKey = randomText(32)
   await store.insertEncryptionKey(
-    on,
+    tx,
     { id, merchantId, sealed: keyring.seal(encryptionKey, sealPlaces.encryptionKey(id)) },
     at,
   )

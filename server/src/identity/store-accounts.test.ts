@@ -4,10 +4,10 @@ import { test } from 'node:test'
 import { freshDatabase } from '../../test/cluster.ts'
 import { createDb } from '../kernel/db.ts'
 import { createKeyring } from '../kernel/seal.ts'
-import { createBranch, createMerchant, createPartner, issueKey } from './issue.ts'
+import { createBranch, createMerchant, createPartner, issueEncryptionKey, issueKey } from './issue.ts'
 import type { Level } from './principal.ts'
 import { accountsStore } from './store-accounts.ts'
-import { identityStore } from './store.ts'
+import { identityStore, sealPlaces } from './store.ts'
 
 const scope = 'qr_webhooks.write'
 
@@ -54,4 +54,26 @@ test('E6.notification.key-retired: the key that was asked for comes before newer
   assert.equal(await found(asked), ofMerchant.id)
   await revoke(ofMerchant)
   assert.equal(await found(asked), undefined)
+})
+
+test('of the keys for Tokens the one that was issued last is in force, also within one millisecond and after the clock went back', async () => {
+  await using database = await freshDatabase()
+  await using db = createDb({ target: database.target, onError: () => {} })
+  const at = new Date()
+  const by = { keyring: createKeyring(randomBytes(32)), keyPrefix: 'sk_test_' } as const
+  const partner = await createPartner(db, 'Partner', at)
+  const merchant = await createMerchant(db, partner.id, 'Merchant', at)
+  const issue = (when: Date) => db.tx((tx) => issueEncryptionKey(tx, by, merchant.id, when))
+  const inForce = async () => {
+    const found = await accountsStore.findEncryptionKey(db, merchant.id)
+    return found && by.keyring.open(found.sealed, sealPlaces.encryptionKey(found.id))
+  }
+  for (const ms of [0, 0, 0, 0, 0, -1_000, -3_600_000, 1]) {
+    const issued = await issue(new Date(at.getTime() + ms))
+    assert.equal(await inForce(), issued)
+  }
+  const first = await issue(at)
+  const together = await Promise.all(Array.from({ length: 5 }, () => issue(at)))
+  assert.notEqual(await inForce(), first)
+  assert.ok(together.includes((await inForce()) ?? ''))
 })

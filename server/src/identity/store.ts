@@ -96,6 +96,13 @@ const listBranches = perLevel(
     where ${entity} = $1 and level = 'branch' and id > $2 order by id limit $3`,
 )
 
+// In a statement of its own before the next: that sees what was issued while this waited.
+const holdMerchant = statement('identity.holdMerchant', `select from identity.entities where id = $1 for no key update`)
+const newestEncryptionKey = statement(
+  'identity.newestEncryptionKey',
+  `select created_at from identity.encryption_keys where merchant_id = $1 order by id desc limit 1`,
+)
+
 const insertEncryptionKey = statement(
   'identity.insertEncryptionKey',
   `insert into identity.encryption_keys (id, merchant_id, sealed, created_at) values ($1, $2, $3, $4)`,
@@ -191,6 +198,11 @@ export const identityStore = {
   /** Branches under an entity, itself if it is one, by id. */
   listBranches: (on: Queries, { level, entityId }: EntityOf, page: { after: string; rowsMax: number }) =>
     on.run<BranchRow>(listBranches[level], [entityId, page.after, page.rowsMax]),
+  /** Nobody else issues one for the merchant meanwhile. Resolves to when the newest was issued. */
+  holdEncryptionKeys: async (tx: Queries, merchantId: string): Promise<Date | undefined> => {
+    await tx.run(holdMerchant, [merchantId])
+    return (await tx.run<{ created_at: Date }>(newestEncryptionKey, [merchantId]))[0]?.created_at
+  },
   insertEncryptionKey: (on: Queries, key: { id: string; merchantId: string; sealed: Buffer }, at: Date) =>
     on.run(insertEncryptionKey, [key.id, key.merchantId, key.sealed, at]),
   insertActivationCode: (on: Queries, code: string, branchId: string, at: Date) =>
