@@ -33,7 +33,7 @@ function workOf({
   const about = {
     destination_id: 'destination',
     dialect: 'signed',
-    url: '',
+    url: 'there',
     slow: false,
     failing_since: null,
     secrets: [],
@@ -86,7 +86,13 @@ for (const status of [100, 199, 300, 301, 302, 307, 308, 400, 401, 404, 409, 429
     const { settlement, change, outcome, owner } = judged({ status })
     assert.deepEqual([settlement.end, outcome, owner], [null, 'failed', 'destination'])
     assert.equal(settlement.runAt?.getTime(), startedAt.getTime() + 5_000)
-    assert.deepEqual(change, { destinationId: 'destination', slow: true, failingSince: startedAt, disable: null })
+    assert.deepEqual(change, {
+      destinationId: 'destination',
+      url: 'there',
+      slow: true,
+      failingSince: startedAt,
+      disable: null,
+    })
   })
 }
 
@@ -119,7 +125,13 @@ test('a failure of the destination counts against it; one of the path spends the
   assert.deepEqual([theirs.settlement.attempt?.owner, theirs.change?.failingSince], ['destination', startedAt])
   const path = judged({ errorClass: 'dns', owner: 'path' }, { failingSince: null })
   assert.deepEqual([path.settlement.attempt?.owner, path.settlement.attempt?.errorClass], ['path', 'dns'])
-  assert.deepEqual(path.change, { destinationId: 'destination', slow: true, failingSince: null, disable: null })
+  assert.deepEqual(path.change, {
+    destinationId: 'destination',
+    url: 'there',
+    slow: true,
+    failingSince: null,
+    disable: null,
+  })
   const long = { slow: true, failingSince: new Date(startedAt.getTime() - 6 * day) }
   assert.equal(judged({ errorClass: 'dns', owner: 'path' }, long).change, null)
 })

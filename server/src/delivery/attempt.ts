@@ -101,7 +101,9 @@ export function judge({ work, dialect, prepared, startedAt, result, random, wall
 
   if (delivered) {
     const change =
-      slow === lane.slow ? null : { destinationId: row.destination_id, slow, failingSince: null, disable: null }
+      slow === lane.slow
+        ? null
+        : { destinationId: row.destination_id, url: lane.url, slow, failingSince: null, disable: null }
     return {
       settlement: { held: row, end: 'DELIVERED', runAt: null, attempt },
       change,
@@ -120,11 +122,12 @@ export function judge({ work, dialect, prepared, startedAt, result, random, wall
   const end = waitMs === null ? 'EXHAUSTED' : null
   const change: LaneChange = {
     destinationId: row.destination_id,
+    url: lane.url,
     slow: lane.slow ? null : true,
     // The path's failures say nothing about the destination.
     failingSince: owner === 'destination' && lane.failing_since === null ? startedAt : null,
     disable: gone
-      ? { reason: `The endpoint answered ${answer.status}: it is gone.`, url: lane.url, failingBefore: null }
+      ? { reason: `The endpoint answered ${answer.status}: it is gone.`, failingBefore: null }
       : owner === 'destination'
         ? failingTooLong(dialect, lane, startedAt)
         : null,
@@ -138,17 +141,11 @@ export function judge({ work, dialect, prepared, startedAt, result, random, wall
   }
 }
 
-function failingTooLong(
-  dialect: Dialect,
-  { failing_since: since, url }: LaneRow,
-  startedAt: Date,
-): LaneChange['disable'] {
+function failingTooLong(dialect: Dialect, { failing_since: since }: LaneRow, startedAt: Date): LaneChange['disable'] {
   const { failingMsMax } = dialect.autoDisable
   if (since === null || failingMsMax === null) return null
   const failingBefore = new Date(startedAt.getTime() - failingMsMax)
-  return since > failingBefore
-    ? null
-    : { reason: `Every attempt since ${since.toISOString()} failed.`, url, failingBefore }
+  return since > failingBefore ? null : { reason: `Every attempt since ${since.toISOString()} failed.`, failingBefore }
 }
 
 function attemptRow(

@@ -135,8 +135,8 @@ test('a destination that one of the results stored together arrived at is not di
   assert.ok(first && second && third && fourth && last)
   const failed = attempt(room, { status: 500, owner: 'destination' })
   const given = (held: ClaimedRow): SettledDelivery => ({ held, end: 'EXHAUSTED', runAt: null, attempt: failed })
-  const failing = { destinationId, slow: null, failingSince: room.clock.now(), disable: null }
-  const disabling = { ...failing, disable: { reason: 'dead', url, failingBefore: room.clock.now() } }
+  const failing = { destinationId, url, slow: null, failingSince: room.clock.now(), disable: null }
+  const disabling = { ...failing, disable: { reason: 'dead', failingBefore: room.clock.now() } }
   const state = async () =>
     (
       await room.query<{ state: string; failing: boolean }>(

@@ -182,6 +182,39 @@ test('a 410 of an address that was changed meanwhile disables nothing, and its e
   assert.deepEqual([found?.state, found?.disabled_reason, found?.lane], ['ENABLED', null, 'OPEN'])
 })
 
+test('a failure of an address that was changed meanwhile does not begin the five days of the new one', async () => {
+  await using room = await startDeliveryRoom({ random: () => 0 })
+  await using receiver = await startReceiver()
+  const { id } = await room.endpoint(new URL('/old', receiver.url).href)
+  const answers: (() => void)[] = []
+  receiver.answer = (_request, response) => void answers.push(() => response.writeHead(500).end())
+  room.work()
+  await room.happen()
+  await eventually(() => answers.length === 1)
+  const change = {
+    url: new URL('/new', receiver.url).href,
+    types: null,
+    description: null,
+    metadata: null,
+    disabled: null,
+  }
+  await room.delivery.destinations.change(room.branch, id, change)
+  const failing = async () => {
+    const rows = await room.query<{ attempts: number; failing: boolean }>(
+      `select (select count(*)::integer from delivery.attempts) as attempts, l.failing_since is not null as failing from delivery.lanes l`,
+    )
+    return rows[0]
+  }
+  answers.shift()?.()
+  await eventually(async () => (await failing())?.attempts === 1)
+  assert.deepEqual(await failing(), { attempts: 1, failing: false })
+
+  receiver.answer = answering(500)
+  await room.sandboxClock.advanceBy(seconds(6))
+  assert.equal(countOf(receiver, '/new'), 1)
+  assert.deepEqual(await failing(), { attempts: 2, failing: true })
+})
+
 test('A2.attempts.five-days: an endpoint that has only failed for 5 days is disabled with the reason, and one that answered once in between is not', async () => {
   await using room = await startDeliveryRoom({ random: () => 0 })
   await using receiver = await startReceiver()

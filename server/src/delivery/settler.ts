@@ -175,9 +175,16 @@ function changesOf(batch: readonly Pick<Attempted, 'change'>[]): LaneChange[] {
   for (const { change } of batch) {
     if (change === null) continue
     const before = changes.get(change.destinationId)
+    const slow = change.slow ?? before?.slow ?? null
+    // Of two addresses only one is its own: what disables is not left out.
+    if (before !== undefined && before.url !== change.url) {
+      const counts = before.disable !== null && change.disable === null ? before : change
+      changes.set(change.destinationId, { ...counts, slow })
+      continue
+    }
     changes.set(change.destinationId, {
-      destinationId: change.destinationId,
-      slow: change.slow ?? before?.slow ?? null,
+      ...change,
+      slow,
       failingSince: before?.failingSince ?? change.failingSince,
       disable: change.disable ?? before?.disable ?? null,
     })

@@ -16,8 +16,8 @@ async function claimed(room: DeliveryRoom, count = 1) {
   assert.ok(held)
   /** Stores that the attempt failed, and that the destination is to be disabled for it. */
   const fails = (failingBefore: Date | null, of = held) => {
-    const disable = { reason: 'It has had its time.', url, failingBefore }
-    const change = { destinationId: id, slow: null, failingSince: null, disable }
+    const disable = { reason: 'It has had its time.', failingBefore }
+    const change = { destinationId: id, url, slow: null, failingSince: null, disable }
     return settleStore.settle(room.workDb, [settled(room, of, null)], [change])
   }
   return { id, held, others, fails }

@@ -25,6 +25,8 @@ export interface SettledDelivery {
 /** What attempts taught about a destination. What is null stays as it is. */
 export interface LaneChange {
   readonly destinationId: string
+  /** Where they went: but for `slow`, only if this is still its URL. */
+  readonly url: string
   readonly slow: boolean | null
   /** The first failure, if there was none before. A success takes it away without being told. */
   readonly failingSince: Date | null
@@ -34,8 +36,6 @@ export interface LaneChange {
 /** Why a destination is disabled from now on. */
 export interface Disabling {
   readonly reason: string
-  /** Only if this is still its URL. */
-  readonly url: string
   /** Only if it has known nothing but failures since then, whatever another worker has seen meanwhile; null: in any case. */
   readonly failingBefore: Date | null
 }
@@ -103,7 +103,7 @@ const keptAndLearnt = `
    lane as materialized (
      select l.destination_id, l.version, l.state, c.disable, c.at_once, d.owner_id, coalesce(c.slow, l.slow) as slow,
             least(l.look_at, c.run_at) as look_at, least(l.head_at, c.run_at) as head_at,
-            case when not c.well then coalesce(l.failing_since, c.failing_since) end as failing_since,
+            case when not c.well then coalesce(l.failing_since, case when d.url = c.url then c.failing_since end) end as failing_since,
             d.url = c.url and (c.at_once or (c.disable is not null and not c.well and l.failing_since <= c.failing_before)) as disabling
        from (select * from changed order by destination_id) c
       cross join lateral (
@@ -114,7 +114,7 @@ const keptAndLearnt = `
       ) l
        -- Held after its lane, so as it is now.
        left join lateral (
-         select d.url, d.owner_id from delivery.destinations d where d.id = c.destination_id and c.disable is not null for no key update
+         select d.url, d.owner_id from delivery.destinations d where d.id = c.destination_id and num_nonnulls(c.failing_since, c.disable) > 0 for no key update
        ) d on true
    ),
    moved as (
@@ -335,7 +335,7 @@ const columnsOfResults = (settlements: readonly SettledDelivery[], changes: read
   arrayOf(changes.map((change) => change.slow)),
   arrayOf(changes.map((change) => iso(change.failingSince))),
   arrayOf(changes.map((change) => change.disable?.reason ?? null)),
-  arrayOf(changes.map((change) => change.disable?.url ?? null)),
+  arrayOf(changes.map((change) => change.url)),
   arrayOf(changes.map((change) => iso(change.disable?.failingBefore))),
 ]
 
