@@ -16,6 +16,9 @@ const ofDriver = `
 
 const known = new Set(`${ofLibpq}${ofDriver}`.trim().split(/\s+/))
 
+// Those of libpq, and what the driver calls TLS whose certificate is not verified.
+const tlsModes = ['disable', 'allow', 'prefer', 'require', 'verify-ca', 'verify-full', 'no-verify']
+
 const secrets = /password|secret|_key$/i
 
 /** Throws a StartFault for a parameter that nobody knows: the driver leaves it out without a word, and the connection without TLS. */
@@ -31,4 +34,14 @@ export function refuseUnknownParameters({ search, searchParams }: URL): void {
   throw new StartFault(
     `KAHA_DATABASE_URL has a parameter${name} that neither PostgreSQL nor its driver knows: correct it, or leave it out; an & in a value is written as %26`,
   )
+}
+
+/** Throws a StartFault for a mode of TLS that is none, or that is told twice: an empty one leaves the connection without TLS, and so may the last of two. */
+export function refuseUnknownTls({ searchParams }: URL): void {
+  const modes = searchParams.getAll('sslmode')
+  if (modes.length > 1) throw new StartFault('KAHA_DATABASE_URL has sslmode more than once: leave one')
+  if (modes.some((mode) => !tlsModes.includes(mode)))
+    throw new StartFault(
+      `KAHA_DATABASE_URL has an sslmode that is none: write ${tlsModes.slice(0, -1).join(', ')} or ${tlsModes.at(-1)}`,
+    )
 }

@@ -146,6 +146,25 @@ test('a parameter of the address that nobody knows is refused in one line, and t
     )
 })
 
+test('a mode of TLS that is none, or that is told twice, is refused: the connection might be without TLS', async () => {
+  for (const [query, line] of [
+    ['sslmode=', 'an sslmode that is none: write disable, allow, .* or no-verify'],
+    ['sslmode', 'an sslmode that is none: .*'],
+    ['sslmode=Require', 'an sslmode that is none: .*'],
+    ['sslmode=verify-full&sslmode=disable', 'sslmode more than once: leave one'],
+    ['sslmode=verify-full&sslrootcert=/a&%73slmode=', 'sslmode more than once: leave one'],
+  ] as const)
+    await assert.rejects(
+      opening(query),
+      (error) => error instanceof StartFault && new RegExp(`^KAHA_DATABASE_URL has ${line}$`).test(error.message),
+      query,
+    )
+  for (const mode of ['disable', 'allow', 'prefer', 'require', 'verify-ca', 'verify-full', 'no-verify']) {
+    await using opened = await opening(`sslmode=${mode}`)
+    assert.match(JSON.stringify(opened.target), new RegExp(`sslmode=${mode}"`))
+  }
+})
+
 test('a parameter that may be a part of a password is refused, and not shown', async () => {
   const held = ['password', '%70assword', 'sslpassword', 'scram_client_key', 'oauth_client_secret']
   for (const query of [...held.map((name) => `user=a&${name}=b&hunter2`), 'password=b&hunter2=c', 'hunter2=1&user=x@h'])
@@ -167,7 +186,7 @@ test('what the driver reads of an address is known, and what libpq reads', async
   // The address itself.
   read.delete('connectionString')
   for (const name of [...read, 'channel_binding', 'connect_timeout', 'sslcrl', 'target_session_attrs']) {
-    await using opened = await opening(`${name}=1`)
+    await using opened = await opening(`${name}=${name === 'sslmode' ? 'disable' : '1'}`)
     assert.ok(opened.target)
   }
 })
