@@ -59,7 +59,7 @@ for (const [way, begin, end] of [
     const since = await room.shop.readIntent(made.id)
     assert.match(since.status, /^(SUCCEEDED|CANCELLED)$/)
     assert.ok(since.updated_at >= before.updated_at, `${since.updated_at}, after ${before.updated_at}`)
-    const kept = `select t.captured_at >= t.created_at as captured, t.updated_at >= t.created_at as updated, 
+    const kept = `select t.captured_at >= t.created_at as captured, t.updated_at >= t.created_at as updated,
               a.code_text is null or a.completed_at >= a.created_at as completed
          from payments.transactions t join payments.attempts a using (id) where t.id = $1`
     const [row] = await rowsOf<{ captured: boolean | null; updated: boolean; completed: boolean }>(room, kept, [
