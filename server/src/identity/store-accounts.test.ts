@@ -10,14 +10,23 @@ import { accountsStore } from './store-accounts.ts'
 import { identityStore, sealPlaces } from './store.ts'
 
 const scope = 'qr_webhooks.write'
+const by = { keyring: createKeyring(randomBytes(32)), keyPrefix: 'sk_test_' } as const
 
-test('E6.notification.key-retired: the key that was asked for comes before newer ones; once it is over, the newest of the merchant or the branch that is in force and has the scope stands in', async () => {
-  await using database = await freshDatabase()
-  await using db = createDb({ target: database.target, onError: () => {} })
+/** A database with a partner and a merchant since `at`. */
+async function aMerchant() {
+  await using building = new AsyncDisposableStack()
+  const { target } = building.use(await freshDatabase())
+  const db = building.use(createDb({ target, onError: () => {} }))
   const at = new Date()
-  const by = { keyring: createKeyring(randomBytes(32)), keyPrefix: 'sk_test_' } as const
   const partner = await createPartner(db, 'Partner', at)
   const merchant = await createMerchant(db, partner.id, 'Merchant', at)
+  const held = building.move()
+  return { db, at, partner, merchant, [Symbol.asyncDispose]: () => held.disposeAsync() }
+}
+
+test('E6.notification.key-retired: the key that was asked for comes before newer ones; once it is over, the newest of the merchant or the branch that is in force and has the scope stands in', async () => {
+  await using room = await aMerchant()
+  const { db, at, partner, merchant } = room
   const branch = await createBranch(db, merchant, 'Branch', 'B-1', at)
   const sibling = await createBranch(db, merchant, 'Sibling', 'B-2', at)
   const elsewhere = await createMerchant(db, partner.id, 'Elsewhere', at)
@@ -57,12 +66,8 @@ test('E6.notification.key-retired: the key that was asked for comes before newer
 })
 
 test('of the keys for Tokens the one that was issued last is in force, also within one millisecond and after the clock went back', async () => {
-  await using database = await freshDatabase()
-  await using db = createDb({ target: database.target, onError: () => {} })
-  const at = new Date()
-  const by = { keyring: createKeyring(randomBytes(32)), keyPrefix: 'sk_test_' } as const
-  const partner = await createPartner(db, 'Partner', at)
-  const merchant = await createMerchant(db, partner.id, 'Merchant', at)
+  await using room = await aMerchant()
+  const { db, at, merchant } = room
   const issue = (when: Date) => db.tx((tx) => issueEncryptionKey(tx, by, merchant.id, when))
   const inForce = async () => {
     const found = await accountsStore.findEncryptionKey(db, merchant.id)
