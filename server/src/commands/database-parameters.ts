@@ -21,10 +21,13 @@ const tlsModes = ['disable', 'allow', 'prefer', 'require', 'verify-ca', 'verify-
 
 const secrets = /password|secret|_key$/i
 
-/** Throws a StartFault for a parameter that nobody knows: the driver leaves it out without a word, and the connection without TLS. */
+/**
+ * Throws a StartFault for a parameter that nobody knows: the driver leaves it out without a word, and the connection without TLS. An empty mode
+ * of TLS, or the last of two, does the same.
+ */
 export function refuseUnknownParameters({ search, searchParams }: URL): void {
   const unknown = [...searchParams.keys()].find((name) => !known.has(name))
-  if (unknown === undefined) return
+  if (unknown === undefined) return refuseUnknownTls(searchParams.getAll('sslmode'))
   const meant = [...known].find((name) => name.toLowerCase() === unknown.toLowerCase())
   if (meant !== undefined)
     throw new StartFault(`KAHA_DATABASE_URL has a parameter ${unknown}, which nobody knows: ${meant} is meant`)
@@ -36,9 +39,7 @@ export function refuseUnknownParameters({ search, searchParams }: URL): void {
   )
 }
 
-/** Throws a StartFault for a mode of TLS that is none, or that is told twice: an empty one leaves the connection without TLS, and so may the last of two. */
-export function refuseUnknownTls({ searchParams }: URL): void {
-  const modes = searchParams.getAll('sslmode')
+function refuseUnknownTls(modes: readonly string[]): void {
   if (modes.length > 1) throw new StartFault('KAHA_DATABASE_URL has sslmode more than once: leave one')
   if (modes.some((mode) => !tlsModes.includes(mode)))
     throw new StartFault(

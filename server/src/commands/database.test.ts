@@ -129,6 +129,13 @@ const opening = (query: string) => {
   return openDatabase(config, { log: () => {} })
 }
 
+const assertRefused = (query: string, line: string) =>
+  assert.rejects(
+    opening(query),
+    (error) => error instanceof StartFault && new RegExp(`^KAHA_DATABASE_URL has ${line}$`).test(error.message),
+    query,
+  )
+
 test('a parameter of the address that nobody knows is refused in one line, and the one that is meant is named', async () => {
   for (const [query, line] of [
     ['SSLMODE=verify-full', 'SSLMODE, which nobody knows: sslmode is meant'],
@@ -138,12 +145,7 @@ test('a parameter of the address that nobody knows is refused in one line, and t
     ['ssl_mode=require', 'ssl_mode that neither PostgreSQL nor its driver knows: correct it, or leave it out; .*'],
     ['application_name=a%20b&sslmod=require', 'sslmod that neither PostgreSQL nor its driver knows: .*'],
   ])
-    await assert.rejects(
-      opening(query ?? ''),
-      (error) =>
-        error instanceof StartFault && new RegExp(`^KAHA_DATABASE_URL has a parameter ${line}$`).test(error.message),
-      query,
-    )
+    await assertRefused(query ?? '', `a parameter ${line}`)
 })
 
 test('a mode of TLS that is none, or that is told twice, is refused: the connection might be without TLS', async () => {
@@ -154,11 +156,7 @@ test('a mode of TLS that is none, or that is told twice, is refused: the connect
     ['sslmode=verify-full&sslmode=disable', 'sslmode more than once: leave one'],
     ['sslmode=verify-full&sslrootcert=/a&%73slmode=', 'sslmode more than once: leave one'],
   ] as const)
-    await assert.rejects(
-      opening(query),
-      (error) => error instanceof StartFault && new RegExp(`^KAHA_DATABASE_URL has ${line}$`).test(error.message),
-      query,
-    )
+    await assertRefused(query, line)
   for (const mode of ['disable', 'allow', 'prefer', 'require', 'verify-ca', 'verify-full', 'no-verify']) {
     await using opened = await opening(`sslmode=${mode}`)
     assert.match(JSON.stringify(opened.target), new RegExp(`sslmode=${mode}"`))

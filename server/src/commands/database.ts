@@ -11,7 +11,7 @@ import { migrate, type MayMigrate } from '../kernel/migrate.ts'
 import { startEmbeddedPostgres } from '../kernel/postgres/embedded.ts'
 import { DirectoryHeld, HeldByCommand } from '../kernel/postgres/lock.ts'
 import { readPidFile } from '../kernel/postgres/pid-file.ts'
-import { refuseUnknownParameters, refuseUnknownTls } from './database-parameters.ts'
+import { refuseUnknownParameters } from './database-parameters.ts'
 import { warn } from './words.ts'
 
 export interface OpenDatabase extends AsyncDisposable {
@@ -40,7 +40,6 @@ export async function openDatabase(
       )
     }
     refuseUnknownParameters(new URL(config.databaseUrl))
-    refuseUnknownTls(new URL(config.databaseUrl))
     return { target: { url: config.databaseUrl }, [Symbol.asyncDispose]: async () => {} }
   }
   if (roles.some((role) => !config.roles.includes(role))) {
