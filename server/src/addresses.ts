@@ -1,5 +1,6 @@
-import { services, type Config } from './config.ts'
+import type { Config } from './config.ts'
 import { hostsOf } from './kernel/web-address.ts'
+import { services } from './config-urls.ts'
 
 /** The public addresses of the services. What was not set follows from the port, which is known once the server listens. */
 export interface Addresses {

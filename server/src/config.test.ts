@@ -219,19 +219,34 @@ test('the line about an address that cannot be names what it may begin with', ()
   assert.throws(() => readConfig({ KAHA_TERMINAL_WS_URL: 'https://a.example' }), /begins with ws:\/\/ or wss:\/\/,/)
 })
 
-test('two services at one host without a path are refused, and both settings named', () => {
+test('two services at one address are refused, and both settings named', () => {
   const host = 'https://q.example'
   const clash = (names: readonly string[]) => () => readConfig(Object.fromEntries(names.map((name) => [name, host])))
   assert.throws(
     clash(['KAHA_BASE_URL', 'KAHA_CHECKOUT_URL']),
-    /^StartFault: KAHA_CHECKOUT_URL has the host of KAHA_BASE_URL/,
+    /^StartFault: KAHA_CHECKOUT_URL is at the address of KAHA_BASE_URL/,
   )
-  assert.throws(clash(['KAHA_QR_URL', 'KAHA_WEBHOOKS_URL']), /KAHA_QR_URL has the host of KAHA_WEBHOOKS_URL/)
+  assert.throws(clash(['KAHA_QR_URL', 'KAHA_WEBHOOKS_URL']), /KAHA_QR_URL is at the address of KAHA_WEBHOOKS_URL/)
   const sockets = { KAHA_TERMINAL_WS_URL: 'wss://q.example' }
   assert.throws(
     () => readConfig({ KAHA_BASE_URL: host, ...sockets }),
-    /KAHA_TERMINAL_WS_URL has the host of KAHA_BASE_URL/,
+    /KAHA_TERMINAL_WS_URL is at the address of KAHA_BASE_URL/,
   )
+  const path = (name: string, at: string) => ({ [name]: `${host}${at}` })
+  assert.throws(
+    () => readConfig({ ...path('KAHA_TERMINAL_URL', '/x'), ...path('KAHA_QR_URL', '/x/') }),
+    /KAHA_QR_URL is at the address of KAHA_TERMINAL_URL/,
+  )
+  // One that is where the other is by default is the one to change.
+  for (const [set, other] of [
+    ['QR', 'TERMINAL'],
+    ['TERMINAL', 'QR'],
+  ] as const) {
+    assert.throws(
+      () => readConfig({ KAHA_BASE_URL: host, ...path(`KAHA_${set}_URL`, `/${other.toLowerCase()}`) }),
+      new RegExp(`KAHA_${set}_URL is at the address of KAHA_${other}_URL`),
+    )
+  }
   // Both of one service, and whatever has a path or another port.
   assert.ok(readConfig({ KAHA_TERMINAL_URL: host, ...sockets }))
   assert.ok(readConfig({ KAHA_BASE_URL: host, KAHA_QR_URL: `${host}/qr`, KAHA_CHECKOUT_URL: `${host}:8443` }))

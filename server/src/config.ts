@@ -6,6 +6,7 @@ import type { LogLevel } from './kernel/log.ts'
 import { currencies as knownCurrencies } from './kernel/money.ts'
 import { keyOf } from './kernel/seal.ts'
 import { isLoopbackHost } from './kernel/web-address.ts'
+import { clashOf, urlSettingOf, type ServiceUrls } from './config-urls.ts'
 
 export type Role = 'api' | 'gateway' | 'worker'
 export const roles: readonly Role[] = ['api', 'gateway', 'worker']
@@ -22,17 +23,7 @@ export interface Config {
   readonly roles: readonly Role[]
   /** Null in a sandbox: made once in the data directory. */
   readonly masterKey: Buffer | null
-  /** Public addresses as set; null where they follow from the host and port. */
-  readonly urls: {
-    readonly base: string | null
-    readonly terminal: string | null
-    readonly terminalWs: string | null
-    readonly webhooks: string | null
-    readonly qr: string | null
-    readonly checkout: string | null
-    readonly dashboard: string | null
-    readonly sandbox: string | null
-  }
+  readonly urls: ServiceUrls
   readonly webhookTargets: 'public' | 'any'
   readonly currencies: readonly string[]
   readonly terminalCurrencies: readonly string[]
@@ -173,8 +164,8 @@ export function readConfig(env: Environment): Config {
   const clash = clashOf(urls)
   if (clash !== undefined)
     throw bad(
-      settingOf(clash[0]),
-      `has the host of ${settingOf(clash[1])} and no path, so that nobody could tell which of them a request is for: give it a host of its own, or a path, or unset it`,
+      urlSettingOf(clash[0]),
+      `is at the address of ${urlSettingOf(clash[1])}, so that nobody could tell which of them a request is for: give it a host or a path of its own, or unset it`,
     )
   return Object.freeze({
     mode,
@@ -210,35 +201,6 @@ export function unknownSettings(env: Environment): string[] {
   return Object.keys(env).filter(
     (name) => name.startsWith('KAHA_') && !name.startsWith('KAHA_TEST_') && !known.has(name),
   )
-}
-
-type Urls = Config['urls']
-
-const settingOf = (name: keyof Urls) => `KAHA_${name.replace(/(?=[A-Z])/, '_').toUpperCase()}_URL`
-
-/** Services that may have an address of their own, and their prefix at the base address. */
-export const services: readonly (readonly [name: Exclude<keyof Urls, 'base'>, prefix: string])[] = [
-  ['terminal', '/terminal'],
-  ['terminalWs', '/terminal'],
-  ['webhooks', '/webhooks'],
-  ['qr', '/qr'],
-  ['checkout', '/pay'],
-  ['dashboard', '/dashboard'],
-  ['sandbox', '/sandbox'],
-]
-
-/** Two services whose addresses have one host and no path, so that nobody could tell which of them a request is for; undefined where none have. */
-function clashOf(urls: Urls): readonly [keyof Urls, keyof Urls] | undefined {
-  const taken = new Map<string, readonly [name: keyof Urls, prefix: string]>()
-  if (urls.base !== null) taken.set(new URL(urls.base).host, ['base', ''])
-  for (const [name, prefix] of services) {
-    const { host = '', pathname } = urls[name] === null ? {} : new URL(urls[name])
-    if (pathname !== '/') continue
-    const [other, otherPrefix] = taken.get(host) ?? [name, prefix]
-    if (otherPrefix !== prefix) return [name, other]
-    taken.set(host, [name, prefix])
-  }
-  return undefined
 }
 
 function isNetwork(text: string): boolean {

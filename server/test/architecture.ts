@@ -46,7 +46,7 @@ export function roomOf(path: string): string | undefined {
   const [workspace, , third = '', fourth = ''] = path.split('/')
   if (workspace !== 'server') return workspace
   if (third === 'areas') return `areas/${fourth}`
-  if (third.endsWith('.ts')) return ['main.ts', 'config.ts'].includes(third) ? third.slice(0, -3) : 'app'
+  if (third.endsWith('.ts')) return /^(main|config)(?=-|\.)/.exec(third)?.[0] ?? 'app'
   return third in mayKnow ? third : undefined
 }
 
