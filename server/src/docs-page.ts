@@ -1,5 +1,6 @@
 import type { Addresses } from './addresses.ts'
 import type { OpenApi } from './api-documents.ts'
+import { guidePath, type GuideFile } from './guides.ts'
 import { html, type HtmlPart, type HtmlText } from './kernel/html.ts'
 
 /** What not every installation has. */
@@ -14,7 +15,7 @@ interface Service {
   readonly title: string
   readonly about: HtmlText
   /** A page to begin with, and what it leads through. */
-  readonly guide?: readonly [file: string, what: string]
+  readonly guide?: readonly [file: GuideFile, what: string, anchor?: string]
   readonly apis: readonly Api[]
   readonly more?: HtmlPart
 }
@@ -36,7 +37,7 @@ const servicesOf = (addresses: Addresses, { sandbox, qr }: Parts): readonly Serv
     title: 'Take payments online',
     about: html`A payment link is one <code>POST</code>, and a page on which a payer pays it. Payment intents are for a checkout of your own.
 Both can be refunded.`,
-    guide: ['README.md', 'A tour of five minutes'],
+    guide: ['README.md', 'A tour of five minutes', 'a-tour-of-five-minutes'],
     apis: [{ name: 'ecommerce', address: addresses.base, key: secretKey }],
   },
   {
@@ -84,7 +85,7 @@ missed.`,
           title: 'Try what goes wrong',
           about: html`Move the clock to see a link expire or the ninth retry arrive. Start terminals that decline, drop their line or answer
 late. Pay and refuse codes in the <a href="${addresses.sandbox}/bank">bank app</a>.`,
-          guide: ['docs/interface.md', 'Cards that decline, ask or stay silent'] as const,
+          guide: ['docs/interface.md', 'Cards that decline, ask or stay silent', 'sandbox'] as const,
           apis: [
             {
               name: 'sandbox',
@@ -97,11 +98,15 @@ late. Pay and refuse codes in the <a href="${addresses.sandbox}/bank">bank app</
     : []),
 ]
 
-const pages: readonly (readonly [file: string, about: string])[] = [
-  ['docs/interface.md', 'What holds where the interface leaves a choice, with every rule and state, area by area.'],
-  ['docs/glossary.md', 'Words that mean something particular here.'],
-  ['docs/operating.md', 'For whoever runs Kaha: settings, processes, backup, metrics and alerts.'],
-  ['docs/security.md', 'What is guarded, how, and what is not yet.'],
+const pages: readonly (readonly [file: GuideFile, title: string, about: string])[] = [
+  [
+    'docs/interface.md',
+    'The interface',
+    'What holds where the interface leaves a choice, with every rule and state, area by area.',
+  ],
+  ['docs/glossary.md', 'Glossary', 'Words that mean something particular here.'],
+  ['docs/operating.md', 'Operating Kaha', 'For whoever runs Kaha: settings, processes, backup, metrics and alerts.'],
+  ['docs/security.md', 'Security', 'What is guarded, how, and what is not yet.'],
 ]
 
 /** The documents that the start page is about, by name. */
@@ -119,14 +124,16 @@ client for TypeScript, <code>@kaha/sdk</code>, has them all; it comes with Kahaâ
   ({ title, about, guide, apis, more }) => html`<li>
 <h2>${title}</h2>
 <p>${about}</p>
-${guide && lines([['Read', html`${guide[1]}: <code>${guide[0]}</code>`]])}
+${guide && lines([['Read', linkTo(...guide)]])}
 ${apis.map((api) => apiOf(api, documents.get(api.name)))}
 ${more}
 </li>`,
 )}</ol>
 <h2>To read on</h2>
-<p>These pages are files in the folder of Kaha.</p>
-<dl class="pages">${pages.map(([file, about]) => html`<div><dt><code>${file}</code></dt><dd>${about}</dd></div>`)}</dl>`
+<dl class="pages">${pages.map(([file, title, about]) => html`<div><dt>${linkTo(file, title)}</dt><dd>${about}</dd></div>`)}</dl>`
+
+const linkTo = (file: GuideFile, title: string, anchor?: string): HtmlText =>
+  html`<a href="${guidePath(file)}${anchor === undefined ? '' : `#${anchor}`}">${title}</a>`
 
 function apiOf({ name, address, key }: Api, document: OpenApi | undefined): HtmlText {
   const operations = Object.entries(document?.paths ?? {}).flatMap(([path, methods]) =>

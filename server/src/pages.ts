@@ -1,10 +1,12 @@
+import { posix } from 'node:path'
 import type { FastifyInstance } from 'fastify'
 import type { Addresses } from './addresses.ts'
 import { openApiAt, readOpenApi, readSockets, socketsAt } from './api-documents.ts'
 import { icon } from './areas/ecommerce/checkout/assets.ts'
 import { kahaMark } from './areas/ecommerce/checkout/marks.ts'
 import { docsPage, documentsOf, type Parts } from './docs-page.ts'
-import { html, htmlString, type HtmlText } from './kernel/html.ts'
+import { guideFiles, guidePath, readGuide, type Guide } from './guides.ts'
+import { html, htmlString, type HtmlPart, type HtmlText } from './kernel/html.ts'
 import { readStylesheet, serveAsset } from './kernel/http/asset.ts'
 import { pageHeaders } from './kernel/http/page-headers.ts'
 
@@ -16,7 +18,7 @@ const stylesheet = readStylesheet(import.meta.url, 'pages.css', ['areas/ecommerc
 /** The plain pages around the APIs: what answers here, the start page of the documentation with its documents, and the place of the dashboard. */
 export function mountPages(app: FastifyInstance, addresses: Addresses, parts: Parts): void {
   const { sandbox } = parts
-  const page = (title: string, about: string, body: HtmlText, home = ''): string =>
+  const page = (title: string, about: HtmlPart, body: HtmlText, home = ''): string =>
     htmlString(html`<!doctype html>
 <html lang="en">
 <head>
@@ -41,10 +43,14 @@ ${sandbox && html`<header class="ribbon">Sandbox: no real money</header>`}
   const show = (path: string, operationId: string, made: () => string) =>
     app.get(path, { config: { operationId } }, async (_request, reply) => reply.headers(pageHeaders()).send(made()))
   // Whoever writes a slash behind a page's address is led to that; by a relative one, for the name and the prefix may be a proxy's.
-  const showAt = (name: string, made: () => string) => {
-    show(`/${name}`, name, made)
-    app.get(`/${name}/`, { config: { operationId: name } }, async (_request, reply) =>
-      reply.code(308).headers(pageHeaders()).header('location', `../${name}`).send(),
+  const showAt = (path: string, operationId: string, made: () => string) => {
+    show(path, operationId, made)
+    app.get(`${path}/`, { config: { operationId } }, async (_request, reply) =>
+      reply
+        .code(308)
+        .headers(pageHeaders())
+        .header('location', `../${posix.basename(path)}`)
+        .send(),
     )
   }
   const offer = (path: string, operationId: string, made: () => unknown) =>
@@ -60,7 +66,7 @@ ${sandbox && html`<header class="ribbon">Sandbox: no real money</header>`}
 <ul><li><a href="/docs">Documentation</a></li><li><a href="${addresses.dashboard}">Dashboard</a></li>${sandbox && html`<li><a href="${addresses.sandbox}/bank">Bank app of the sandbox</a></li>`}</ul>`,
     ),
   )
-  showAt('dashboard', () =>
+  showAt('/dashboard', 'dashboard', () =>
     page(
       'Dashboard',
       'It has not moved in yet',
@@ -70,13 +76,18 @@ ${sandbox && html`<header class="ribbon">Sandbox: no real money</header>`}
   )
 
   const documents = new Map(documentsOf(addresses, parts).map((name) => [name, readOpenApi(name)]))
-  showAt('docs', () =>
+  showAt('/docs', 'docs', () =>
     page(
       'Documentation',
       `What answers at ${addresses.base}, and what it is for`,
       docsPage(addresses, parts, documents),
     ),
   )
+  const guidePage = ({ title, body }: Guide) => page(title, html`<a href="/docs">Documentation</a>`, body)
+  for (const file of guideFiles) {
+    let made: string | undefined
+    showAt(guidePath(file), 'guide', () => (made ??= guidePage(readGuide(file))))
+  }
   for (const [name, document] of documents)
     offer(`/docs/openapi/${name}.json`, 'openapi', () => openApiAt(addresses, document))
   const sockets = readSockets()

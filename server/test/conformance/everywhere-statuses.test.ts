@@ -134,6 +134,7 @@ test('so do the pages and files around the operations', async () => {
       '/dashboard/',
       '/docs',
       '/docs/',
+      '/docs/webhooks',
       '/docs/openapi/qr.json',
       '/docs/asyncapi/terminals.json',
       '/healthz',
@@ -164,7 +165,7 @@ test('so do the pages and files around the operations', async () => {
 })
 
 test('whoever writes a slash behind the address of a page is led to the page', async () => {
-  for (const page of ['/docs', '/dashboard']) {
+  for (const page of ['/docs', '/docs/webhooks', '/dashboard']) {
     const answer = await ask({ path: `${page}/` })
     assert.equal(answer.status, 308)
     const to = new URL(String(answer.headers.location), `${p.url}${page}/`)
