@@ -41,8 +41,14 @@ test('of a card that was refused after a code was shown, no message says that no
       assert.match(en ?? '', /This card was not charged\. .* do not pay again: ask the merchant\. If not, please /)
       assert.match(fil ?? '', /Hindi siningil ang card na ito\. .* magtanong sa merchant\. Kung hindi, [a-z]/)
     }
-  const declined = { status: 'DECLINED', category: 'PAYMENT_REJECTED', reason: 'code_declined' } as const
-  assert.deepEqual(userMessageOf({ ...declined, byCode: true }), userMessageOf(declined))
+})
+
+test('of a code that was declined no message says that nothing was charged, for a bank may have taken money for it or one before', () => {
+  const declined = { status: 'DECLINED', category: 'PAYMENT_REJECTED', reason: 'code_declined', byCode: true } as const
+  const { en, fil } = userMessageOf(declined) ?? {}
+  assert.match(en ?? '', /^Your bank declined this payment\. .* do not pay again: ask the merchant\. If not, please /)
+  assert.match(fil ?? '', /^Tinanggihan .* huwag nang magbayad ulit: magtanong sa merchant\. Kung hindi, [a-z]/)
+  assert.doesNotMatch(`${en} ${fil}`, /You have not been charged|Hindi ka siningil/)
 })
 
 test('a payer cannot tell a lost or stolen card from any other refusal', () => {

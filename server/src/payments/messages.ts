@@ -26,10 +26,10 @@ export function userMessageOf(shown: {
     shown.category === 'PAYMENT_REJECTED'
       ? rejections[shown.reason ?? 'generic']
       : failures[shown.category ?? 'PAYMENT_PROCESSING_ERROR']
-  return shown.byCode === true && shown.reason !== 'code_declined' ? afterCode(message) : message
+  return shown.byCode === true ? afterCode(message) : message
 }
 
-/** Of a card that was refused where a code was shown before: a bank may have taken money for that. */
+/** Of a card that was refused where a code was shown before: a bank may have taken money for that. What a declined code says holds of all codes. */
 const afterCode = ({ en, fil }: UserMessage): UserMessage => ({
   en: en.replace(
     'You have not been charged. Please',
@@ -107,8 +107,8 @@ const rejections: Record<RejectionReason, UserMessage> = {
     fil: 'Paso na ang card na ito. Hindi ka siningil. Gumamit ng ibang card.',
   },
   code_declined: {
-    en: 'Your bank declined this payment. You have not been charged. Please choose another way to pay or contact your bank.',
-    fil: 'Tinanggihan ng iyong bangko ang bayad na ito. Hindi ka siningil. Pumili ng ibang paraan ng pagbabayad o makipag-ugnayan sa iyong bangko.',
+    en: 'Your bank declined this payment. We have heard of no payment by QR Ph. If your bank took the money, do not pay again: ask the merchant. If not, please choose another way to pay or contact your bank.',
+    fil: 'Tinanggihan ng iyong bangko ang bayad na ito. Wala kaming natanggap na bayad gamit ang QR Ph. Kung kinuha na ng iyong bangko ang pera, huwag nang magbayad ulit: magtanong sa merchant. Kung hindi, pumili ng ibang paraan ng pagbabayad o makipag-ugnayan sa iyong bangko.',
   },
   wrong_cvc: {
     en: 'The security code (CVC) does not match this card. You have not been charged. Please check it and try again.',

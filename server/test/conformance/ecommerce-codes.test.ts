@@ -107,7 +107,7 @@ test('a code that the bank declines leaves the payer to choose again, by card to
   bodyOf(await payer.answer(code.text, 'DECLINED'), 200)
   const declined = await merchant.readIntent(id)
   assert.deepEqual([declined.status, declined.failure_category], ['DECLINED', 'PAYMENT_REJECTED'])
-  assert.match(declined.user_message, /^Your bank declined this payment\. You have not been charged\./)
+  assert.match(declined.user_message, /^Your bank declined this payment\. .* do not pay again: ask the merchant\./)
   assert.equal((await transactionOf(declined.payment_attempt_id)).status, 'DECLINED')
   const page = await payer.get(code.page)
   assert.equal(outcomeOf(page), 'open')
