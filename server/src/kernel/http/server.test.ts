@@ -6,6 +6,8 @@ import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import { test, type TestContext } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
+import { promisify } from 'node:util'
+import type { FastifyInstance } from 'fastify'
 import { until } from '../../../test/until.ts'
 import { createClock } from '../clock.ts'
 import { createLog } from '../log.ts'
@@ -15,7 +17,7 @@ import { createHttp, portOf, type HttpOptions } from './server.ts'
 const requestMsMax = 500
 const trickleMs = 50
 
-async function listening(t: TestContext, options: Partial<HttpOptions> = {}) {
+async function listening(t: TestContext, options: Partial<HttpOptions> = {}, slow = async () => 'done') {
   const http = createHttp({
     log: createLog('silent', { write: () => {} }),
     metrics: createMetrics(),
@@ -27,9 +29,22 @@ async function listening(t: TestContext, options: Partial<HttpOptions> = {}) {
   })
   t.after(() => http.close())
   http.post('/', async () => 'done')
+  http.post('/slow', slow)
   http.get('/endless', (_request, reply) => reply.send(endless()))
   await http.listen({ port: 0, host: '127.0.0.1' })
   return http
+}
+
+/** A server of which an answer is given when the test says so. */
+async function answering(t: TestContext, options: Partial<HttpOptions> = {}) {
+  const asked = Promise.withResolvers<void>()
+  const answer = Promise.withResolvers<void>()
+  const http = await listening(t, options, async () => {
+    asked.resolve()
+    await answer.promise
+    return 'done'
+  })
+  return { http, asked: asked.promise, answer: answer.resolve }
 }
 
 /** A server that wants a request to be there within half a second, and what it sends to somebody who never comes to an end. */
@@ -78,6 +93,52 @@ test('whoever sends on what was refused as too large is answered once, on a line
   assert.equal(answer.match(/^HTTP\/1\.1 /gm)?.length, 1)
 })
 
+const half = 'POST / HTTP/1.1\r\nHo'
+
+for (const [what, behind] of [
+  ['a byte too many', ' '],
+  ['a request that is none', 'POST / HTTP/1.1\r\nno header\r\n\r\n'],
+  ['a request that never comes to its end', half],
+  ['a request whose body is none', `${json}Transfer-Encoding: chunked\r\n\r\nx`],
+] as const)
+  test(`a request with ${what} behind it gets its own answer and no other, however late`, async (t) => {
+    const { http, asked, answer } = await answering(t, { requestMsMax })
+    const refused = Promise.withResolvers<void>()
+    http.server.on('clientError', () => refused.resolve())
+    const socket = connect(portOf(http), '127.0.0.1')
+    t.after(() => socket.destroy())
+    let got = ''
+    socket.on('data', (chunk: Buffer) => (got += chunk.toString()))
+    const closed = once(socket, 'close')
+    socket.write(`POST /slow HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n${behind}`)
+    await Promise.all([asked, refused.promise])
+    // Once more: it is still no answer.
+    socket.write(behind)
+    await setImmediate()
+    answer()
+    await closed
+    assert.match(got, /^HTTP\/1\.1 200 OK\r\n/)
+    assert.match(got, /\r\nconnection: close\r\n/i)
+    assert.match(got, /\r\n\r\ndone$/)
+  })
+
+test('connections on which nothing was asked are closed with the server, and not the one beside them that waits for an answer', async (t) => {
+  const { http, asked, answer } = await answering(t)
+  const silent = connect(portOf(http), '127.0.0.1')
+  const asking = connect(portOf(http), '127.0.0.1')
+  t.after(() => [silent, asking].forEach((socket) => socket.destroy()))
+  const silence = once(silent.resume(), 'close')
+  const answered = buffer(asking)
+  asking.write('POST /slow HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n')
+  await asked
+  await until('both connections', async () => (await connectionsOf(http)) === 2)
+  const closed = http.close()
+  await silence
+  answer()
+  assert.match((await answered).toString(), /^HTTP\/1\.1 200 OK\r\n/)
+  await closed
+})
+
 test('a request that comes to its end while the server closes is answered as any other', async (t) => {
   const http = await listening(t)
   const socket = connect(portOf(http), '127.0.0.1')
@@ -86,7 +147,8 @@ test('a request that comes to its end while the server closes is answered as any
   socket.on('data', (chunk: Buffer) => (got += chunk.toString()))
   const arrived = once(http.server, 'connection')
   socket.write(line)
-  await arrived
+  const [there] = (await arrived) as [Socket]
+  await until('the first half', () => there.bytesRead > 0)
   const closed = http.close()
   await until('the close', () => !http.server.listening)
   socket.write('\r\n')
@@ -197,6 +259,8 @@ for (const [bytes, cause, words] of [
     assert.ok(answer.includes(`\r\nx-correlation-id: ${String(id)}\r\n`))
     assert.match(await metrics.registry.metrics(), /kaha_http_requests_total\{operation="none",status="400"\} 1/)
   })
+
+const connectionsOf = (http: FastifyInstance) => promisify(http.server.getConnections.bind(http.server))()
 
 /** An answer that begins and has no end. */
 function endless(): Readable {

@@ -7,6 +7,7 @@ import { Fault } from '../fault.ts'
 import { newId } from '../ids.ts'
 import { nothingHere, refuseUnrouted, type Edge } from './area.ts'
 import { takeBody } from './body.ts'
+import { createOwed, type Owed } from './owed.ts'
 import { refuseUnreadable } from './unreadable.ts'
 
 export interface HttpOptions extends Edge {
@@ -43,9 +44,11 @@ export function createHttp(options: HttpOptions): FastifyInstance {
   const newCorrelationId = () => newId(new Date(clock.wall()))
   // Lines whose request was answered before all of it had come.
   const answered = new WeakSet<Socket>()
+  // What stands behind a request is refused in silence: its sender would take the refusal for the answer to that.
   const unreadable = (error: { readonly code?: string }, socket: Socket) => {
     if (answered.has(socket)) socket.destroy()
-    else refuseUnreadable(error, socket, { log, metrics, correlationId: newCorrelationId() })
+    else if (!socket.writable || !owed.endsAfterAnswers(socket))
+      refuseUnreadable(error, socket, { log, metrics, correlationId: newCorrelationId() })
   }
   const app: FastifyInstance = fastify({
     logger: false,
@@ -78,10 +81,12 @@ export function createHttp(options: HttpOptions): FastifyInstance {
   app.setErrorHandler((error, request, reply) => tellWhoseItIs(app, error, request, reply))
   app.setNotFoundHandler((request, reply) => tellWhoseItIs(app, nothingHere(), request, reply))
   app.server.maxConnections = connectionsMax
+  const owed = createOwed(app.server)
   app.decorateRequest('principal', null)
   app.addHook('onRequest', (request, reply, done) => {
     reply.header('x-correlation-id', request.id)
     reply.raw.once('close', () => note(request, reply, options))
+    owed.asked(request.raw, reply.raw)
     request.sent = takeBody(request)
     done()
   })
@@ -109,7 +114,7 @@ export function createHttp(options: HttpOptions): FastifyInstance {
     done()
   })
   refuseUnrouted(app)
-  const isClosed = closeInTime(app, leaveMs)
+  const isClosed = closeInTime(app, owed, leaveMs)
   app.addHook('onResponse', (_request, _reply, done) => {
     // The connection of an answer that was under way is idle from now on, and nobody else would close it before its keep-alive ends.
     if (isClosed()) setImmediate(() => app.server.closeIdleConnections())
@@ -154,15 +159,18 @@ function hostFaultOf({ httpVersion, rawHeaders }: IncomingMessage): Fault | unde
  * Leaves first, and then lets answers that are under way end, for a while: somebody who has stopped reading one must not keep the server from
  * stopping. Tells whether new connections are refused.
  */
-function closeInTime(app: FastifyInstance, leaveMs: number): () => boolean {
+function closeInTime(app: FastifyInstance, owed: Owed, leaveMs: number): () => boolean {
   let closed = false
   app.addHook('preClose', async () => {
     app.leaving.is = true
     const cut = setTimeout(() => app.server.closeAllConnections(), closeMsMax)
     app.server.once('close', () => clearTimeout(cut))
+    const silent = owed.silent()
     // From here on each answer says that it is the connection's last.
     if (app.server.listening) await sleep(leaveMs)
     closed = true
+    // Browsers open them ahead, and Node takes them for connections that are in use.
+    for (const socket of silent) if (socket.bytesRead === 0) socket.destroy()
   })
   return () => closed
 }
