@@ -41,6 +41,11 @@ const answers: readonly [name: string, text: string, said: readonly string[]][] 
     ['200 -', 'body abc', 'end 4000'],
   ],
   [
+    'a trailer that ends the connection',
+    'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n1\r\na\r\n0\r\nConnection: close\r\n\r\n',
+    ['200 -', 'body a', 'end 0'],
+  ],
+  [
     'a time to wait, in any case and twice',
     'HTTP/1.1 429 X\r\nRETRY-After: 30\r\nx: y\r\nretry-after: 60\r\ncontent-length: 0\r\n\r\n',
     ['429 30, 60', 'body ', 'end 4000'],

@@ -43,6 +43,7 @@ interface Llhttp {
   llhttp_execute(parser: number, at: number, bytes: number): number
   llhttp_finish(parser: number): number
   llhttp_resume(parser: number): void
+  llhttp_should_keep_alive(parser: number): number
   llhttp_get_error_pos(parser: number): number
   llhttp_errno_name(error: number): number
 }
@@ -132,8 +133,10 @@ export function answerReaders(): (listener: AnswerListener) => AnswerReader {
         return fail(error)
       }
     },
-    wasm_on_message_complete() {
+    wasm_on_message_complete(parser: number) {
       reading.complete = reading.status !== 0
+      // Whoever says in a trailer that the connection is over is taken at its word, too.
+      reading.reusable &&= llhttp.llhttp_should_keep_alive(parser) === 1
       if (!reading.complete) beginAnew(reading)
       return reading.complete ? paused : ok
     },
