@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { addressesOf, prefixesOf, type Addresses } from './addresses.ts'
 import { mountApi } from './api.ts'
 import { openBus } from './bus.ts'
@@ -90,6 +91,8 @@ export const refusedInLive = ({ qrBank }: Config): string =>
 
 // Whoever stands before a process needs it to move away.
 const leaveMsUsual = 500
+// How long requests have to end before the workers stop too.
+const requestsFirstMs = 1_000
 // The worker's loops, and lists of events beside them.
 const workConnectionsMax = 6
 
@@ -254,6 +257,11 @@ export async function startKaha(options: {
       arrived: options.arrived ?? (() => {}),
     })
   }
+  // Requests that are still under way when the workers have ended.
+  let closing: Promise<unknown> | undefined
+  building.defer(async () => {
+    await closing
+  })
   if (config.roles.includes('worker')) {
     startWorkers(building, { db, work, bus, log, payments, terminals, delivery, owner, sandbox })
   }
@@ -262,10 +270,11 @@ export async function startKaha(options: {
     : undefined
   if (gateway === undefined) terminals.declineSockets(http.server)
   else gateway.attach(http.server)
-  // Taken down first: no request is let in any more while the workers end what they have in hand. Both at once, for one after the other would
-  // leave the workers none of the time that a stop may take.
+  // Taken down first: no request is let in any more while the workers end what they have in hand. Both at once, and a request that does not end
+  // is not waited for first, for that would leave the workers none of the time that a stop may take.
   building.defer(async () => {
-    await Promise.all([http.close(), gateway?.[Symbol.asyncDispose]()])
+    closing = Promise.all([http.close(), gateway?.[Symbol.asyncDispose]()])
+    await Promise.race([closing, sleep(requestsFirstMs, undefined, { ref: false })])
   })
   // Before all that: calls that wait for a terminal are answered as things stand.
   building.defer(() => terminals.service.stop())

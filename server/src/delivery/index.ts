@@ -100,7 +100,8 @@ export function createDelivery({
     // More would wait for a connection, in an order of its own and with the time of their attempt running.
     flyingPerOriginMax = connectionsToOneOrigin,
     dispatchRestMs = 10,
-    drainMsMax = 3_000,
+    // A stop has four seconds before the database goes: one is the requests', and what does not end is given back in what is left.
+    drainMsMax = 2_500,
     random = Math.random,
   } = options
   const slots = createSlots({ inHandMax, perDestinationMax, flyingMax })

@@ -30,7 +30,7 @@ const connectionsMax = 10_000
 const requestMsUsual = 30_000
 const looksMin = 5
 const keepAliveMs = 60_000
-// Of the five seconds that a stop may take; the rest is for the workers.
+// Of the five seconds that a stop may take.
 const closeMsMax = 3_000
 // No route has an expression that a long text could keep busy, and Node takes 16 KiB of headers: an id that is too long is told as any other.
 const paramCharactersMax = 16_384
