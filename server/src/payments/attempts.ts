@@ -141,11 +141,17 @@ export function createAttempts({
     if (!waitsFor(intent, attemptId)) throw new Fault('INTENT_INVALID_STATE', 'This challenge is over.')
   }
 
-  /** Gives back what an unpaid code holds. Comes before the intent's lock. */
+  /** Gives back what an attempt holds of whose end nobody is told. Comes before the intent's lock. */
+  const release = async (tx: Queries, linkId: string, use: { attemptId: string; at: Date }): Promise<void> => {
+    await owner.settle(tx, { ...use, succeeded: false })
+    await owner.announceExpiry(tx, linkId)
+  }
+
+  /** The same of an unpaid code. */
   const releaseCode = async (tx: Queries, row: IntentRow): Promise<void> => {
     const attemptId = openCodeOf(row)
     if (attemptId === null || row.link_id === null) return
-    await owner.settle(tx, { linkId: row.link_id, attemptId, succeeded: false, at: row.read_at })
+    await release(tx, row.link_id, { attemptId, at: row.read_at })
   }
 
   /**
@@ -174,7 +180,7 @@ export function createAttempts({
     const overdue = await store.findOverdueCodes(tx, linkId, dueRowsMax)
     if (overdue.length > 0) await owner.hold(tx, linkId)
     for (const { id, intent_id: intentId, challenge_expires_at: at } of overdue) {
-      await owner.settle(tx, { linkId, attemptId: id, succeeded: false, at })
+      await release(tx, linkId, { attemptId: id, at })
       await store.lockIntent(tx, intentId)
       await settleLocked(tx, { intentId, attemptId: id, event: 'code_expired', at })
     }
@@ -203,7 +209,7 @@ export function createAttempts({
   /** Ends what is open of a link that has ended, in the transaction that ended it: of very much some, and the rest by `endRestOfLink`. */
   const endIntentsOfLink = async (tx: Queries, linkId: string, end: LinkEnd, rest = false): Promise<void> => {
     for (const attemptId of await store.endIntentsOfLink(tx, linkId, end, rest))
-      await owner.settle(tx, { linkId, attemptId, succeeded: false, at: end.at })
+      await release(tx, linkId, { attemptId, at: end.at })
   }
   /** Some of what is left open; resolves to whether there was anything to do. Until then it is read as ended, so nothing of it can be paid. */
   const endRestOfLink = (linkId: string): Promise<boolean> =>
@@ -250,7 +256,9 @@ export function createAttempts({
       refuseAttempt(present, got !== 'full')
       if (got === 'ended')
         throw new Fault('INTENT_INVALID_STATE', 'The link of this intent has ended; it takes no more payments.')
-      await store.insertAttempt(tx, attempt)
+      // The attempt before may have ended by the clock of another process, ahead of this one's.
+      const { updatedAt } = present.shown
+      await store.insertAttempt(tx, updatedAt > at ? { ...attempt, at: updatedAt } : attempt)
       if (move.emits !== null) await owner.announce(tx, await read(tx, intent.id), move.emits)
     })
   }
@@ -289,10 +297,9 @@ export function createAttempts({
     db.tx(async (tx) => {
       const { id, linkId } = intent
       const succeeded = outcome?.kind === 'approved'
+      const used = holdsUse(method, from) ? linkId : null
       const { linkConsumed } =
-        linkId === null || !holdsUse(method, from)
-          ? { linkConsumed: false }
-          : await owner.settle(tx, { linkId, attemptId, succeeded, at })
+        used === null ? { linkConsumed: false } : await owner.settle(tx, { attemptId, succeeded, at })
       await store.lockIntent(tx, id)
       const row = await settleLocked(tx, { intentId: id, attemptId, from, event, outcome, at })
       if (row === undefined) return undefined
@@ -300,6 +307,7 @@ export function createAttempts({
       // The end was stored while the attempt was being processed, and told to nobody; now nothing is left that could pay it. An end
       // that is not stored yet is told when it is.
       if (from === 'PROCESSING' && owesExpiredEvent(endOf(row))) await owner.announce(tx, settled, 'payment.expired')
+      if (used !== null && !succeeded) await owner.announceExpiry(tx, used)
       if (linkId !== null && linkConsumed) await endIntentsOfLink(tx, linkId, { state: 'CONSUMED', at })
       return settled
     })

@@ -103,7 +103,7 @@ export function createCodes({
       const { link_id: linkId, read_at: at } = await attempts.readRow(tx, intentId)
       const succeeded = bankReference !== null
       const { linkConsumed } =
-        linkId === null ? { linkConsumed: false } : await owner.settle(tx, { linkId, attemptId, succeeded, at })
+        linkId === null ? { linkConsumed: false } : await owner.settle(tx, { attemptId, succeeded, at })
       await store.lockIntent(tx, intentId)
       const row = await attempts.readRow(tx, intentId)
       // It was made by the clock of another process perhaps, and ends no sooner than it began.
@@ -113,6 +113,7 @@ export function createCodes({
       const moved =
         waits && (await attempts.settleLocked(tx, { intentId, attemptId, event, outcome: approval, at: endedAt }))
       if (!moved) throw new Fault('CODE_FINAL', 'This code has had its one outcome.')
+      if (linkId !== null && !succeeded) await owner.announceExpiry(tx, linkId)
       if (linkId !== null && linkConsumed) await attempts.endIntentsOfLink(tx, linkId, { state: 'CONSUMED', at })
     })
 

@@ -18,10 +18,9 @@ export interface PaymentOwner {
   /** Whether `reserve` would succeed right now; asked before a card is looked at. */
   isFree(linkId: string): Promise<boolean>
   /** Spends or gives back what the attempt took. True when that used up the link, so that its other intents end. */
-  settle(
-    tx: Queries,
-    use: { linkId: string; attemptId: string; succeeded: boolean; at: Date },
-  ): Promise<{ linkConsumed: boolean }>
+  settle(tx: Queries, use: { attemptId: string; succeeded: boolean; at: Date }): Promise<{ linkConsumed: boolean }>
+  /** Tells that the link has expired, once, if it was left without any payment: after what is told of the attempt that gave its use back. */
+  announceExpiry(tx: Queries, linkId: string): Promise<void>
   /** Where the payer comes back to after the challenge of an attempt. */
   returnUrl(intentId: string, attemptId: string): string
   /** Tells of an outcome, in the transaction that brought it about. */

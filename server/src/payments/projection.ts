@@ -89,12 +89,16 @@ export function asOf(stored: StoredIntent, now: Date): StoredIntent {
   return overdueMoves(stored, now).reduce(apply, stored)
 }
 
+/** As it is stored: nothing ends before it began, which was by the clock of a process perhaps that was ahead. */
 function apply(stored: StoredIntent, { of, event, at }: OverdueMove): StoredIntent {
   const { latest } = stored
   if (of === 'attempt') {
     const move = latest && moveAttempt(latest.state, event)
     if (!move || 'refusal' in move) return stored
-    return { ...stored, latest: { ...latest, state: move.to, category: move.category, stateAt: at } }
+    return {
+      ...stored,
+      latest: { ...latest, state: move.to, category: move.category, stateAt: later(at, latest.stateAt) },
+    }
   }
   const end = endIntent(
     { state: stored.state, latest: latest?.state ?? null, succeeded: paidSince(stored) !== null },
@@ -102,8 +106,10 @@ function apply(stored: StoredIntent, { of, event, at }: OverdueMove): StoredInte
   )
   if ('refusal' in end) return stored
   const moved =
-    latest && end.latest && end.latest !== latest.state ? { ...latest, state: end.latest, stateAt: at } : latest
-  return { ...stored, state: end.state, stateAt: at, latest: moved }
+    latest && end.latest && end.latest !== latest.state
+      ? { ...latest, state: end.latest, stateAt: later(at, latest.stateAt) }
+      : latest
+  return { ...stored, state: end.state, stateAt: later(at, stored.stateAt), latest: moved }
 }
 
 function shown(status: ShownStatus, updatedAt: Date, attempt?: StoredAttempt, byCode = false): ShownIntent {

@@ -61,12 +61,13 @@ const insertRefund = statement(
   'payments.insertRefund',
   `with reserved as (
      update payments.transactions set amount_refund_reserved = amount_refund_reserved + $4 where id = $3
-     returning id, partner_id, merchant_id, branch_id, currency
+     -- It begins no sooner than what it gives back was taken, which was by the clock of another process perhaps.
+     returning id, partner_id, merchant_id, branch_id, currency, greatest($8::timestamptz, captured_at) as at
    )
    insert into payments.refunds (id, intent_id, transaction_id, partner_id, merchant_id, branch_id, amount, currency, state, reason,
      run_at, lease_until, created_at, state_at)
-   select $1, $2, id, partner_id, merchant_id, branch_id, $4, currency, $5, $6, $8,
-          clock_timestamp() + $7 * interval '1 second', $8, $8
+   select $1, $2, id, partner_id, merchant_id, branch_id, $4, currency, $5, $6, at,
+          clock_timestamp() + $7 * interval '1 second', at, at
      from reserved`,
 )
 

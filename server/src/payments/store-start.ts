@@ -20,22 +20,23 @@ export interface NewAttempt {
   readonly at: Date
 }
 
-// The attempt, its place in the intent and the transaction that reporting reads are one statement.
+// The attempt, its place in the intent and the transaction that reporting reads are one statement. It begins no sooner than its intent, which
+// was made by the clock of another process perhaps.
 const inserted = (where: string): string => `
    with counted as (
      update payments.intents set attempt_count = attempt_count + 1, latest_attempt_id = $1 where ${where}
-     returning id, attempt_count, partner_id, merchant_id, branch_id, amount, currency
+     returning id, attempt_count, partner_id, merchant_id, branch_id, amount, currency, greatest($11::timestamptz, state_at) as at
    ), attempt as (
      insert into payments.attempts (id, intent_id, number, state, failure_category, card_brand, card_last_four, card_fingerprint,
        challenge_expires_at, run_at, lease_until, created_at, state_at, method, code_text)
-     select $1, id, attempt_count, $3, $4, $5, $6, $7, $8, case when $3 = 'PROCESSING' then $11::timestamptz end,
-            clock_timestamp() + $10 * interval '1 second', $11, $11, $13, $14
+     select $1, id, attempt_count, $3, $4, $5, $6, $7, $8, case when $3 = 'PROCESSING' then at end,
+            clock_timestamp() + $10 * interval '1 second', at, at, $13, $14
        from counted
    )
    insert into payments.transactions (id, partner_id, merchant_id, branch_id, status, amount, currency, payment_method, card_brand,
      card_last_four, correlation_id, created_at, updated_at)
    select $1, partner_id, merchant_id, branch_id, $9, amount, currency,
-         case $13 when 'qrph' then 'QR_PH' else 'CARD_NOT_PRESENT' end, $5, $6, $12, $11, $11 from counted
+         case $13 when 'qrph' then 'QR_PH' else 'CARD_NOT_PRESENT' end, $5, $6, $12, at, at from counted
    returning id`
 
 const insertAttempt = statement('payments.insertAttempt', inserted('id = $2'))

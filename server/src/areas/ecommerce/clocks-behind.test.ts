@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { bodyOf, hourMs, rowsOf } from '../../../test/conformance/shop.ts'
-import { aChallenge, card, paymentsRoom, processorThat, runDue } from '../../../test/payments-room.ts'
+import { aChallenge, approval, card, paymentsRoom, processorThat, runDue } from '../../../test/payments-room.ts'
+import { until } from '../../../test/until.ts'
 import { createClock } from '../../kernel/clock.ts'
 import type { Connector } from '../../payments/connectors/connector.ts'
 import type { Intent } from '../../payments/intent.ts'
@@ -23,6 +24,7 @@ test('a change by a process whose clock is behind does not set back what a link 
 
 /** What a host does whose clock is ahead of this one's, by less than is warned of. */
 const clockAhead = createClock(() => Date.now() + 1_500)
+const declined = { kind: 'declined', reason: 'generic' } as const
 const ahead = (does: Partial<Connector> = {}) => room.payments(processorThat(does), room.kaha.db, clockAhead)
 
 for (const [way, begin, end] of [
@@ -66,6 +68,67 @@ for (const [way, begin, end] of [
       attemptId,
     ])
     assert.deepEqual(row, { captured: since.status === 'SUCCEEDED' ? true : null, updated: true, completed: true })
+  })
+
+test('what a process begins whose clock is behind, begins no sooner than what went before: an attempt, another, and a refund', async () => {
+  const timesOf = async (id: string) => {
+    const intent = await room.shop.readIntent(id)
+    const [at] = await rowsOf<{ attempt: Date; transaction: Date }>(
+      room,
+      `select a.created_at as attempt, t.created_at as transaction
+         from payments.intents i join payments.attempts a on a.id = i.latest_attempt_id join payments.transactions t on t.id = a.id where i.id = $1`,
+      [id],
+    )
+    return { ...intent, ...at }
+  }
+  const here = room.payments(processorThat({ authorize: async () => approval() }))
+  // Made by a process that is ahead, and tried here.
+  const { id } = await room.intent()
+  await rowsOf(
+    room,
+    `update payments.intents set created_at = created_at + interval '1.5 s', state_at = state_at + interval '1.5 s' where id = $1`,
+    [id],
+  )
+  const made = await room.shop.readIntent(id)
+  await room.payments(processorThat({ authorize: async () => declined })).confirm(await room.read(id), card, null)
+  const first = await timesOf(id)
+  assert.equal(first.status, 'DECLINED')
+  assert.ok(first.updated_at >= made.updated_at, `${first.updated_at}, after ${made.updated_at}`)
+  assert.ok(first.attempt >= new Date(made.updated_at) && first.transaction >= first.attempt)
+  // Declined by a process that is ahead, and paid here.
+  await ahead({ authorize: async () => declined }).confirm(await room.read(id), card, null)
+  const second = await timesOf(id)
+  await here.confirm(await room.read(id), card, null)
+  const third = await timesOf(id)
+  assert.equal(third.status, 'SUCCEEDED')
+  assert.ok(third.updated_at >= second.updated_at, `${third.updated_at}, after ${second.updated_at}`)
+  assert.ok(third.attempt >= new Date(second.updated_at) && third.transaction >= third.attempt)
+  // Paid by a process that is ahead, and given back here.
+  const paid = await room.intent()
+  await ahead({ authorize: async () => approval() }).confirm(paid, card, null)
+  const { updated_at } = await room.shop.readIntent(paid.id)
+  const refund = await room.sdk.refunds.create({ payment_intent_id: paid.id })
+  assert.ok(refund.created_at >= updated_at, `${refund.created_at}, after ${updated_at}`)
+})
+
+for (const [what, begin] of [
+  ['a challenge', (intent) => ahead({ verify: async () => aChallenge }).confirm(intent, card, null)],
+  ['a code', (intent) => ahead().codes.make(intent, null)],
+] as readonly [what: string, begin: (intent: Intent) => Promise<Intent>][])
+  test(`${what} that began by a clock that was ahead, after the end of its link, reads the same before and after that is stored`, async () => {
+    const expires_at = new Date(room.kaha.clock.now().getTime() + 800).toISOString()
+    const link = bodyOf(await room.shop.createLink({ type: 'multi_use', expires_at }), 201)
+    const { id } = await room.intent({ payment_link_id: link.id })
+    const attempt = (await begin(await room.read(id))).latestAttempt?.id ?? ''
+    const read = async () => {
+      const { status, updated_at } = await room.shop.readIntent(id)
+      return { status, updated_at, transaction: await room.sdk.reports.retrieveTransaction(attempt) }
+    }
+    await until('its end', () => room.kaha.clock.now() > new Date(expires_at))
+    const before = await read()
+    assert.equal(before.status, 'EXPIRED')
+    await runDue(room.payments(processorThat()))
+    assert.deepEqual(await read(), before)
   })
 
 test('an expiry that a process with a clock behind notices is told as of its time at the earliest', async () => {

@@ -74,6 +74,18 @@ for (const swept of [false, true]) {
     const told = await linkNow(link.id)
     assert.deepEqual([told.status, told.successful_payment_count, told.updated_at], ['EXPIRED', 0, link.expires_at])
     assert.equal(await expiriesTold(link.id), 1)
+    const events = await rowsOf<{ type: string; of: string }>(
+      room,
+      `select type, case when payment_intent_id is null then 'link' else 'intent' end as of
+         from delivery.events where payment_link_id = $1 order by id`,
+      [link.id],
+    )
+    const ofLink = events.findIndex(({ of }) => of === 'link')
+    const declined = events.findIndex(({ type }) => type === 'payment.declined')
+    assert.ok(
+      declined !== -1 && declined < ofLink,
+      'the end of the link is told after that of the attempt that held it back',
+    )
     const [uses] = await rowsOf(room, 'select reserved_count from ecommerce.links where id = $1', [link.id])
     assert.deepEqual(uses, { reserved_count: 0 })
   })
@@ -130,7 +142,7 @@ test('C4.link.updated-at: a payment that waited for the link while that was chan
   const { updated_at } = bodyOf(await room.shop.updateLink(link.id, { description: 'Changed meanwhile' }), 200)
 
   const attemptId = latestAttempt?.id ?? ''
-  await db.tx((tx) => owner.settle(tx, { linkId: link.id, attemptId, succeeded: true, at }))
+  await db.tx((tx) => owner.settle(tx, { attemptId, succeeded: true, at }))
   const told = await linkNow(link.id)
   assert.deepEqual([told.successful_payment_count, told.updated_at], [1, updated_at])
 })

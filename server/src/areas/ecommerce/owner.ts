@@ -29,10 +29,7 @@ export function paymentOwner({
   keyring,
   addresses,
   appendEvent,
-}: OwnerDependencies): PaymentOwner & {
-  /** Tells that a link has expired, once, if it was left without any payment. */
-  announceExpiry(tx: Queries, linkId: string): Promise<void>
-} {
+}: OwnerDependencies): PaymentOwner {
   // An event is of the moment that it is written, for its id is its place: a deadline that was noticed late may lie where no place is any more.
   // This process may hear of an advance later than the database that says what is over: nothing is told before its deadline.
   const newEvent = (type: string, notBefore: Date | null) => {
@@ -74,10 +71,9 @@ export function paymentOwner({
       // A link that ended is the intent's state to tell, not a lack of uses.
       return uses === undefined || !uses.active || uses.free
     },
-    async settle(tx, { linkId, attemptId, succeeded, at }) {
+    async settle(tx, { attemptId, succeeded, at }) {
       if (succeeded) return { linkConsumed: await store.spendUse(tx, attemptId, at) }
       await store.releaseUse(tx, attemptId)
-      await announceExpiry(tx, linkId)
       return { linkConsumed: false }
     },
     async announce(tx, intent, type) {
