@@ -278,3 +278,31 @@ test('[D5.socket-errors.connection-not-found] a connection whose place another h
   assert.equal((await paying).json.status, 'SUCCESS')
   await newer.close()
 })
+
+test('a connection that was given up for lost, with no other in its place, is refused nothing: it is sent away, and what it reports counts over its next line', async () => {
+  const [desk, terminal] = [await shop.till(), await shop.connect()]
+  const transactionId = 'voided-at-the-terminal'
+  const paying = shop.pay({ transactionId })
+  await terminal.next('payment')
+  terminal.send(result(transactionId))
+  assert.equal((await paying).json.status, 'SUCCESS')
+  // What another process stores that has not heard of this one for 15 s, before a word of it is here.
+  const lose = 'delete from terminals.sockets where group_id = $1 returning key_id'
+  assert.equal((await sql(p.kaha.db, lose, [shop.groupId])).length, 2)
+  const voided = { action: 'voidResult', transactionId, success: true }
+  terminal.send(voided)
+  desk.send({ action: 'getTerminals' })
+  for (const one of [terminal, desk]) {
+    assert.equal((await one.next('forceDisconnect')).reason, 'other')
+    await until('its end', () => one.closed === 4000)
+    assert.deepEqual(
+      one.received.filter(({ action }) => action === 'error'),
+      [],
+    )
+  }
+  assert.equal((await shop.read(transactionId)).json.status, 'COMPLETED')
+  const back = await shop.connect()
+  back.send(voided)
+  await until('the void', async () => (await shop.read(transactionId)).json.status === 'VOIDED')
+  await back.close()
+})

@@ -12,6 +12,7 @@ import {
   connectionStore as store,
   type Gone,
   type KnownTerminal,
+  type Place,
   type MetSocket,
   type NewSocket,
   type ToldTerminal,
@@ -60,6 +61,8 @@ export interface Connections {
   missing(connectionIds: readonly string[]): Promise<string[]>
   /** Whether another connection has taken its place or it was ended, whether or not this process has heard of it. */
   isGone(connectionId: string): Promise<boolean>
+  /** Whether another connection has taken its place: one may also be gone that was given up for lost, and has no other in its place. */
+  isReplaced(place: Place): Promise<boolean>
   /** Connections of this process that an operator wants closed. */
   toClose(): Promise<string[]>
   /** Notes when these connections were last heard; resolves to those that could not be noted just now. */
@@ -228,6 +231,7 @@ export function createConnections({
     missing: (connectionIds) => (connectionIds.length === 0 ? Promise.resolve([]) : store.missing(db, connectionIds)),
 
     isGone,
+    isReplaced: (place) => store.hasAnother(db, place),
     toClose: () => store.toClose(db, nodeId),
 
     async touch(seen) {

@@ -36,6 +36,13 @@ export interface SocketRow {
   readonly terminal_id: string | null
 }
 
+/** A connection, and what no other may have beside it. */
+export interface Place {
+  readonly connectionId: string
+  readonly keyId: string
+  readonly terminalId: string | null
+}
+
 /** What whoever connects finds of its own: what its key is connected as, and the terminals that it may be. */
 export interface Met {
   readonly sockets: readonly MetSocket[]
@@ -169,6 +176,13 @@ const missingSockets = statement(
   'terminals.missingSockets',
   `select c.id from unnest($1::uuid[]) c(id) where not exists (select from terminals.sockets s where s.connection_id = c.id offset 0)`,
 )
+const anotherSocket = statement(
+  'terminals.anotherSocket',
+  `select 1 as one from terminals.sockets s where s.key_id = $1 and s.connection_id <> $2
+   union all
+   select 1 from terminals.terminals t join terminals.sockets s on s.connection_id = t.connection_id
+    where t.id = $3 and t.connection_id <> $2 limit 1`,
+)
 
 const socketsToClose = statement(
   'terminals.socketsToClose',
@@ -259,6 +273,9 @@ export const connectionStore = {
     return rows.map((row) => row.connection_id)
   },
 
+  /** Whether the key, or the terminal, is connected by another than this connection. */
+  hasAnother: async (on: Queries, { connectionId, keyId, terminalId }: Place) =>
+    (await on.run(anotherSocket, [keyId, connectionId, terminalId])).length > 0,
   findSockets: (tx: Queries, connectionIds: readonly string[]) =>
     tx.run<SocketRow>(findSockets, [arrayOf(connectionIds)]),
   /** Without those that were replaced or dropped before. */

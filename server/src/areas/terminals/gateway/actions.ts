@@ -11,7 +11,7 @@ import { asWritten } from '../../../kernel/json-digits.ts'
 import { repeatsKey } from '../../../kernel/json-keys.ts'
 import { sha256 } from '../../../kernel/seal.ts'
 import type { Connections } from '../connections.ts'
-import { notConnected, refuse, statuses, terminalOfAnother } from '../errors.ts'
+import { connectionNotFound, notConnected, refuse, statuses, terminalOfAnother } from '../errors.ts'
 import { presentTerminal, presentVoid } from '../present.ts'
 import { readPayment } from '../requests.ts'
 import { codeOfField } from '../routes.ts'
@@ -74,10 +74,12 @@ export interface ActionsDependencies {
   readonly identity: Pick<TerminalIdentity, 'count'>
   readonly service: TerminalsService
   readonly cases: TerminalCases
-  readonly connections: Pick<Connections, 'isGone'>
+  readonly connections: Pick<Connections, 'isGone' | 'isReplaced'>
   readonly clock: Clock
   /** Pushes what became of a payment to this link alone, after what it is answered just now; nothing where it goes on. */
   readonly tellEnd: (link: Link, row: TransactionRow) => void
+  /** Ends a link whose connection was given up for lost. */
+  readonly end: (link: Link) => void
   /** Something that nobody expected; what it was stays in the log. */
   readonly onError: (error: unknown) => void
 }
@@ -92,7 +94,7 @@ export function speakerOf({ terminalId, deviceId, connectionId, principal }: Lin
 }
 
 export function createActions(deps: ActionsDependencies): Act {
-  const { identity, service, cases, connections, clock, tellEnd, onError } = deps
+  const { identity, service, cases, connections, clock, tellEnd, end, onError } = deps
   const timestamp = () => clock.now().toISOString()
   // A request like one over HTTP, and counted with those. What a terminal reports is never too much: it tells of money.
   const desktopOnly = async ({ principal, connectionId }: Link, message: string) => {
@@ -232,12 +234,18 @@ export function createActions(deps: ActionsDependencies): Act {
     throw wrong
   }
 
+  // Whoever is refused gives up what it reports of, and nobody else could report it. Without an answer it does so over its next line.
+  const isLost = async ({ connectionId, principal: { keyId }, terminalId }: Link, error: unknown) =>
+    error instanceof Fault &&
+    error.message === connectionNotFound &&
+    !(await connections.isReplaced({ connectionId, keyId, terminalId }).catch(() => false))
+
   return async (link, frame, isBinary) => {
+    if (link.dismissed) return
     let requestId: unknown
     try {
       const message = read(frame, isBinary)
       requestId = message?.value['requestId']
-      if (link.dismissed) throw notConnected()
       if (message === undefined) {
         if (link.terminalId !== null) await cases.hearUnreadable(speakerOf(link), 'no JSON object')
         throw refuse('INVALID_REQUEST', 'Invalid JSON in message body')
@@ -251,6 +259,7 @@ export function createActions(deps: ActionsDependencies): Act {
       const answer = await handle(link, value, text)
       if (answer !== undefined) link.send({ ...answer, ...echo(requestId) })
     } catch (error) {
+      if (await isLost(link, error)) return end(link)
       // Word for word, where a connection or terminal of another group is meant.
       const isForeign = error instanceof Fault && error.message === terminalOfAnother
       link.send(

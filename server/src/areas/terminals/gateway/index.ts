@@ -114,7 +114,18 @@ export function createGateway(deps: GatewayDependencies): Gateway {
     onError,
   })
   const { desktops, terminals } = deliverer
-  const act = createActions({ identity, service, cases, connections, clock, tellEnd: desktops.tellEnd, onError })
+  const act = createActions({
+    identity,
+    service,
+    cases,
+    connections,
+    clock,
+    tellEnd: desktops.tellEnd,
+    end(link) {
+      if (!link.dismissed) deliverer.dismiss(link, 'other')
+    },
+    onError,
+  })
   const liveness = startLiveness({
     links,
     clock,
