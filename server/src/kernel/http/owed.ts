@@ -3,29 +3,44 @@ import type { Socket } from 'node:net'
 
 /** What the connections of a server wait for. */
 export interface Owed {
-  /** A request whose head has come waits until its answer was written or cut. */
+  /** A request whose head has come waits until `answered`: its answer was written or cut. */
   asked(request: IncomingMessage, answer: ServerResponse): void
+  answered(request: IncomingMessage): void
   /**
    * Lets the answers go out that requests which came whole wait for, the last of them as the connection's last, and ends it then. False where
    * there are none, and nothing is done.
    */
   endsAfterAnswers(socket: Socket): boolean
-  /** The connections on which nothing has been asked yet. */
+  /** Of a connection more is known than that it is there: it has been asked something on, or speaks something else. */
+  heard(socket: Socket): void
+  /** The connections on which nothing has come yet. */
   silent(): readonly Socket[]
 }
 
 export function createOwed(server: Server): Owed {
-  const answers = new Map<Socket, Map<IncomingMessage, ServerResponse>>()
+  const answers = new WeakMap<Socket, Map<IncomingMessage, ServerResponse>>()
   const ending = new WeakSet<Socket>()
+  const unheard = new Set<Socket>()
+  function forget(this: Socket) {
+    unheard.delete(this)
+  }
   server.on('connection', (socket) => {
-    answers.set(socket, new Map())
-    socket.once('close', () => answers.delete(socket))
+    unheard.add(socket)
+    socket.on('close', forget)
   })
+  const heard = (socket: Socket) => {
+    if (unheard.delete(socket)) socket.off('close', forget)
+  }
   return {
     asked(request, answer) {
-      const ofSocket = answers.get(request.socket)
-      ofSocket?.set(request, answer)
-      answer.once('close', () => ofSocket?.delete(request))
+      const { socket } = request
+      heard(socket)
+      const ofSocket = answers.get(socket)
+      if (ofSocket === undefined) answers.set(socket, new Map([[request, answer]]))
+      else ofSocket.set(request, answer)
+    },
+    answered(request) {
+      answers.get(request.socket)?.delete(request)
     },
     endsAfterAnswers(socket) {
       if (ending.has(socket)) return true
@@ -36,6 +51,7 @@ export function createOwed(server: Server): Owed {
       last.once('close', () => socket.destroySoon())
       return true
     },
-    silent: () => [...answers.keys()].filter(({ bytesRead }) => bytesRead === 0),
+    heard,
+    silent: () => [...unheard].filter(({ bytesRead }) => bytesRead === 0),
   }
 }

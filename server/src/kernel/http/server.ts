@@ -67,8 +67,10 @@ export function createHttp(options: HttpOptions): FastifyInstance {
       // Said here it is the bound of the headers too. They would have 60 s else, and of two bounds Node gives the body the longer.
       requestTimeout: requestMsMax,
       connectionsCheckingInterval: Math.ceil(requestMsMax / looksMin),
-      shouldUpgradeCallback: (request) =>
-        isForSocket(request) && takesSockets(request) && app.server.listenerCount('upgrade') > 0,
+      shouldUpgradeCallback(request) {
+        owed.heard(request.socket)
+        return isForSocket(request) && takesSockets(request) && app.server.listenerCount('upgrade') > 0
+      },
     },
     routerOptions: { maxParamLength: paramCharactersMax, querystringParser: () => ({}) },
     // Addresses that do not decode, or are longer than any of ours.
@@ -85,8 +87,11 @@ export function createHttp(options: HttpOptions): FastifyInstance {
   app.decorateRequest('principal', null)
   app.addHook('onRequest', (request, reply, done) => {
     reply.header('x-correlation-id', request.id)
-    reply.raw.once('close', () => note(request, reply, options))
     owed.asked(request.raw, reply.raw)
+    reply.raw.once('close', () => {
+      owed.answered(request.raw)
+      note(request, reply, options)
+    })
     request.sent = takeBody(request)
     done()
   })
