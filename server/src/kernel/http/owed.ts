@@ -6,6 +6,8 @@ export interface Owed {
   /** A request whose head has come waits until `answered`: its answer was written or cut. */
   asked(request: IncomingMessage, answer: ServerResponse): void
   answered(request: IncomingMessage): void
+  /** Whether an answer is not written yet. */
+  owes(socket: Socket): boolean
   /**
    * Lets the answers go out that requests which came whole wait for, the last of them as the connection's last, and ends it then. False where
    * there are none, and nothing is done.
@@ -42,6 +44,11 @@ export function createOwed(server: Server): Owed {
     answered(request) {
       answers.get(request.socket)?.delete(request)
     },
+    owes: (socket) =>
+      answers
+        .get(socket)
+        ?.values()
+        .some(({ writableEnded }) => !writableEnded) ?? false,
     endsAfterAnswers(socket) {
       if (ending.has(socket)) return true
       const last = [...(answers.get(socket) ?? [])].findLast(([request]) => request.complete)?.[1]

@@ -5,7 +5,7 @@ import { connect, type Socket } from 'node:net'
 import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import { test, type TestContext } from 'node:test'
-import { setImmediate } from 'node:timers/promises'
+import { setImmediate, setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import type { FastifyInstance } from 'fastify'
 import { until } from '../../../test/until.ts'
@@ -120,6 +120,31 @@ for (const [what, behind] of [
     assert.match(got, /^HTTP\/1\.1 200 OK\r\n/)
     assert.match(got, /\r\nconnection: close\r\n/i)
     assert.match(got, /\r\n\r\ndone$/)
+  })
+
+const upgrade = `GET / HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n`
+
+for (const [what, behind] of [
+  ['one that is answered at once and what is no request', 'GET /none HTTP/1.1\r\nHost: localhost\r\n\r\nnone\r\n\r\n'],
+  ['one that is answered at once and whose body is none', `${json.replace('/', '/none')}Content-Length: 9\r\n\r\n{} `],
+  ['the handshake of a socket', upgrade],
+] as const)
+  test(`a request with ${what} behind it gets its own answer first`, async (t) => {
+    const { http, asked, answer } = await answering(t, { requestMsMax })
+    http.server.on('upgrade', (_request, taken) => taken.end('HTTP/1.1 401 Unauthorized\r\n\r\n'))
+    const socket = connect(portOf(http), '127.0.0.1')
+    t.after(() => socket.destroy())
+    const got = buffer(socket)
+    socket.write(`POST /slow HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n${behind}`)
+    await asked
+    // Time for whatever would be said too early: a request has half a second to come to its end.
+    await sleep(2 * requestMsMax)
+    answer()
+    await sleep(trickleMs)
+    socket.end()
+    const answers = (await got).toString().split(/(?=HTTP\/1\.1 )/)
+    assert.match(answers[0] ?? '', /^HTTP\/1\.1 200 OK\r\n.*\r\n\r\ndone$/s)
+    assert.match(answers[1] ?? 'HTTP/1.1 404 none', /^HTTP\/1\.1 404 /)
   })
 
 test('connections on which nothing was asked are closed with the server, and not the one beside them that waits for an answer', async (t) => {

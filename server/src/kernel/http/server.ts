@@ -46,9 +46,9 @@ export function createHttp(options: HttpOptions): FastifyInstance {
   const answered = new WeakSet<Socket>()
   // What stands behind a request is refused in silence: its sender would take the refusal for the answer to that.
   const unreadable = (error: { readonly code?: string }, socket: Socket) => {
+    if (socket.writable && owed.endsAfterAnswers(socket)) return
     if (answered.has(socket)) socket.destroy()
-    else if (!socket.writable || !owed.endsAfterAnswers(socket))
-      refuseUnreadable(error, socket, { log, metrics, correlationId: newCorrelationId() })
+    else refuseUnreadable(error, socket, { log, metrics, correlationId: newCorrelationId() })
   }
   const app: FastifyInstance = fastify({
     logger: false,
@@ -69,7 +69,9 @@ export function createHttp(options: HttpOptions): FastifyInstance {
       connectionsCheckingInterval: Math.ceil(requestMsMax / looksMin),
       shouldUpgradeCallback(request) {
         owed.heard(request.socket)
-        return isForSocket(request) && takesSockets(request) && app.server.listenerCount('upgrade') > 0
+        const isTaken = isForSocket(request) && takesSockets(request) && app.server.listenerCount('upgrade') > 0
+        // Whoever takes it writes on the line at once. Before the answers that it waits for it is a request like any other.
+        return isTaken && !owed.owes(request.socket)
       },
     },
     routerOptions: { maxParamLength: paramCharactersMax, querystringParser: () => ({}) },
@@ -170,12 +172,16 @@ function closeInTime(app: FastifyInstance, owed: Owed, leaveMs: number): () => b
     app.leaving.is = true
     const cut = setTimeout(() => app.server.closeAllConnections(), closeMsMax)
     app.server.once('close', () => clearTimeout(cut))
-    const silent = owed.silent()
+    // Browsers open them ahead, and Node takes them for connections that are in use.
+    const closeSilent = (those: readonly Socket[]) => {
+      for (const socket of those) if (socket.bytesRead === 0) socket.destroy()
+    }
+    const before = owed.silent()
     // From here on each answer says that it is the connection's last.
     if (app.server.listening) await sleep(leaveMs)
     closed = true
-    // Browsers open them ahead, and Node takes them for connections that are in use.
-    for (const socket of silent) if (socket.bytesRead === 0) socket.destroy()
+    closeSilent(before)
+    setTimeout(closeSilent, leaveMs, owed.silent()).unref()
   })
   return () => closed
 }
