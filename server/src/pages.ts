@@ -15,7 +15,7 @@ const json = 'application/json; charset=utf-8'
 // The same house as the payer's pages.
 const stylesheet = readStylesheet(import.meta.url, 'pages.css', ['areas/ecommerce/checkout/checkout.css', 'pages.css'])
 
-/** The plain pages around the APIs: what answers here, the start page of the documentation with its documents, and the place of the dashboard. */
+/** The plain pages around the APIs: what answers here, the start page of the documentation with its documents and guides, and the place of the dashboard. */
 export function mountPages(app: FastifyInstance, addresses: Addresses, parts: Parts): void {
   const { sandbox } = parts
   const page = (title: string, about: HtmlPart, body: HtmlText, home = ''): string =>

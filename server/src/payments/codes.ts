@@ -113,7 +113,6 @@ export function createCodes({
       const moved =
         waits && (await attempts.settleLocked(tx, { intentId, attemptId, event, outcome: approval, at: endedAt }))
       if (!moved) throw new Fault('CODE_FINAL', 'This code has had its one outcome.')
-      if (linkId !== null && !succeeded) await owner.announceExpiry(tx, linkId)
       if (linkId !== null && linkConsumed) await attempts.endIntentsOfLink(tx, linkId, { state: 'CONSUMED', at })
     })
 

@@ -17,7 +17,7 @@ const reasons: DeclineReason[] = [
 const rejection = (reason: DeclineReason | null) =>
   userMessageOf({ status: 'DECLINED', category: 'PAYMENT_REJECTED', reason })
 
-test('every failure has a message in both languages that says that nothing was charged', () => {
+test('every failure by card has a message in both languages that says that nothing was charged', () => {
   const failures = attemptMoves.filter(({ category }) => category !== null)
   assert.ok(failures.length > 0)
   const messages = failures.flatMap(({ to, category }) =>

@@ -124,3 +124,13 @@ test('an end that abandoned a challenge shows its own time, and of one that bega
       ['CANCELLED', shownAt],
     )
 })
+
+test('nothing reads as ended before it began, which was by a clock perhaps that was ahead', () => {
+  const waits = { state: 'REQUIRES_ACTION', stateAt: at(20), challengeExpiresAt: at(19) } as const
+  assert.deepEqual(brief(intent(waits), 21).slice(0, 2), ['DECLINED', 20])
+  const code = { ...waits, method: 'qrph' } as const
+  assert.deepEqual(brief(intent(code), 21), ['ACTIVE', 20])
+  assert.deepEqual(brief(intent(waits, { expiresAt: at(18) }), 21), ['EXPIRED', 20])
+  const linkEnd = { event: 'link_expired', at: at(29) } as const
+  assert.deepEqual(brief(intent(null, { stateAt: at(30), linkEnd }), 31), ['EXPIRED', 30])
+})

@@ -131,6 +131,18 @@ for (const [what, begin] of [
     assert.deepEqual(await read(), before)
   })
 
+test('a challenge that began by a clock that was ahead ends with its link no sooner than it began, while that is not stored', async () => {
+  const link = bodyOf(await room.shop.createLink({ type: 'multi_use' }), 201)
+  const { id } = await room.intent({ payment_link_id: link.id })
+  const confirmed = await ahead({ verify: async () => aChallenge }).confirm(await room.read(id), card, null)
+  // What whoever cancels a link leaves of which there are very many intents.
+  await rowsOf(room, `insert into payments.ending_links (link_id, state, at) values ($1, 'CANCELLED', kernel.now())`, [
+    link.id,
+  ])
+  const { data: told } = await room.sdk.reports.retrieveTransaction(confirmed.latestAttempt?.id ?? '')
+  assert.deepEqual([told.status, told.updated_at], ['CANCELLED', told.created_at])
+})
+
 test('an expiry that a process with a clock behind notices is told as of its time at the earliest', async () => {
   const expires_at = new Date(room.kaha.clock.now().getTime() + hourMs).toISOString()
   const { id } = await room.intent({ expires_at })

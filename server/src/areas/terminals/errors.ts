@@ -11,10 +11,12 @@ export const refuse = (code: TerminalsCode, message: string, field?: string, rul
 /** Of a terminal that is another group's; over a socket it is told in other words. */
 export const terminalOfAnother = 'This terminal belongs to another group.'
 
-export const connectionNotFound = 'Connection not found'
+const connectionNotFound = 'Connection not found'
 
 /** Of a connection that is none any more. It is told so where another has taken its place. */
 export const notConnected = (): Fault => refuse('NOT_FOUND', connectionNotFound)
+export const isNotConnected = (error: unknown): boolean =>
+  error instanceof Fault && error.message === connectionNotFound
 
 /** Of a payment whose id the caller's group has never had, and another group has. */
 export const paymentOfAnother = (): Fault => refuse('GROUP_MISMATCH', 'This transaction belongs to another group.')

@@ -11,7 +11,7 @@ import { asWritten } from '../../../kernel/json-digits.ts'
 import { repeatsKey } from '../../../kernel/json-keys.ts'
 import { sha256 } from '../../../kernel/seal.ts'
 import type { Connections } from '../connections.ts'
-import { connectionNotFound, notConnected, refuse, statuses, terminalOfAnother } from '../errors.ts'
+import { isNotConnected, notConnected, refuse, statuses, terminalOfAnother } from '../errors.ts'
 import { presentTerminal, presentVoid } from '../present.ts'
 import { readPayment } from '../requests.ts'
 import { codeOfField } from '../routes.ts'
@@ -236,9 +236,7 @@ export function createActions(deps: ActionsDependencies): Act {
 
   // Whoever is refused gives up what it reports of, and nobody else could report it. Without an answer it does so over its next line.
   const isLost = async ({ connectionId, principal: { keyId }, terminalId }: Link, error: unknown) =>
-    error instanceof Fault &&
-    error.message === connectionNotFound &&
-    !(await connections.isReplaced({ connectionId, keyId, terminalId }).catch(() => false))
+    isNotConnected(error) && !(await connections.isReplaced({ connectionId, keyId, terminalId }).catch(() => false))
 
   return async (link, frame, isBinary) => {
     if (link.dismissed) return
