@@ -43,11 +43,11 @@ const thrownBy = async (work: () => unknown): Promise<unknown> => {
 }
 /** Of the language, where something of ours should have looked. */
 const isRaw = (error: unknown): boolean =>
-  error instanceof TypeError &&
+  (error instanceof TypeError || error instanceof URIError) &&
   !/ (must be|is missing)/.test(error.message) &&
   !(error instanceof sdk.KahaConnectionError)
 
-const wrong = [undefined, null, Number.NaN, 42, true, 'text', [], {}, { cursor: null }, new Date()]
+const wrong = [undefined, null, Number.NaN, 42, true, 'text', '\ud800', [], {}, { cursor: null }, new Date()]
 
 test('no method sends a path or a query of what is undefined, null or an object, and what is wrong is told by its name', async () => {
   assert.ok(methods.length > 60)

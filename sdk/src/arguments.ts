@@ -90,7 +90,8 @@ export function mustBeKey(name: string, key: string): string {
 
 /** A path segment. Dots alone would be taken for a way up, and nothing for another path. */
 export function segment(name: string, value: unknown): string {
-  if (typeof value !== 'string' || /^\.{0,2}$/.test(value)) throw new TypeError(`${name} must be the id of a resource`)
+  if (typeof value !== 'string' || /^\.{0,2}$/.test(value) || !value.isWellFormed())
+    throw new TypeError(`${name} must be the id of a resource`)
   return encodeURIComponent(value)
 }
 

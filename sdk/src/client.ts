@@ -136,7 +136,8 @@ export function clientOf(send: Send, open: Open, toSandbox: Send = send) {
       listAllTransactions: allOf(send, listReportTransactions),
       /**
        * The whole filtered list as CSV, as a stream of bytes that is read as fast as its reader takes it. It fails with KahaConnectionError
-       * where it breaks off.
+       * where it breaks off. It is sent once, whatever `maxRetries` says, and `timeoutMs` is for it to begin: of two exports at most that a
+       * merchant has at once, a third is told RATE_LIMITED.
        */
       exportTransactions: (query: QueryOf<typeof listReportTransactions> = {}, options?: CallOptions) =>
         open(listReportTransactions, { query }, 'text/csv', options),

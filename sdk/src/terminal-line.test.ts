@@ -18,6 +18,13 @@ test('a line comes back after an answer that is none of the platform', { timeout
   assert.deepEqual([seen.connects, states], [4, ['reconnecting', 'open']])
 })
 
+test('a first connect that is answered with a status that is none is told as by a proxy', async (t) => {
+  await assert.rejects(
+    lineOf(t, (_open, raw) => answer(raw, 999, 'oops')),
+    (error) => error instanceof KahaError && error.status === 502,
+  )
+})
+
 test('a payment that is not answered tells its transactionId, whoever made it', async (t) => {
   const { line, opened } = await lineOf(t, 'opens')
   const heard: { paymentRequest: { transactionId: string } }[] = []
@@ -303,6 +310,8 @@ test('an address or a key that is none is refused before anything is sent, and n
   const ways = [
     ...places.map((baseUrl) => ({ baseUrl, apiKey: 'tk_x', named: /^baseUrl must be/ })),
     { baseUrl: 'ws://127.0.0.1:9', apiKey: 'tk_secret\n', named: /^apiKey must be/ },
+    { baseUrl: 'ws://127.0.0.1:9', apiKey: 'tk_x', deviceId: 'secret\n', named: /^deviceId must be/ },
+    { baseUrl: 'ws://127.0.0.1:9', apiKey: 'tk_x', groupId: 'secret€', named: /^groupId must be/ },
   ]
   for (const { named, ...way } of ways) {
     const failure = await connectTerminal({ ...way, hear: () => {} }).then(

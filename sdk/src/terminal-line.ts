@@ -2,7 +2,16 @@ import type { IncomingMessage } from 'node:http'
 import { terminalFrameBytesMax, terminalsErrors, type TerminalAnswer, type TerminalRequest } from '@kaha/contract'
 import { uuidv7 } from 'uuidv7'
 import { WebSocket } from 'ws'
-import { checkedBase, checkedKey, checkSignal, isObject, jsonOf, mustBeObject, mustBeText } from './arguments.ts'
+import {
+  checkedBase,
+  checkedKey,
+  checkSignal,
+  isObject,
+  jsonOf,
+  mustBeObject,
+  mustBeText,
+  mustFitHeader,
+} from './arguments.ts'
 import { KahaConnectionError, KahaError } from './errors.ts'
 import { errorOf, parsed, timerMsOf, type CallOptions } from './request.ts'
 import { pause, waitBeforeReopening } from './retry.ts'
@@ -105,6 +114,9 @@ export async function connectTerminal(options: TerminalLineOptions): Promise<Ter
   const { hear, changed = () => {}, random = Math.random } = mustBeObject('options', options)
   mustBeText('baseUrl', options.baseUrl)
   mustBeText('apiKey', options.apiKey)
+  for (const name of ['deviceId', 'groupId'] as const) {
+    if (options[name] !== undefined) mustFitHeader(name, options[name])
+  }
   if (typeof hear !== 'function') throw new TypeError('hear must be a function')
   const timeoutMs = timerMsOf(options.timeoutMs ?? timeoutMsDefault)
   const waiting = new Map<string, Waiting>()
@@ -354,7 +366,8 @@ async function textOf(response: IncomingMessage): Promise<string> {
 
 const answerOf = ({ statusCode = 502, headers }: IncomingMessage): Response =>
   new Response(null, {
-    status: statusCode,
+    // What is no status of HTTP is no answer of the platform's.
+    status: statusCode >= 200 && statusCode <= 599 ? statusCode : 502,
     headers: Object.entries(headers).flatMap(([name, value]) => (typeof value === 'string' ? [[name, value]] : [])),
   })
 
