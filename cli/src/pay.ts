@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises'
+import { readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { createKaha, imageBytesMax, KahaConnectionError, KahaError } from '@kaha/sdk'
@@ -25,8 +25,7 @@ export async function payCommand(args: readonly string[], env: NodeJS.ProcessEnv
   } catch (error) {
     const isAway = error instanceof KahaConnectionError
     if (!(error instanceof PayFault) && !(error instanceof KahaError) && !isAway) throw error
-    const line = error.message.replaceAll(/\p{Cc}+/gu, ' ')
-    process.stderr.write(`kaha: ${line}${isAway ? '; does the sandbox run?' : ''}\n`)
+    process.stderr.write(`kaha: ${shown(error.message)}${isAway ? '; does the sandbox run?' : ''}\n`)
     return 1
   }
 }
@@ -53,13 +52,19 @@ async function pay(args: readonly string[], env: NodeJS.ProcessEnv): Promise<str
     if (json) return JSON.stringify(found)
     const amount = found.amount === null ? 'any amount' : `${found.currency} ${found.amount}`
     const stands = found.refusal?.message ?? `It is ${found.status}.`
-    return `${amount} to ${found.payee_name}, ${found.payee_city} (${found.bank}). ${stands}`
+    return shown(`${amount} to ${found.payee_name}, ${found.payee_city} (${found.bank}). ${stands}`)
   }
   const outcome = decline ? 'DECLINED' : expire ? 'EXPIRED' : 'SUCCESS'
   const done = await sandbox.payAsBank({ ...code, outcome })
   if (json) return JSON.stringify(done)
-  return `${done.status}: ${done.currency} ${decimalOf(done.amount)} to ${done.merchant_name}, ${done.merchant_reference_number}`
+  return shown(
+    `${done.status}: ${done.currency} ${decimalOf(done.amount)} to ${done.merchant_name}, ${done.merchant_reference_number}`,
+  )
 }
+
+/** What others have said, on one line that does nothing to a screen: it neither steers it nor turns the text round. */
+const shown = (text: string): string =>
+  text.replaceAll(/[\p{Cc}\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]+/gu, ' ')
 
 /** Centavos as text: codes are in pesos. */
 function decimalOf(centavos: number): string {
@@ -105,10 +110,14 @@ async function bankOf(env: NodeJS.ProcessEnv) {
       { cause },
     )
   })
-  const told = sandboxIn(text)
-  // What is wrong with it is not shown: it holds keys.
-  if (told === undefined) throw new PayFault(`${path} is no file of a sandbox: start the sandbox, which writes it anew`)
-  return createKaha({ baseUrl: told.base_url, sandboxUrl: told.sandbox_url, apiKey: told.partner.secret_key })
+  try {
+    const told = JSON.parse(text) as Told
+    mustBeText(told.base_url, told.sandbox_url, told.partner.secret_key)
+    return createKaha({ baseUrl: told.base_url, sandboxUrl: told.sandbox_url, apiKey: told.partner.secret_key })
+  } catch (cause) {
+    // What is wrong with it is not shown: it holds keys.
+    throw new PayFault(`${path} is no file of a sandbox: start the sandbox, which writes it anew`, { cause })
+  }
 }
 
 interface Told {
@@ -117,15 +126,8 @@ interface Told {
   readonly partner: { readonly secret_key: string }
 }
 
-function sandboxIn(text: string): Told | undefined {
-  try {
-    const told = JSON.parse(text) as Told
-    return [told.base_url, told.sandbox_url, told.partner.secret_key].every((one) => typeof one === 'string')
-      ? told
-      : undefined
-  } catch {
-    return undefined
-  }
+function mustBeText(...those: readonly unknown[]): void {
+  if (!those.every((one) => typeof one === 'string')) throw new TypeError('it is no text')
 }
 
 /** What the system says to a file. */
@@ -133,7 +135,7 @@ const codeOf = (cause: unknown): string =>
   cause instanceof Error && 'code' in cause ? String(cause.code) : 'no answer'
 
 async function pictureIn(path: string): Promise<string> {
-  const bytes = await readFile(path).catch((cause: unknown) => {
+  const fail = (cause: unknown): never => {
     const code = codeOf(cause)
     throw new PayFault(
       code === 'ENOENT'
@@ -141,11 +143,13 @@ async function pictureIn(path: string): Promise<string> {
         : `the picture ${path} cannot be read (${code}): mend that first`,
       { cause },
     )
-  })
-  if (bytes.length === 0) throw new PayFault(`the picture ${path} is empty`)
-  if (bytes.length > imageBytesMax)
+  }
+  const { size } = await stat(path).catch(fail)
+  if (size > imageBytesMax)
     throw new PayFault(
       `the picture ${path} has more than ${imageBytesMax / mebibyte} MiB: make it smaller, or cut it to the code`,
     )
+  const bytes = await readFile(path).catch(fail)
+  if (bytes.length === 0) throw new PayFault(`the picture ${path} is empty`)
   return bytes.toString('base64')
 }

@@ -35,12 +35,14 @@ export function argumentsOf<const Options extends ParseArgsOptionsConfig>(
 export function idOf(given: string | undefined, otherwise: string, ...lists: readonly string[]): string {
   if (given === undefined || given === '') throw new StartFault(otherwise)
   if (isUuid(given)) return given
-  // Secrets of terminals and keys for Tokens are told by nothing but their length.
-  const told = /^[0-9A-Za-z]{32}$/.test(given) ? '[removed]' : scrub(given)
   const named = lists.map((list) => `\`${list}\``).join(' and ')
-  // Where a key was given for its id, it must not get into a log.
-  throw new StartFault(`${told} is no id; ${named} ${lists.length === 1 ? 'shows' : 'show'} them`)
+  throw new StartFault(`${told(given)} is no id; ${named} ${lists.length === 1 ? 'shows' : 'show'} them`)
 }
+
+/** What was given for an id, to be told: where it is a key, it must not get into a log. */
+export const told = (given: string): string =>
+  // Secrets of terminals and keys for Tokens are told by nothing but their length.
+  /^[0-9A-Za-z]{32}$/.test(given) ? '[removed]' : scrub(given)
 
 /** For an action that a command does not have, or more words than it takes. */
 export const unknownAction = (command: string, words: readonly string[]): StartFault =>

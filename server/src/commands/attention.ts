@@ -5,7 +5,7 @@ import { minorToDecimal, minorToNumber } from '../kernel/money.ts'
 import { argumentsOf, idOf, takesOnly, unknownAction } from './arguments.ts'
 import { withDatabase } from './database.ts'
 import { attentionStore as store } from './store-attention.ts'
-import { say, tellEnd } from './words.ts'
+import { say, shown, tellEnd } from './words.ts'
 
 export const attentionHelp = [
   'kaha attention list [--json]                      what is open, the oldest first',
@@ -61,9 +61,6 @@ async function list(db: Db, settled: boolean, json: boolean): Promise<void> {
     if (settled_at !== null) say(`    settled at ${settled_at.toISOString()}: ${shown(note ?? '')}`)
   }
 }
-
-/** What others have said, as text that does nothing to a screen. */
-const shown = (text: string): string => text.replaceAll(/\p{Cc}/gu, '\ufffd')
 
 function noteOf(given: string | undefined): string {
   const note = given?.trim() ?? ''

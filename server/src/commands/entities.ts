@@ -9,7 +9,7 @@ import { StartFault } from '../kernel/fault.ts'
 import { argumentsOf, idOf, takesOnly, unknownAction } from './arguments.ts'
 import { keyringOf } from './issuing.ts'
 import { timeIn, withDatabase } from './database.ts'
-import { listedMax, noneYet, say, tellEnd } from './words.ts'
+import { listedMax, noneYet, say, steers, tellEnd } from './words.ts'
 
 export const entitiesHelp = [
   'kaha entities list [--json]',
@@ -134,8 +134,9 @@ function wantedEntity(values: { level?: string; name?: string; parent?: string; 
 
 function textOf(option: keyof typeof charactersMax, given: string | undefined): string {
   const text = given?.trim() ?? ''
-  // A list that is printed must not steer the terminal that it is read in.
-  if (text === '' || Array.from(text).length > charactersMax[option] || /\p{Cc}/u.test(text))
+  // A list that is printed must not steer the terminal that it is read in, and a name is seen.
+  const isSeen = /[^\p{Cf}\p{Z}]/u.test(text)
+  if (!isSeen || Array.from(text).length > charactersMax[option] || steers(text))
     throw new StartFault(
       `say its ${option}: --${option} and a text of ${charactersMax[option]} characters at most, on one line`,
     )

@@ -8,7 +8,7 @@ import type { Db } from '../kernel/db.ts'
 import { StartFault } from '../kernel/fault.ts'
 import { holdsAll, parseAsWritten } from '../kernel/json-digits.ts'
 import { repeatsKey } from '../kernel/json-keys.ts'
-import { argumentsOf, idOf, takesOnly, unknownAction } from './arguments.ts'
+import { argumentsOf, idOf, takesOnly, told, unknownAction } from './arguments.ts'
 import { timeIn, withDatabase } from './database.ts'
 import { issuingOf } from './issuing.ts'
 import { operatorStore } from './store-terminals.ts'
@@ -224,7 +224,8 @@ async function move(
   const outcome = await operatorStore.moveDevice(db, groupId, device, keyId, devicesPerKeyMax)
   if (outcome === 'full')
     throw new StartFault(`the key ${keyId} has ${devicesPerKeyMax} devices already: take another, or issue one`)
-  if (outcome !== 'moved') throw new StartFault(`the group has no device ${device}; \`kaha terminals list\` shows them`)
+  if (outcome !== 'moved')
+    throw new StartFault(`the group has no device ${told(device)}; \`kaha terminals list\` shows them`)
   await hintOnce(db, 'keys')
   say(json ? JSON.stringify({ device_id: device, key_id: keyId }) : `${device} goes on with ${keyId}.`)
 }
@@ -235,7 +236,7 @@ async function describe(
   json: boolean,
 ): Promise<void> {
   if (!(await operatorStore.describeDevice(db, groupId, device, metadata)))
-    throw new StartFault(`the group has no device ${device}; \`kaha terminals list\` shows them`)
+    throw new StartFault(`the group has no device ${told(device)}; \`kaha terminals list\` shows them`)
   say(
     json ? JSON.stringify({ device_id: device, metadata: JSON.parse(metadata) as unknown }) : `${device} is described.`,
   )

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { tale, tellEnd } from './words.ts'
+import { shown, tale, tellEnd } from './words.ts'
 
 const all = { order: true, sale: true, drop: true, code: true }
 
@@ -13,6 +13,14 @@ test('a greeting tells what was played of the story, and nothing that was left o
   assert.doesNotMatch(told({ drop: false }), /lost its line/)
   assert.doesNotMatch(told({ sale: false, code: false }), /sale|QR Ph/)
   assert.equal(told({ order: false, sale: false, drop: false, code: false }), '')
+})
+
+test('what others have said neither steers a screen nor turns round what stands beside it, and every other letter stays', () => {
+  assert.equal(
+    shown('\u001b[2J a\nb \u202eOMAN\u202c \u2066x\u2069'),
+    '\ufffd[2J a\ufffdb \ufffdOMAN\ufffd \ufffdx\ufffd',
+  )
+  for (const name of ['Kapé ni Ñora', 'مقهى', '👩\u200d🍳']) assert.equal(shown(name), name)
 })
 
 test('a list that may go on says so on standard error, and one that does not says nothing', (t) => {

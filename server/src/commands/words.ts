@@ -5,8 +5,19 @@ import type { Addresses } from '../addresses.ts'
 import { roles as allRoles, settings, type Config, type Role } from '../config.ts'
 import type { Seed } from '../sandbox/seed.ts'
 
+// Controls, ends of lines, and marks that turn the direction of what follows.
+const steering = /[\p{Cc}\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]/u
+const everySteering = new RegExp(steering, 'gu')
+
+/** Whether a text, where it is shown, does something to the screen or to what stands beside it. */
+export const steers = (text: string): boolean => steering.test(text)
+
+/** What others have said, as text that does nothing to a screen. */
+export const shown = (text: string): string => text.replaceAll(everySteering, '\ufffd')
+
 /** One line for the person at the terminal about something that is wrong. */
-export const warn = (line: string): void => void process.stderr.write(`kaha: ${line.replaceAll(/\p{Cc}+/gu, ' ')}\n`)
+export const warn = (line: string): void =>
+  void process.stderr.write(`kaha: ${shown(line.replaceAll(/\p{Cc}+/gu, ' '))}\n`)
 
 /** One line for the person at the terminal. */
 export const say = (line: string): void => void process.stdout.write(`${line}\n`)

@@ -117,6 +117,8 @@ test('what `kaha entities` does not know is told in one line, before a database 
     [/say what it is/, ...named, '--level', 'shop'],
     [/say its name: --name and a text of 255 characters at most/, 'create', '--level', 'partner'],
     [/characters at most, on one line/, 'create', '--level', 'partner', '--name', '\u001b[31mred'],
+    [/characters at most, on one line/, 'create', '--level', 'partner', '--name', 'shop \u202egnp.exe'],
+    [/characters at most, on one line/, 'create', '--level', 'partner', '--name', '\u200b'],
     [/say its name/, 'create', '--level', 'partner', '--name', ' '],
     [/a partner stands under nobody: leave --parent out/, ...named, '--level', 'partner', '--parent', id],
     [/say whose it is: --parent and the id of a partner/, ...named, '--level', 'merchant'],

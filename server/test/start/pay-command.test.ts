@@ -66,6 +66,16 @@ test('kaha pay says in a line what is wrong with how it was called, and where no
     await writeFile(join(broken, 'sandbox.json'), file)
     return (await kaha(['a'], { KAHA_DATA_DIR: broken })).stderr
   }
+  const sandbox = {
+    base_url: 'http://localhost:1',
+    sandbox_url: 'http://localhost:1',
+    partner: { secret_key: 'sk_test_x' },
+  }
+  for (const wrong of [{ base_url: 'foo' }, { sandbox_url: 7 }, { partner: { secret_key: 'sk test x' } }])
+    assert.match(
+      await told(JSON.stringify({ ...sandbox, ...wrong })),
+      /^kaha: [^\n]*is no file of a sandbox: [^\n]*\n$/,
+    )
   assert.match(await told('{"partner":{"secret_key":"sk_test_x'), /^kaha: [^\n]*is no file of a sandbox: [^\n]*\n$/)
   const nobodyThere = JSON.stringify({
     base_url: 'http://127.0.0.1:9',

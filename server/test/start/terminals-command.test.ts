@@ -167,6 +167,7 @@ test('[D5.socket.device-moved, D5.terminal.metadata] an operator moves a device 
     [['counter', metadata]],
   )
   await refused(/the group has no device nowhere/, ['describe', 'nowhere', ...of])
+  await refused(/the group has no device \[removed\];/, ['describe', 'x'.repeat(32), ...of])
   await moved.close()
   await refused(/the group has no device nowhere/, ['move', 'nowhere', ...to])
   await refused(/is no key of a terminal of this group/, ['move', 'counter', ...to.with(3, till.id)])
