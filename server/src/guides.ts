@@ -1,6 +1,6 @@
-import { readFileSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
-import { Marked, Renderer, type Tokens } from 'marked'
+import type { Renderer, Tokens } from 'marked'
 import { html, htmlString, raw, type HtmlText } from './kernel/html.ts'
 
 /** The pages of the documentation that are read in the browser too, as files of Kaha's folder. */
@@ -29,13 +29,15 @@ export const guidePath = (file: GuideFile): string => `/docs/${basename(file, '.
 const root = join(import.meta.dirname, '../..')
 
 /** Reads a page and makes it markup. Its headings have the ids that links of the pages name, and what is too wide scrolls by itself. */
-export function readGuide(file: GuideFile): Guide {
+export async function readGuide(file: GuideFile): Promise<Guide> {
+  // A start need not wait for what reads Markdown, and most processes never do.
+  const { Marked, Renderer } = await import('marked')
   const marked = new Marked()
-  const [first, ...rest] = marked.lexer(readFileSync(join(root, file), 'utf8'))
+  const [first, ...rest] = marked.lexer(await readFile(join(root, file), 'utf8'))
   if (first?.type !== 'heading') throw new TypeError(`${file} does not begin with its title`)
   const headings = rest.filter((token) => token.type === 'heading') as Tokens.Heading[]
   const ids = idsOf(headings)
-  marked.setOptions({ renderer: rendererOf(file, ids) })
+  marked.setOptions({ renderer: fitted(new Renderer(), file, ids) })
   const parts = headings.filter(({ depth }) => depth === 2)
   return {
     title: (first as Tokens.Heading).text,
@@ -62,8 +64,8 @@ function idsOf(headings: readonly Tokens.Heading[]): ReadonlyMap<Tokens.Heading,
   )
 }
 
-function rendererOf(file: GuideFile, ids: ReadonlyMap<Tokens.Heading, string>): Renderer {
-  const renderer = new Renderer()
+/** The renderer with what these pages need otherwise. */
+function fitted(renderer: Renderer, file: GuideFile, ids: ReadonlyMap<Tokens.Heading, string>): Renderer {
   const { table, code } = renderer
   // Who has no mouse scrolls what has the focus.
   const scrolling = (markup: string) => htmlString(html`<div class="wide" tabindex="0">${raw(markup)}</div>`)

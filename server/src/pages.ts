@@ -40,10 +40,12 @@ ${sandbox && html`<header class="ribbon">Sandbox: no real money</header>`}
 </body>
 </html>
 `)
-  const show = (path: string, operationId: string, made: () => string) =>
-    app.get(path, { config: { operationId } }, async (_request, reply) => reply.headers(pageHeaders()).send(made()))
+  const show = (path: string, operationId: string, made: () => string | Promise<string>) =>
+    app.get(path, { config: { operationId } }, async (_request, reply) =>
+      reply.headers(pageHeaders()).send(await made()),
+    )
   // Whoever writes a slash behind a page's address is led to that; by a relative one, for the name and the prefix may be a proxy's.
-  const showAt = (path: string, operationId: string, made: () => string) => {
+  const showAt = (path: string, operationId: string, made: () => string | Promise<string>) => {
     show(path, operationId, made)
     app.get(`${path}/`, { config: { operationId } }, async (_request, reply) =>
       reply
@@ -86,7 +88,7 @@ ${sandbox && html`<header class="ribbon">Sandbox: no real money</header>`}
   const guidePage = ({ title, body }: Guide) => page(title, html`<a href="/docs">Documentation</a>`, body)
   for (const file of guideFiles) {
     let made: string | undefined
-    showAt(guidePath(file), 'guide', () => (made ??= guidePage(readGuide(file))))
+    showAt(guidePath(file), 'guide', async () => (made ??= guidePage(await readGuide(file))))
   }
   for (const [name, document] of documents)
     offer(`/docs/openapi/${name}.json`, 'openapi', () => openApiAt(addresses, document))

@@ -13,7 +13,7 @@ export interface Owed {
    * there are none, and nothing is done.
    */
   endsAfterAnswers(socket: Socket): boolean
-  /** Of a connection more is known than that it is there: it has been asked something on, or speaks something else. */
+  /** Something has come on a connection: it is silent no more, and need not be kept in mind. */
   heard(socket: Socket): void
   /** The connections on which nothing has come yet. */
   silent(): readonly Socket[]
