@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import { bodyOf, hourMs, rowsOf } from '../../../test/conformance/shop.ts'
+import { bodyOf, hourMs, jump, rowsOf } from '../../../test/conformance/shop.ts'
 import { aChallenge, approval, card, paymentsRoom, processorThat, runDue } from '../../../test/payments-room.ts'
-import { until } from '../../../test/until.ts'
 import { createClock } from '../../kernel/clock.ts'
 import type { Connector } from '../../payments/connectors/connector.ts'
 import type { Intent } from '../../payments/intent.ts'
+import type { Payments } from '../../payments/service.ts'
 
 // A process whose clock is behind that of the database, or of another process, sets nothing back in time.
 const room = await paymentsRoom({ after })
@@ -23,7 +23,7 @@ test('a change by a process whose clock is behind does not set back what a link 
 })
 
 /** What a host does whose clock is ahead of this one's, by less than is warned of. */
-const clockAhead = createClock(() => Date.now() + 1_500)
+const clockAhead = createClock(() => room.kaha.clock.now().getTime() + 1_500)
 const declined = { kind: 'declined', reason: 'generic' } as const
 const ahead = (does: Partial<Connector> = {}) => room.payments(processorThat(does), room.kaha.db, clockAhead)
 
@@ -112,19 +112,22 @@ test('what a process begins whose clock is behind, begins no sooner than what we
 })
 
 for (const [what, begin] of [
-  ['a challenge', (intent) => ahead({ verify: async () => aChallenge }).confirm(intent, card, null)],
-  ['a code', (intent) => ahead().codes.make(intent, null)],
-] as readonly [what: string, begin: (intent: Intent) => Promise<Intent>][])
+  ['a challenge', (payments, intent) => payments.confirm(intent, card, null)],
+  ['a code', (payments, intent) => payments.codes.make(intent, null)],
+] as readonly [what: string, begin: (payments: Payments, intent: Intent) => Promise<Intent>][])
   test(`${what} that began by a clock that was ahead, after the end of its link, reads the same before and after that is stored`, async () => {
-    const expires_at = new Date(room.kaha.clock.now().getTime() + 800).toISOString()
+    const { clock, db } = room.kaha
+    const expires_at = new Date(clock.now().getTime() + hourMs).toISOString()
     const link = bodyOf(await room.shop.createLink({ type: 'multi_use', expires_at }), 201)
     const { id } = await room.intent({ payment_link_id: link.id })
-    const attempt = (await begin(await room.read(id))).latestAttempt?.id ?? ''
+    const past = createClock(() => Date.parse(expires_at) + 1_500)
+    const payments = room.payments(processorThat({ verify: async () => aChallenge }), db, past)
+    const attempt = (await begin(payments, await room.read(id))).latestAttempt?.id ?? ''
     const read = async () => {
       const { status, updated_at } = await room.shop.readIntent(id)
       return { status, updated_at, transaction: await room.sdk.reports.retrieveTransaction(attempt) }
     }
-    await until('its end', () => room.kaha.clock.now() > new Date(expires_at))
+    await jump(room, hourMs)
     const before = await read()
     assert.equal(before.status, 'EXPIRED')
     await runDue(room.payments(processorThat()))
@@ -136,9 +139,11 @@ test('a challenge that began by a clock that was ahead ends with its link no soo
   const { id } = await room.intent({ payment_link_id: link.id })
   const confirmed = await ahead({ verify: async () => aChallenge }).confirm(await room.read(id), card, null)
   // What whoever cancels a link leaves of which there are very many intents.
-  await rowsOf(room, `insert into payments.ending_links (link_id, state, at) values ($1, 'CANCELLED', kernel.now())`, [
-    link.id,
-  ])
+  await rowsOf(
+    room,
+    `insert into payments.ending_links (link_id, state, at) values ($1, 'CANCELLED', kernel.now() - interval '1 s')`,
+    [link.id],
+  )
   const { data: told } = await room.sdk.reports.retrieveTransaction(confirmed.latestAttempt?.id ?? '')
   assert.deepEqual([told.status, told.updated_at], ['CANCELLED', told.created_at])
 })
