@@ -134,15 +134,18 @@ for (const [what, behind] of [
     http.server.on('upgrade', (_request, taken) => taken.end('HTTP/1.1 401 Unauthorized\r\n\r\n'))
     const socket = connect(portOf(http), '127.0.0.1')
     t.after(() => socket.destroy())
-    const got = buffer(socket)
+    let got = ''
+    socket.on('data', (chunk: Buffer) => (got += chunk.toString()))
+    const closed = once(socket, 'close')
     socket.write(`POST /slow HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n${behind}`)
     await asked
     // Time for whatever would be said too early: a request has half a second to come to its end.
     await sleep(2 * requestMsMax)
     answer()
-    await sleep(trickleMs)
+    await until('its answer', () => got.includes('done'))
     socket.end()
-    const answers = (await got).toString().split(/(?=HTTP\/1\.1 )/)
+    await closed
+    const answers = got.split(/(?=HTTP\/1\.1 )/)
     assert.match(answers[0] ?? '', /^HTTP\/1\.1 200 OK\r\n.*\r\n\r\ndone$/s)
     assert.match(answers[1] ?? 'HTTP/1.1 404 none', /^HTTP\/1\.1 404 /)
   })
